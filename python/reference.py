@@ -125,7 +125,7 @@ def documented(text, margin=True):
 def members(cls):
     for name, member in vars(cls).items():
         if not name.startswith("_") and isinstance(member, property):
-            yield f"`{name}`", None, member.fget
+            yield f"`{name}`", None, member
         elif not name.startswith("_") and inspect.isfunction(member):
             yield f"`{name}()`", signature(f"{cls.__name__}.{name}", member), member
 

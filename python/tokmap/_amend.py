@@ -27,7 +27,7 @@ class Mixture(NamedTuple):
             phase.first_sample, phase.weights = sample, (ctypes.c_double * len(weights))(*weights)
         skips = (_lib.LoaderSkip * len(self.skip))(*(_lib.LoaderSkip(a, b) for a, b in self.skip))
         return _lib.LoaderOptions(
-            struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=sources, n_sources=len(sources),
+            sources=sources, n_sources=len(sources),
             source_stride=ctypes.sizeof(_lib.LoaderSource), phases=phases, n_phases=len(phases),
             phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row), skips=skips,
             n_skips=len(skips), skip_stride=ctypes.sizeof(_lib.LoaderSkip), **options)

@@ -124,21 +124,13 @@ class _Handle:
         weakref.finalize(self, lib.tokmap_dataset_close, self.pointer).atexit = False
 
 
-class _View:
-    """Memory that belongs to an open dataset: an array that NumPy makes of it keeps it, and so the dataset."""
-
-    def __init__(self, handle: _Handle, address: int, n_tokens: int, dtype: str) -> None:
-        self.handle = handle
-        self.__array_interface__ = {"data": (address, True), "shape": (n_tokens,), "typestr": dtype, "version": 3}
-
-
 class Shard:
     """One dataset of the library: its handle, what its index says, and its tokens. tokens: all as an array, which
     keeps the map for as long as any view of it lives; None for a joined dataset, which has several maps."""
 
     def __init__(self, path: str) -> None:
         self.handle = _Handle(path)
-        self.info = _lib.Info(struct_size=ctypes.sizeof(_lib.Info))
+        self.info = _lib.Info()
         lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
         self.path = os.fsdecode(self.info.index_path)
         self.full_path = os.path.abspath(self.path)  # the process may change its folder
@@ -155,7 +147,7 @@ class Shard:
         address = ctypes.c_void_p()
         if lib.tokmap_dataset_tokens(self.handle.pointer, first, n_tokens, ctypes.byref(address)):
             return None
-        return np.asarray(_View(self.handle, address.value or 0, n_tokens, self._typestr))
+        return np.asarray(_meta.View(self.handle, address.value or 0, n_tokens, self._typestr))
 
     def range(self, first: int, n_tokens: int) -> Array:
         """Tokens [first, first + n_tokens), read-only: a view if possible, else a copy."""
@@ -224,12 +216,13 @@ class Dataset:
             if shard.dtype != shards[0].dtype:
                 raise ValueError(f"{shards[0].path} has tokens of {infos[0].token_bytes} bytes, but {shard.path} "
                                  f"has tokens of {shard.info.token_bytes}: open them as two datasets")
-        self._token_ends = list(itertools.accumulate(info.n_tokens for info in infos))
-        self._document_ends = list(itertools.accumulate(info.n_documents for info in infos))
-        self._input_ends = list(itertools.accumulate(info.n_inputs for info in infos))
-        self.n_tokens: int = self._token_ends[-1]
-        self.n_documents: int = self._document_ends[-1]
-        self.n_inputs: int = self._input_ends[-1]
+        # Where each shard begins, and the end of the last one.
+        self._first_tokens = [0, *itertools.accumulate(info.n_tokens for info in infos)]
+        self._first_documents = [0, *itertools.accumulate(info.n_documents for info in infos)]
+        self._first_inputs = [0, *itertools.accumulate(info.n_inputs for info in infos)]
+        self.n_tokens: int = self._first_tokens[-1]
+        self.n_documents: int = self._first_documents[-1]
+        self.n_inputs: int = self._first_inputs[-1]
         self.n_spans: int = sum(info.n_spans for info in infos)
         self.dtype: "np.dtype[Any]" = shards[0].dtype
         self.largest_id: int = max(info.largest_id for info in infos)
@@ -339,13 +332,9 @@ class Dataset:
         if not 0 <= index < self.n_documents:
             hint = f"there are {self.n_documents}" if self.n_documents else "their boundaries are not known"
             raise IndexError(f"document {given}: {hint}")
-        k = bisect.bisect_right(self._document_ends, index)
-        before = self._document_ends[k - 1] if k else 0
-        found = shards[k].look_up(lib.tokmap_dataset_document, index - before, _lib.Document())
-        return shards[k], found, self._first_token(k)
-
-    def _first_token(self, k: int) -> int:
-        return self._token_ends[k - 1] if k else 0
+        k = bisect.bisect_right(self._first_documents, index) - 1
+        found = shards[k].look_up(lib.tokmap_dataset_document, index - self._first_documents[k], _lib.Document())
+        return shards[k], found, self._first_tokens[k]
 
     def document(self, index: int) -> Document:
         """Where document number `index` is."""
@@ -358,13 +347,11 @@ class Dataset:
         shards, token = self._shards(), integer("token", token)
         if not 0 <= token < self.n_tokens:
             raise IndexError(f"token {token}: there are {self.n_tokens}")
-        k = bisect.bisect_right(self._token_ends, token)
+        k = bisect.bisect_right(self._first_tokens, token) - 1
         if shards[k].info.n_documents == 0:
             raise LookupError(f"{shards[k].path}: its document boundaries are not known")
-        found = shards[k].look_up(lib.tokmap_dataset_find_document, token - self._first_token(k),
-                                  _lib.Document())
-        before = self._document_ends[k - 1] if k else 0
-        return Document(before + found.index, self._first_token(k) + found.first_token, found.n_tokens)
+        found = shards[k].look_up(lib.tokmap_dataset_find_document, token - self._first_tokens[k], _lib.Document())
+        return Document(self._first_documents[k] + found.index, self._first_tokens[k] + found.first_token, found.n_tokens)
 
     # ---- Tokens ----
 
@@ -376,11 +363,12 @@ class Dataset:
         if first < 0 or n_tokens < 0 or first + n_tokens > self.n_tokens:
             raise IndexError(f"tokens {first} to {first + n_tokens}: there are {self.n_tokens}")
         parts = []
-        for k in range(bisect.bisect_right(self._token_ends, first), len(shards)):
-            begin = max(first - self._first_token(k), 0)
-            end = min(first + n_tokens, self._token_ends[k]) - self._first_token(k)
-            parts.append(shards[k].range(begin, end - begin))
-            if first + n_tokens <= self._token_ends[k]:
+        end = first + n_tokens
+        for k in range(bisect.bisect_right(self._first_tokens, first) - 1, len(shards)):
+            before, after = self._first_tokens[k:k + 2]
+            begin = max(first, before)
+            parts.append(shards[k].range(begin - before, min(end, after) - begin))
+            if end <= after:
                 break
         if len(parts) == 1:
             return parts[0]
@@ -468,14 +456,11 @@ class Dataset:
         shards, index = self._shards(), integer("index", index)
         if not 0 <= index < self.n_inputs:
             raise IndexError(f"input {index}: there are {self.n_inputs}")
-        k = bisect.bisect_right(self._input_ends, index)
-        before = self._input_ends[k - 1] if k else 0
-        found = shards[k].look_up(lib.tokmap_dataset_get_input, index - before,
-                                  _lib.Input(struct_size=ctypes.sizeof(_lib.Input)))
+        k = bisect.bisect_right(self._first_inputs, index) - 1
+        found = shards[k].look_up(lib.tokmap_dataset_get_input, index - self._first_inputs[k], _lib.Input())
         return Input(os.fsdecode(ctypes.string_at(found.name, found.name_bytes)),
-                     (self._document_ends[k - 1] if k else 0) + found.first_document, found.n_documents,
-                     self._first_token(k) + found.first_token, found.n_tokens, found.input_bytes,
-                     found.input_checksum)
+                     self._first_documents[k] + found.first_document, found.n_documents,
+                     self._first_tokens[k] + found.first_token, found.n_tokens, found.input_bytes, found.input_checksum)
 
     @property
     def inputs(self) -> List[Input]:
@@ -488,12 +473,11 @@ class Dataset:
     def segments(self) -> List[Segment]:
         """The token files of joined datasets, in order. A dataset with one token file has none."""
         found = []
-        for k, shard in enumerate(self._shards()):
+        for shard, before in zip(self._shards(), self._first_tokens):
             for i in range(shard.info.n_segments):
-                one = shard.look_up(lib.tokmap_dataset_get_segment, i,
-                                    _lib.Segment(struct_size=ctypes.sizeof(_lib.Segment)))
+                one = shard.look_up(lib.tokmap_dataset_get_segment, i, _lib.Segment())
                 path = os.path.join(os.path.dirname(shard.path), os.fsdecode(one.path))
-                found.append(Segment(path, self._first_token(k) + one.first_token, one.n_tokens, one.token_offset))
+                found.append(Segment(path, before + one.first_token, one.n_tokens, one.token_offset))
         return found
 
     # ---- Checks ----
@@ -501,8 +485,7 @@ class Dataset:
     def verify(self, n_threads: int = 0, sample: float = 1.0) -> None:
         """Reads and checks every byte, or a share of the blocks. Raises DamagedError, or FileError if the system
         could not read."""
-        options = _lib.VerifyOptions(struct_size=ctypes.sizeof(_lib.VerifyOptions),
-                                     n_threads=number("n_threads", n_threads, 64), sample=real("sample", sample))
+        options = _lib.VerifyOptions(n_threads=number("n_threads", n_threads, 64), sample=real("sample", sample))
         for shard in self._shards():
             call(lib.tokmap_dataset_verify, shard.handle.pointer, ctypes.byref(options), None)
 

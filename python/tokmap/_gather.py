@@ -61,7 +61,7 @@ class Gatherer:
         self._parts = tuple(name for name in outputs if name in _PART_DTYPES)
         self._boundaries = "cu_seqlens" in outputs
         self._options = _lib.GatherOptions(
-            struct_size=ctypes.sizeof(_lib.GatherOptions), format=_FORMATS[self._dtype, contiguous],
+            format=_FORMATS[self._dtype, contiguous],
             mask_labels=masked_index is not None, ignore_index=ignore_index, has_ignore_index=1, pad_id=pad_id)
         self._detail = _lib.ErrorDetail()
         self._references = ctypes.byref(self._options), ctypes.byref(self._detail)

@@ -264,7 +264,7 @@ class Ledger:
     def _line(self, event: str, sample: int, after: Optional[Line]) -> Line:
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         entry = _lib.LedgerEntry(
-            struct_size=ctypes.sizeof(_lib.LedgerEntry), event=event.encode(), time=now.encode(),
+            event=event.encode(), time=now.encode(),
             host=socket.gethostname().encode(), folder=os.fsencode(os.getcwd()), after=after.text if after else None,
             sample=sample, micro_batches=self._micro_batches)
         detail, room = _lib.ErrorDetail(), 1 << 16

@@ -5,9 +5,16 @@ import ctypes
 import struct
 from ctypes import (CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_uint8, c_uint32, c_uint64, c_void_p)
-from typing import Any
+from typing import Any, List, Tuple
 
 from . import _native
+
+
+class Sized(ctypes.Structure):
+    """Begins with its size in bytes, by which the library knows which fields there are."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=ctypes.sizeof(self), **fields)
 
 
 class ErrorDetail(ctypes.Structure):
@@ -15,7 +22,7 @@ class ErrorDetail(ctypes.Structure):
                 ("text", c_char * 512)]
 
 
-class Info(ctypes.Structure):
+class Info(Sized):
     _fields_ = [("struct_size", c_size_t), ("n_tokens", c_uint64), ("n_documents", c_uint64),
                 ("n_inputs", c_uint64), ("vocab_size", c_uint64), ("token_offset", c_uint64),
                 ("token_file_bytes", c_uint64), ("index_bytes", c_uint64),
@@ -25,7 +32,7 @@ class Info(ctypes.Structure):
                 ("n_meta_columns", c_uint32), ("n_segments", c_uint64), ("n_spans", c_uint64), ("spans_hash", c_uint64)]
 
 
-class Segment(ctypes.Structure):
+class Segment(Sized):
     _fields_ = [("struct_size", c_size_t), ("path", c_char_p), ("path_bytes", c_size_t), ("first_token", c_uint64),
                 ("n_tokens", c_uint64), ("token_offset", c_uint64)]
 
@@ -34,13 +41,13 @@ class Document(ctypes.Structure):
     _fields_ = [("index", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint64)]
 
 
-class Input(ctypes.Structure):
+class Input(Sized):
     _fields_ = [("struct_size", c_size_t), ("name", c_void_p), ("name_bytes", c_size_t), ("first_document", c_uint64),
                 ("n_documents", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint64),
                 ("input_bytes", c_uint64), ("input_checksum", c_uint64)]
 
 
-class MetaColumn(ctypes.Structure):
+class MetaColumn(Sized):
     _fields_ = [("struct_size", c_size_t), ("name", c_void_p), ("name_bytes", c_size_t), ("type", c_int),
                 ("code_bytes", c_uint32), ("n_nulls", c_uint64), ("n_strings", c_uint64), ("validity", c_void_p),
                 ("values", c_void_p), ("codes", c_void_p), ("offsets", c_void_p), ("text", c_void_p),
@@ -52,13 +59,13 @@ class Value(ctypes.Structure):
                 ("text_bytes", c_size_t)]
 
 
-class VerifyOptions(ctypes.Structure):
+class VerifyOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("n_threads", c_uint32), ("sample", c_double),
                 ("seed", c_uint64), ("context", c_void_p), ("on_progress", c_void_p),
                 ("on_damage", c_void_p)]
 
 
-class WriterOptions(ctypes.Structure):
+class WriterOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("has_eod", c_int32),
                 ("eod_id", c_uint32), ("token_bytes", c_uint32), ("replace", c_int32), ("resumable", c_int32),
                 ("unfinished", c_int), ("resume_checkpoint", c_uint64), ("has_spans", c_int64)]
@@ -82,7 +89,7 @@ class LoaderSkip(ctypes.Structure):
     _fields_ = [("first_sample", c_uint64), ("end_sample", c_uint64)]
 
 
-class LoaderOptions(ctypes.Structure):
+class LoaderOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("sources", POINTER(LoaderSource)),
                 ("n_sources", c_uint32), ("source_stride", c_uint32),
                 ("phases", POINTER(LoaderPhase)), ("n_phases", c_uint32), ("phase_stride", c_uint32),
@@ -110,7 +117,7 @@ _LETTERS = {c_void_p: "P", c_uint32: "I", c_uint64: "Q"}
 ROW = struct.Struct("".join(_LETTERS[kind] for _, kind, *_bits in Row._fields_))
 
 
-class Batch(ctypes.Structure):
+class Batch(Sized):
     _fields_ = [("struct_size", c_size_t), ("rows", POINTER(Row)), ("n_rows", c_uint32),
                 ("row_stride", c_uint32), ("sequence_length", c_uint32), ("token_bytes", c_uint32),
                 ("largest_id", c_uint32), ("first_sample", c_uint64), ("step_sample", c_uint64)]
@@ -121,34 +128,34 @@ class Piece(ctypes.Structure):
                 ("place", c_uint32), ("n_inputs", c_uint64)]
 
 
-class LoaderSample(ctypes.Structure):
+class LoaderSample(Sized):
     _fields_ = [("struct_size", c_size_t), ("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
                 ("window", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32), ("pieces", POINTER(Piece)),
                 ("n_pieces", c_size_t)]
 
 
-class LoaderSearch(ctypes.Structure):
+class LoaderSearch(Sized):
     _fields_ = [("struct_size", c_size_t), ("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
                 ("first_token", c_uint64), ("n_tokens", c_uint64), ("samples", c_void_p), ("max_samples", c_uint64),
                 ("n_found", c_uint64)]
 
 
-class LoaderLabels(ctypes.Structure):
+class LoaderLabels(Sized):
     _fields_ = [("struct_size", c_size_t), ("source", c_uint32), ("dataset", c_uint32), ("first_document", c_uint64),
                 ("n_documents", c_uint64), ("end_sample", c_uint64), ("labels", c_void_p)]
 
 
-class LedgerEntry(ctypes.Structure):
+class LedgerEntry(Sized):
     _fields_ = [("struct_size", c_size_t), ("event", c_char_p), ("time", c_char_p), ("host", c_char_p),
                 ("folder", c_char_p), ("after", c_char_p), ("sample", c_uint64), ("micro_batches", c_uint64)]
 
 
-class LoaderSourceInfo(ctypes.Structure):
+class LoaderSourceInfo(Sized):
     _fields_ = [("struct_size", c_size_t), ("n_windows", c_uint64), ("quota", c_uint64), ("period", c_uint64),
                 ("n_samples_before", c_uint64)]
 
 
-class LoaderInfo(ctypes.Structure):
+class LoaderInfo(Sized):
     _fields_ = [("struct_size", c_size_t), ("n_sources", c_uint64), ("n_samples", c_uint64),
                 ("resident_bytes", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
                 ("bytes_read", c_uint64), ("n_waits", c_uint64), ("ns_waited", c_uint64),
@@ -156,7 +163,7 @@ class LoaderInfo(ctypes.Structure):
                 ("wait_max_ns", c_uint64)]
 
 
-class GatherOptions(ctypes.Structure):
+class GatherOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("format", c_int), ("mask_labels", c_int32),
                 ("ignore_index", c_int64), ("has_ignore_index", c_int32), ("pad_id", c_uint32),
                 ("inputs", c_void_p), ("labels", c_void_p)]
@@ -166,7 +173,7 @@ StageLog = CFUNCTYPE(None, c_void_p, c_char_p)
 StageEdit = CFUNCTYPE(None, c_void_p, POINTER(Row), POINTER(Batch))
 
 
-class StageOptions(ctypes.Structure):
+class StageOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("loader", c_void_p), ("device", c_int32),
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("outputs", c_uint32),
                 ("input_bytes", c_uint32), ("label_bytes", c_uint32), ("ignore_index", c_int64),
@@ -174,7 +181,7 @@ class StageOptions(ctypes.Structure):
                 ("context", c_void_p), ("log", StageLog), ("edit", StageEdit)]
 
 
-class StageBatch(ctypes.Structure):
+class StageBatch(Sized):
     _fields_ = [("struct_size", c_size_t), ("inputs", c_void_p), ("labels", c_void_p),
                 ("position_ids", c_void_p), ("document_ids", c_void_p), ("cu_seqlens", c_void_p),
                 ("n_rows", c_uint32), ("sequence_length", c_uint32), ("n_documents", c_uint32),
@@ -182,12 +189,12 @@ class StageBatch(ctypes.Structure):
                 ("id", c_uint64)]
 
 
-class StageTensor(ctypes.Structure):
+class StageTensor(Sized):
     _fields_ = [("struct_size", c_size_t), ("output", c_uint32), ("stream", c_void_p),
                 ("managed", c_void_p)]
 
 
-class StageInfo(ctypes.Structure):
+class StageInfo(Sized):
     _fields_ = [("struct_size", c_size_t), ("device", c_int32), ("pinned", c_int32),
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("n_rows", c_uint32), ("sequence_length", c_uint32), ("max_documents", c_uint32),
                 ("device_bytes", c_uint64), ("host_bytes", c_uint64), ("n_batches", c_uint64),
@@ -199,16 +206,19 @@ class StageInfo(ctypes.Structure):
 NO_ID = 2**32 - 1
 
 
-ERR_ARGUMENT = -1
+def _call(*arguments: Any, of: Any = c_void_p) -> Tuple[Any, List[Any]]:
+    """Of a function that says at last what is wrong, of the object that is its first argument."""
+    return c_int, [of, *arguments, POINTER(ErrorDetail)]
+
 
 # name: (result, arguments)
 SIGNATURES = {
     "tokmap_version": (c_char_p, []),
-    "tokmap_dataset_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(ErrorDetail)]),
+    "tokmap_dataset_open": _call(c_char_p, of=POINTER(c_void_p)),
     "tokmap_dataset_close": (None, [c_void_p]),
     "tokmap_dataset_get_info": (c_int, [c_void_p, POINTER(Info)]),
     "tokmap_dataset_tokens": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
-    "tokmap_dataset_read": (c_int, [c_void_p, c_uint64, c_uint64, c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_dataset_read": _call(c_uint64, c_uint64, c_void_p),
     "tokmap_dataset_get_segment": (c_int, [c_void_p, c_uint64, POINTER(Segment)]),
     "tokmap_dataset_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_get_spans": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(Span), c_size_t, POINTER(c_size_t)]),
@@ -217,71 +227,52 @@ SIGNATURES = {
     "tokmap_dataset_get_meta_column": (c_int, [c_void_p, c_uint32, POINTER(MetaColumn)]),
     "tokmap_dataset_get_meta": (c_int, [c_void_p, c_uint32, c_uint64, POINTER(Value)]),
     "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
-    "tokmap_dataset_check_tokenizers": (c_int, [POINTER(c_void_p), c_size_t, POINTER(ErrorDetail)]),
-    "tokmap_dataset_verify": (c_int, [c_void_p, POINTER(VerifyOptions), c_void_p,
-                                      POINTER(ErrorDetail)]),
-    "tokmap_writer_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(WriterOptions),
-                                   POINTER(ErrorDetail)]),
-    "tokmap_writer_append": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(ErrorDetail)]),
-    "tokmap_writer_end_document": (c_int, [c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_writer_end_input": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64,
-                                         POINTER(ErrorDetail)]),
-    "tokmap_writer_set_metadata": (c_int, [c_void_p, c_char_p, c_size_t, POINTER(ErrorDetail)]),
-    "tokmap_writer_set_meta_columns": (c_int, [c_void_p, POINTER(c_char_p), c_uint32, POINTER(ErrorDetail)]),
-    "tokmap_writer_add_meta": (c_int, [c_void_p, POINTER(Value), c_uint32, POINTER(ErrorDetail)]),
-    "tokmap_writer_add_span": (c_int, [c_void_p, POINTER(Span), POINTER(ErrorDetail)]),
-    "tokmap_writer_finish": (c_int, [c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_dataset_check_tokenizers": _call(c_size_t, of=POINTER(c_void_p)),
+    "tokmap_dataset_verify": _call(POINTER(VerifyOptions), c_void_p),
+    "tokmap_writer_open": _call(c_char_p, POINTER(WriterOptions), of=POINTER(c_void_p)),
+    "tokmap_writer_append": _call(c_void_p, c_size_t),
+    "tokmap_writer_end_document": _call(),
+    "tokmap_writer_end_input": _call(c_char_p, c_uint64, c_uint64),
+    "tokmap_writer_set_metadata": _call(c_char_p, c_size_t),
+    "tokmap_writer_set_meta_columns": _call(POINTER(c_char_p), c_uint32),
+    "tokmap_writer_add_meta": _call(POINTER(Value), c_uint32),
+    "tokmap_writer_add_span": _call(POINTER(Span)),
+    "tokmap_writer_finish": _call(),
     "tokmap_writer_close": (None, [c_void_p]),
-    "tokmap_loader_open": (c_int, [POINTER(c_void_p), POINTER(LoaderOptions),
-                                   POINTER(ErrorDetail)]),
+    "tokmap_loader_open": _call(POINTER(LoaderOptions), of=POINTER(c_void_p)),
     "tokmap_loader_close": (None, [c_void_p]),
-    "tokmap_loader_next": (c_int, [c_void_p, POINTER(Batch), POINTER(ErrorDetail)]),
-    "tokmap_loader_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
+    "tokmap_loader_next": _call(POINTER(Batch)),
+    "tokmap_loader_seek": _call(c_uint64),
     "tokmap_loader_position": (c_uint64, [c_void_p]),
-    "tokmap_loader_save_at": (c_int, [c_void_p, c_uint64, c_uint8 * 128, POINTER(ErrorDetail)]),
-    "tokmap_loader_set_batch": (c_int, [c_void_p, c_uint32, c_uint32, c_uint32, POINTER(ErrorDetail)]),
+    "tokmap_loader_save_at": _call(c_uint64, c_uint8 * 128),
+    "tokmap_loader_set_batch": _call(c_uint32, c_uint32, c_uint32),
     "tokmap_loader_get_source": (c_int, [c_void_p, c_size_t, POINTER(LoaderSourceInfo)]),
-    "tokmap_loader_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
-    "tokmap_loader_amend": (c_int, [c_void_p, c_uint8 * 128, POINTER(LoaderOptions), POINTER(ErrorDetail)]),
-    "tokmap_loader_find": (c_int, [c_void_p, POINTER(LoaderSearch), POINTER(ErrorDetail)]),
-    "tokmap_loader_count_labels": (c_int, [c_void_p, POINTER(LoaderLabels), POINTER(ErrorDetail)]),
-    "tokmap_loader_get_sources": (c_int, [c_void_p, c_uint64, c_size_t, c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_loader_ledger_line": (c_int, [c_void_p, POINTER(LedgerEntry), c_char_p, POINTER(c_size_t),
-                                          POINTER(ErrorDetail)]),
-    "tokmap_ledger_check": (c_int, [c_char_p, c_size_t, c_char_p, POINTER(ErrorDetail)]),
-    "tokmap_loader_locate": (c_int, [c_void_p, c_uint64, POINTER(LoaderSample),
-                                     POINTER(ErrorDetail)]),
+    "tokmap_loader_restore": _call(c_uint8 * 128),
+    "tokmap_loader_amend": _call(c_uint8 * 128, POINTER(LoaderOptions)),
+    "tokmap_loader_find": _call(POINTER(LoaderSearch)),
+    "tokmap_loader_count_labels": _call(POINTER(LoaderLabels)),
+    "tokmap_loader_get_sources": _call(c_uint64, c_size_t, c_void_p),
+    "tokmap_loader_ledger_line": _call(POINTER(LedgerEntry), c_char_p, POINTER(c_size_t)),
+    "tokmap_ledger_check": _call(c_size_t, c_char_p, of=c_char_p),
+    "tokmap_loader_locate": _call(c_uint64, POINTER(LoaderSample)),
     "tokmap_loader_get_info": (c_int, [c_void_p, POINTER(LoaderInfo)]),
-    "tokmap_batch_gather": (c_int, [POINTER(Batch), POINTER(GatherOptions),
-                                    POINTER(ErrorDetail)]),
+    "tokmap_batch_gather": _call(POINTER(GatherOptions), of=POINTER(Batch)),
 }
 
 STAGE_SIGNATURES = {  # of tokmap_stage.h
-    "tokmap_stage_count_devices": (c_int, [POINTER(c_uint32), POINTER(ErrorDetail)]),
-    "tokmap_stage_open": (c_int, [POINTER(c_void_p), POINTER(StageOptions), POINTER(ErrorDetail)]),
+    "tokmap_stage_count_devices": _call(of=POINTER(c_uint32)),
+    "tokmap_stage_open": _call(POINTER(StageOptions), of=POINTER(c_void_p)),
     "tokmap_stage_close": (None, [c_void_p]),
-    "tokmap_stage_next": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_stage_wait": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_stage_release": (c_int, [c_void_p, POINTER(StageBatch), c_void_p,
-                                    POINTER(ErrorDetail)]),
-    "tokmap_stage_fill": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_stage_save": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
-    "tokmap_stage_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
-    "tokmap_stage_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
+    "tokmap_stage_next": _call(POINTER(StageBatch), c_void_p),
+    "tokmap_stage_wait": _call(POINTER(StageBatch), c_void_p),
+    "tokmap_stage_release": _call(POINTER(StageBatch), c_void_p),
+    "tokmap_stage_fill": _call(POINTER(StageBatch), c_void_p),
+    "tokmap_stage_save": _call(c_uint8 * 128),
+    "tokmap_stage_restore": _call(c_uint8 * 128),
+    "tokmap_stage_seek": _call(c_uint64),
     "tokmap_stage_position": (c_uint64, [c_void_p]),
-    "tokmap_stage_export": (c_int, [c_void_p, POINTER(StageBatch), POINTER(StageTensor),
-                                   POINTER(ErrorDetail)]),
+    "tokmap_stage_export": _call(POINTER(StageBatch), POINTER(StageTensor)),
     "tokmap_stage_get_info": (c_int, [c_void_p, POINTER(StageInfo)]),
 }
 
-
-def load() -> Any:
-    """The library of the package, with the types of its functions."""
-    lib = _native.load("libtokmap.so")
-    for name, (result, arguments) in {**SIGNATURES, **STAGE_SIGNATURES}.items():
-        function = getattr(lib, name)
-        function.restype, function.argtypes = result, arguments
-    return lib
-
-
-lib = load()
+lib = _native.load("libtokmap.so", {**SIGNATURES, **STAGE_SIGNATURES})

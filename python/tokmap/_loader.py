@@ -20,7 +20,7 @@ from ._metrics import MetricsFile, as_text, collect
 from ._numbers import flag, integer, number, real, state_bytes
 from ._order import IO, Order, as_outputs, choose, row_parts
 from ._ranks import check_found, find_rank, rank_in_mesh
-from ._rows import LoaderHandle, Row
+from ._rows import LoaderHandle, NoHandle, Row
 from ._sources import as_sources
 from ._stage import Stage
 from ._stage_core import Log
@@ -30,14 +30,6 @@ _ON_MISMATCH = {"error": 0, "amend": 1}
 _END = 1
 _next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
-
-
-class _Closed:
-    """In place of the handle of a loader that is closed."""
-
-    @property
-    def pointer(self) -> Any:
-        raise ValueError("the loader is closed")
 
 
 class Sample(NamedTuple):
@@ -209,13 +201,8 @@ class Loader:
         needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')
-        self._order = Order(
-            self._sources, sequence_length=self.sequence_length, seed=seed, shuffle=shuffle, windows=windows,
-            random_offset=random_offset, row_parts=row_parts(needed, device is not None and cp_size == 1, span_mask),
-            block_windows=block_windows,
-            group_blocks=group_blocks, io=io, look_ahead=look_ahead, drop_behind=drop_behind,
-            mixed_tokenizers=mixed_tokenizers, align=align, documents_per_row=documents_per_row,
-            whole_documents=whole_documents, weights=weights, cp_rank=cp_rank, cp_size=cp_size, cp_mode=cp_mode)
+        parts = row_parts(needed, device is not None and cp_size == 1, span_mask)
+        self._order = Order(self._sources, {**arguments, "sequence_length": self.sequence_length, "row_parts": parts})
         if device is None and (integer("n_slots", n_slots) or integer("max_documents", max_documents) or log):
             raise ValueError("n_slots, max_documents and log are for a Loader with a device; documents_per_row limits the "
                              "documents of a row")
@@ -226,7 +213,7 @@ class Loader:
         self._turn = 0  # changes whenever the rows of the last batch are no longer valid
         self._own_handle: Any = self._open()
         self._handle: Any = self._own_handle  # replaced while a stage uses the loader
-        self._batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
+        self._batch = _lib.Batch()
         self._detail = _lib.ErrorDetail()
         self._references = ctypes.byref(self._batch), ctypes.byref(self._detail)
         self._count()
@@ -303,7 +290,7 @@ class Loader:
                 self._ledger.close()
             if self._stage is not None:
                 self._stage.close()
-            self._handle = self._own_handle = _Closed()
+            self._handle = self._own_handle = NoHandle("the loader is closed")
             self._turn += 1
 
     def __enter__(self) -> "Loader":
@@ -320,7 +307,7 @@ class Loader:
         return _reopen, ({**self._arguments, "ledger": None}, self.state(), self._rank_is_found)
 
     def __repr__(self) -> str:
-        if isinstance(self._handle, _Closed):
+        if isinstance(self._own_handle, NoHandle):
             return "<tokmap.Loader: closed>"
         end = "no end" if self.n_samples is None else f"{self.n_samples} samples"
         ranks = "" if self.n_ranks == 1 else f", rank {self.rank} of {self.n_ranks}"
@@ -509,7 +496,7 @@ class Loader:
         with self._lock:
             handle = self._handle
             for k in range(len(self._sources)):
-                found.append(_lib.LoaderSourceInfo(struct_size=ctypes.sizeof(_lib.LoaderSourceInfo)))
+                found.append(_lib.LoaderSourceInfo())
                 _check_fork(lib.tokmap_loader_get_source(handle.pointer, k, ctypes.byref(found[-1])))
         return found
 
@@ -531,14 +518,14 @@ class Loader:
 
     def locate(self, sample: int) -> Sample:
         """Where a sample comes from, without reading its tokens."""
-        out = _lib.LoaderSample(struct_size=ctypes.sizeof(_lib.LoaderSample))
+        out = _lib.LoaderSample()
         self._call(lib.tokmap_loader_locate, number("sample", sample, 2**62 - 1), ctypes.byref(out))
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
     def pieces(self, sample: int) -> List[Piece]:
         """With windows="best_fit", what the row of a sample has of which documents."""
         with self._lock:
-            out = _lib.LoaderSample(struct_size=ctypes.sizeof(_lib.LoaderSample))
+            out = _lib.LoaderSample()
             self._call(lib.tokmap_loader_locate, number("sample", sample, 2**62 - 1), ctypes.byref(out))
             return [Piece(p.document, p.first_token, p.n_tokens, p.place) for p in out.pieces[:out.n_pieces]]
 
@@ -601,7 +588,7 @@ class Loader:
     # ---- Info ----
 
     def _get_info(self) -> Any:
-        info = _lib.LoaderInfo(struct_size=ctypes.sizeof(_lib.LoaderInfo))
+        info = _lib.LoaderInfo()
         with self._lock:
             handle = self._handle
             _check_fork(lib.tokmap_loader_get_info(handle.pointer, ctypes.byref(info)))

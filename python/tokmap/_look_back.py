@@ -18,9 +18,8 @@ def find_samples(loader: "Loader", source: int, dataset: int, epoch: int, first_
     """The samples of an epoch of a source whose rows have one of these tokens of a dataset, sorted."""
     samples = np.empty(16, np.uint64)
     while True:
-        search = _lib.LoaderSearch(struct_size=ctypes.sizeof(_lib.LoaderSearch), source=source, dataset=dataset,
-                                   epoch=epoch, first_token=first_token, n_tokens=n_tokens,
-                                   samples=samples.ctypes.data, max_samples=len(samples))
+        search = _lib.LoaderSearch(source=source, dataset=dataset, epoch=epoch, first_token=first_token,
+                                   n_tokens=n_tokens, samples=samples.ctypes.data, max_samples=len(samples))
         loader._call(lib.tokmap_loader_find, ctypes.byref(search))
         if search.n_found <= len(samples):
             return np.unique(samples[:search.n_found])
@@ -31,8 +30,7 @@ def count_labels(loader: "Loader", source: int, dataset: int, first_document: in
                  end_sample: int) -> Array:
     """For each of these documents how many labels the samples before end_sample have had in it."""
     labels = np.zeros(n_documents, np.uint64)
-    options = _lib.LoaderLabels(struct_size=ctypes.sizeof(_lib.LoaderLabels), source=source, dataset=dataset,
-                                first_document=first_document, n_documents=n_documents, end_sample=end_sample,
-                                labels=labels.ctypes.data)
+    options = _lib.LoaderLabels(source=source, dataset=dataset, first_document=first_document, n_documents=n_documents,
+                                end_sample=end_sample, labels=labels.ctypes.data)
     loader._call(lib.tokmap_loader_count_labels, ctypes.byref(options))
     return labels

@@ -17,13 +17,21 @@ NULL, INT64, FLOAT64, STRING = range(4)
 TYPE_NAMES = ("null", "int64", "float64", "str")
 
 
+class View:
+    """Memory that belongs to an open dataset: an array that NumPy makes of it keeps it, and so the dataset."""
+
+    def __init__(self, handle: Any, address: int, n: int, dtype: str) -> None:
+        self.handle = handle
+        self.__array_interface__ = {"data": (address, True), "shape": (n,), "typestr": np.dtype(dtype).str, "version": 3}
+
+
 class Column:
     """A column of one dataset."""
 
     def __init__(self, shard: Any, index: int) -> None:
         self.handle, self.path, self.n_documents = shard.handle, shard.path, int(shard.info.n_documents)
         self.index = index
-        self.info = _lib.MetaColumn(struct_size=ctypes.sizeof(_lib.MetaColumn))
+        self.info = _lib.MetaColumn()
         lib.tokmap_dataset_get_meta_column(self.handle.pointer, index, ctypes.byref(self.info))
         self.name = ctypes.string_at(self.info.name, self.info.name_bytes).decode()
         self.type: int = self.info.type
@@ -31,13 +39,7 @@ class Column:
 
     def _view(self, address: Optional[int], dtype: str, n: int) -> Array:
         """n numbers of the map, which lives as long as the array."""
-        if n == 0:
-            return np.empty(0, dtype)
-        memory: Any = (ctypes.c_char * (n * np.dtype(dtype).itemsize)).from_address(address or 0)
-        memory.handle = self.handle
-        view: Array = np.frombuffer(memory, dtype)
-        view.flags.writeable = False
-        return view
+        return np.asarray(View(self.handle, address or 0, n, dtype)) if n else np.empty(0, dtype)
 
     def is_null(self) -> Array:
         """For each document whether it has no value."""

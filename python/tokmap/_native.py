@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 import sysconfig
-from typing import List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 _PACKAGE = pathlib.Path(os.path.abspath(__file__)).parent
 _VERSION_FILE = _PACKAGE / "version.txt"  # only in a wheel
@@ -44,10 +44,10 @@ def _find_library(file_name: str) -> Tuple[str, Optional[str]]:
     return f"{file_name}.{ABI}", "the system's libraries"
 
 
-def load(file_name: str) -> ctypes.CDLL:
+def load(file_name: str, signatures: Dict[str, Tuple[Any, List[Any]]]) -> Any:
     """Loads libtokmap.so or libtokmap_tokenizer.so: from TOKMAP_LIBRARY, or the folder of that file; from
     the package; as built in the checkout; as installed in the system. Raises ImportError if it cannot be
-    loaded or is of another version than the package."""
+    loaded or is of another version than the package. signatures: of each function its result and its arguments."""
     path, chosen_by = _find_library(file_name)
     where = f"{path} ({chosen_by})" if chosen_by else path
     advice = "set it to the path of libtokmap.so, or unset it" if chosen_by == "TOKMAP_LIBRARY" else _ADVICE
@@ -61,6 +61,9 @@ def load(file_name: str) -> ctypes.CDLL:
     found = version().decode(errors="replace")
     if found != VERSION:
         raise ImportError(f"tokmap {VERSION}: {where} is of version {found}. To repair it, {advice}", path=path)
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
     return library
 
 

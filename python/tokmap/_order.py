@@ -16,11 +16,11 @@ from ._rows import LoaderHandle
 from ._sources import Source
 
 IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
-_SHUFFLES = {"full": 0, "none": 1, "block": 2}
-_WINDOWS = {"concat": 0, "within-document": 1, "best_fit": 2}
 _WHOLE = {"split": 0, "drop": 1, "truncate": 2}
-_WEIGHTS = {"samples": 0, "tokens": 1}
-_CP_MODES = {"contiguous": 0, "zigzag": 1, "documents": 2}
+# Arguments of a Loader that are passed on: those that are words, and the most that numbers may be.
+_WORDS = {"windows": {"concat": 0, "within-document": 1, "best_fit": 2}, "shuffle": {"full": 0, "none": 1, "block": 2}, "io": IO,
+          "cp_mode": {"contiguous": 0, "zigzag": 1, "documents": 2}}
+_MOST = {"seed": 2**64 - 1, "block_windows": 2**42, "group_blocks": 2**28, "look_ahead": 1024, "cp_rank": 2**24}
 
 
 def choose(words: Mapping[str, int], word: Any, name: str) -> int:
@@ -48,28 +48,24 @@ def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
 class Order:
     """All samples of some sources but for their mixture, which a run may change."""
 
-    def __init__(self, sources: List[Source], *, seed: int, shuffle: str, windows: str, block_windows: int,
-                 group_blocks: int, io: str, look_ahead: int, align: int, documents_per_row: int, whole_documents: str,
-                 weights: str, cp_rank: int, cp_size: int, cp_mode: str, **others: Any) -> None:
+    def __init__(self, sources: List[Source], given: Mapping[str, Any]) -> None:
+        """given: the arguments of a Loader, and row_parts."""
         self._sources = sources
-        choose(_WINDOWS, windows, "windows")
-        self.has_short_rows = windows != "concat"
-        self._options: Dict[str, Any] = {
-            "seed": number("seed", seed, 2**64 - 1), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
-            "windows": _WINDOWS[windows], "block_windows": number("block_windows", block_windows, 2**42),
-            "group_blocks": number("group_blocks", group_blocks, 2**28), "io": choose(IO, io, "io"),
-            "look_ahead": number("look_ahead", look_ahead, 1024),
-            "weigh_tokens": choose(_WEIGHTS, weights, "weights"),
-            "cp_rank": number("cp_rank", cp_rank, 2**24), "cp_size": number("cp_size", cp_size, 2**24, 1),
-            "cp_mode": choose(_CP_MODES, cp_mode, "cp_mode"), **others}
-        if (self._options["block_windows"] or self._options["group_blocks"]) and shuffle != "block":
+        self._options = {name: given[name] for name in ("sequence_length", "row_parts", "random_offset", "drop_behind",
+                                                        "mixed_tokenizers")}
+        self._options.update((name, choose(words, given[name], name)) for name, words in _WORDS.items())
+        self._options.update((name, number(name, given[name], most)) for name, most in _MOST.items())
+        self._options.update(cp_size=number("cp_size", given["cp_size"], 2**24, 1),
+                             weigh_tokens=choose({"samples": 0, "tokens": 1}, given["weights"], "weights"))
+        if (self._options["block_windows"] or self._options["group_blocks"]) and given["shuffle"] != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
-        packing = {"align": number("align", align, 2**24, 1),
-                   "max_documents": number("documents_per_row", documents_per_row, 2**32 - 1),
-                   "whole_documents": choose(_WHOLE, whole_documents, "whole_documents")}
-        if windows == "best_fit":
+        packing = {"align": number("align", given["align"], 2**24, 1),
+                   "max_documents": number("documents_per_row", given["documents_per_row"], 2**32 - 1),
+                   "whole_documents": choose(_WHOLE, given["whole_documents"], "whole_documents")}
+        self.has_short_rows = given["windows"] != "concat"
+        if given["windows"] == "best_fit":
             self._options.update(packing)
-        elif (align, documents_per_row, whole_documents) != (1, 0, "split") or any(any(s.rows_files) for s in sources):
+        elif tuple(packing.values()) != (1, 0, 0) or any(any(s.rows_files) for s in sources):
             raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
 
     def open(self, mixture: Mixture, **batches: int) -> LoaderHandle:

@@ -47,9 +47,9 @@ class _Chats:
 
     def __init__(self, tokenizer: str, template: Optional[str]) -> None:
         self._tokenizer = _load_tokenizer(tokenizer)
-        utils = _need("transformers.utils.chat_template_utils")
+        transformers, utils = _need("transformers"), _need("transformers.utils.chat_template_utils")
         if not hasattr(utils, "render_jinja_template"):
-            raise _Refused("transformers is too old: pip install -U transformers")
+            raise _Refused(f"transformers {transformers.__version__} is too old: pip install -U transformers")
         self._render: Callable[..., Tuple[List[str], List[List[Tuple[int, int]]]]] = utils.render_jinja_template
         self._compile: Callable[[str], Any] = utils._compile_jinja_template
         self._name, self._template, self._checked = tokenizer, None, set()  # type: str, Optional[str], Set[str]

@@ -27,6 +27,17 @@ class LoaderHandle:
         weakref.finalize(self, _close, self.pointer, shards).atexit = False  # arrays may still exist
 
 
+class NoHandle:
+    """In place of the handle of a loader that cannot be used now."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    @property
+    def pointer(self) -> Any:
+        raise ValueError(self._why)
+
+
 def _copy(address: Optional[int], n: int, dtype: str) -> Optional[Array]:
     if not address:
         return None

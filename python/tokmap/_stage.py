@@ -26,8 +26,13 @@ _WIDTHS = {"int32": 4, "int64": 8}
 _HOST = -1
 _END = 1
 _LEGACY, _PER_THREAD = 1, 2  # the two default streams, as numbered by DLPack and the driver
-_NOT_PER_THREAD = ("stream is 2, each thread's own default stream: a batch may be released in another "
-                   "thread, so use a stream that all threads share")
+
+
+def _handle_of(stream: int) -> int:
+    if stream == _PER_THREAD:
+        raise ValueError("stream is 2, each thread's own default stream: a batch may be released in another thread, so "
+                         "use a stream that all threads share")
+    return 0 if stream == _LEGACY else stream
 
 
 def count_devices() -> int:
@@ -84,12 +89,18 @@ class DeviceArray:
             raise ValueError(f"stream is {stream}: the host has no streams, it must be None")
         if stream == 0:
             raise ValueError("stream is 0, which DLPack forbids: None or 1 is the default stream")
-        if stream == _PER_THREAD:
-            raise ValueError(_NOT_PER_THREAD)
-        return 0 if stream == _LEGACY else stream
+        return _handle_of(stream)
 
 
 # ---- Batches ----
+
+
+def _number(name: str, text: str) -> Any:
+    return property(lambda batch: int(getattr(batch._c, name)), doc=text)
+
+
+def _array(name: str, text: str) -> Any:
+    return property(lambda batch: batch._array(name), doc=text)
 
 
 class DeviceBatch:
@@ -108,7 +119,7 @@ class DeviceBatch:
     def __init__(self, stage: "Stage", stream: int) -> None:
         self._stage, self._stream = stage, stream
         self._capsules: List[Any] = []
-        self._c: Any = _lib.StageBatch(struct_size=ctypes.sizeof(_lib.StageBatch))
+        self._c: Any = _lib.StageBatch()
         self._state = (c_uint8 * 128)()
 
     @property
@@ -116,65 +127,23 @@ class DeviceBatch:
         """128 bytes, with which restore() continues after this batch."""
         return bytes(self._state)
 
-    @property
-    def n_rows(self) -> int:
-        """Rows of the batch."""
-        return int(self._c.n_rows)
-
-    @property
-    def sequence_length(self) -> int:
-        """Inputs of a row."""
-        return int(self._c.sequence_length)
-
-    @property
-    def n_documents(self) -> int:
-        """Documents in cu_seqlens; the padding of a row counts as one."""
-        return int(self._c.n_documents)
-
-    @property
-    def max_seqlen(self) -> int:
-        """Inputs of the longest document."""
-        return int(self._c.max_seqlen)
-
-    @property
-    def first_sample(self) -> int:
-        """The number of the first row's sample."""
-        return int(self._c.first_sample)
-
-    @property
-    def step_sample(self) -> int:
-        """The first sample of the step, which belongs to rank 0."""
-        return int(self._c.step_sample)
+    n_rows: int = _number("n_rows", "Rows of the batch.")
+    sequence_length: int = _number("sequence_length", "Inputs of a row.")
+    n_documents: int = _number("n_documents", "Documents in cu_seqlens; the padding of a row counts as one.")
+    max_seqlen: int = _number("max_seqlen", "Inputs of the longest document.")
+    first_sample: int = _number("first_sample", "The number of the first row's sample.")
+    step_sample: int = _number("step_sample", "The first sample of the step, which belongs to rank 0.")
+    inputs: Optional[DeviceArray] = _array("inputs", "Ids, n_rows x sequence_length.")
+    labels: Optional[DeviceArray] = _array("labels", "The token after each input.")
+    position_ids: Optional[DeviceArray] = _array("position_ids", "The position of each input in its document, or in its row.")
+    document_ids: Optional[DeviceArray] = _array("document_ids", "The number of each input's document, from 0 in each row.")
+    cu_seqlens: Optional[DeviceArray] = _array(
+        "cu_seqlens", """The first input of each document of the batch. It has the same length in every batch: from n_documents on,
+        it holds the number of all inputs.""")
 
     def _array(self, name: str) -> Optional[DeviceArray]:
         address = getattr(self._c, name)
         return DeviceArray(self, name, address) if address else None
-
-    @property
-    def inputs(self) -> Optional[DeviceArray]:
-        """Ids, n_rows x sequence_length."""
-        return self._array("inputs")
-
-    @property
-    def labels(self) -> Optional[DeviceArray]:
-        """The token after each input."""
-        return self._array("labels")
-
-    @property
-    def position_ids(self) -> Optional[DeviceArray]:
-        """The position of each input in its document, or in its row."""
-        return self._array("position_ids")
-
-    @property
-    def document_ids(self) -> Optional[DeviceArray]:
-        """The number of each input's document, from 0 in each row."""
-        return self._array("document_ids")
-
-    @property
-    def cu_seqlens(self) -> Optional[DeviceArray]:
-        """The first input of each document of the batch. It has the same length in every batch: from n_documents on,
-        it holds the number of all inputs."""
-        return self._array("cu_seqlens")
 
     def __len__(self) -> int:
         return self.n_rows
@@ -188,9 +157,7 @@ class DeviceBatch:
                                           for name in self._stage.outputs))
 
     def _export(self, name: str, stream: Optional[int]) -> Any:
-        tensor = _lib.StageTensor(struct_size=ctypes.sizeof(_lib.StageTensor),
-                                  output=_OUTPUTS[name],
-                                  stream=self._stream if stream is None else stream)
+        tensor = _lib.StageTensor(output=_OUTPUTS[name], stream=self._stream if stream is None else stream)
         with self._stage._core as core:
             if not self._c.id:
                 raise BufferError("the batch has been released")
@@ -337,7 +304,7 @@ class Stage:
         if positions == "row" and "position_ids" not in wanted:
             raise ValueError("positions='row' needs the output position_ids")
         options = _lib.StageOptions(
-            struct_size=ctypes.sizeof(_lib.StageOptions), device=self._device,
+            device=self._device,
             n_slots=number("n_slots", n_slots, 2**32 - 1),
             n_host_slots=number("n_host_slots", n_host_slots, 2**32 - 1),
             outputs=sum(_OUTPUTS[name] for name in wanted) | _POSITIONS[positions],
@@ -390,7 +357,7 @@ class Stage:
         if unknown:
             raise ValueError(f"{', '.join(sorted(unknown))}: not among the outputs of this stage")
         handle = self._find_stream(stream)
-        batch = _lib.StageBatch(struct_size=ctypes.sizeof(_lib.StageBatch))
+        batch = _lib.StageBatch()
         held = {name: self._target(name, target) for name, target in targets.items()}
         for name, (address, _) in held.items():
             setattr(batch, name, address)
@@ -453,10 +420,9 @@ class Stage:
             raise TypeError(f"stream is {stream!r}: must be a number, or have __cuda_stream__ or "
                             "cuda_stream")
         stream = number("stream", stream, 2**64 - 1)
-        if stream == _PER_THREAD:
-            raise ValueError(_NOT_PER_THREAD)
+        handle = _handle_of(stream)
         self._core.streams[stream] = given  # kept as long as the stage, because tensors may be deleted late
-        return 0 if stream == _LEGACY else stream
+        return handle
 
     def _current_stream(self) -> int:
         torch = sys.modules.get("torch")
@@ -497,7 +463,7 @@ class Stage:
     def stats(self) -> Dict[str, Any]:
         """Memory ("device_bytes", "host_bytes", "pinned"), and how often and how long next waited
         ("n_waits", "ns_waited", "wait_p99_ns", ...)."""
-        info = _lib.StageInfo(struct_size=ctypes.sizeof(_lib.StageInfo))
+        info = _lib.StageInfo()
         with self._core as core:
             lib.tokmap_stage_get_info(core.pointer, ctypes.byref(info))
         found = {name: getattr(info, name) for name, *_ in info._fields_ if name != "struct_size"}

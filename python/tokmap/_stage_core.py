@@ -11,21 +11,13 @@ from . import _dlpack, _lib
 from ._errors import ArgumentError, Error, call, check
 from ._lib import lib
 from ._locks import new_lock
-from ._rows import Row
+from ._rows import NoHandle, Row
 
 if TYPE_CHECKING:
     from ._loader import Loader
 
 Log = Optional[Callable[[str], None]]
 Edit = Optional[Callable[[List[Row], int], None]]
-
-
-class _Lent:
-    """Replaces the handle of a Loader while a stage uses it."""
-
-    @property
-    def pointer(self) -> Any:
-        raise ValueError("a stage uses this loader: close the stage first")
 
 
 class Core:
@@ -38,7 +30,7 @@ class Core:
         self.pointer: Any = ctypes.c_void_p()
         self.loader: Any = loader
         self.loader_handle: Any = None
-        self.lent = _Lent()
+        self.lent = NoHandle("a stage uses this loader: close the stage first")
         self.user_edit: Edit = edit
         self.edit_error: Optional[BaseException] = None
         self.replaced: List[Any] = []

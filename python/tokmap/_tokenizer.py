@@ -8,7 +8,7 @@ import functools
 import os
 import sys
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from . import _native
 from ._dataset import Path, encode_path
 from ._errors import call
-from ._lib import NO_ID, ErrorDetail
+from ._lib import NO_ID, ErrorDetail, Sized
 from ._numbers import integer, number
 
 Text = Union[str, bytes]
 _SPECIALS = ("text", "match", "error", "drop")
 
 
-class TokenizerOptions(ctypes.Structure):
+class TokenizerOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("pattern", c_char_p), ("specials_file", c_char_p)]
 
 
@@ -31,17 +31,17 @@ class TokenText(ctypes.Structure):
     _fields_ = [("bytes", c_void_p), ("n_bytes", c_size_t)]
 
 
-class EncodeOptions(ctypes.Structure):
+class EncodeOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("texts", c_void_p), ("n_texts", c_uint64), ("text_stride", c_uint32),
                 ("n_threads", c_uint32), ("specials", c_int), ("token_offsets", c_int64)]
 
 
-class Encoding(ctypes.Structure):
+class Encoding(Sized):
     _fields_ = [("struct_size", c_size_t), ("ids", c_void_p), ("n_ids", c_uint64), ("offsets", c_void_p),
                 ("token_offsets", c_void_p)]
 
 
-class TokenizerInfo(ctypes.Structure):
+class TokenizerInfo(Sized):
     _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("eod_id", c_uint32), ("bos_id", c_uint32),
                 ("eod_is_guess", c_int32), ("takes_bytes", c_int32), ("decodes", c_int32), ("family", c_char_p),
                 ("unicode", c_char_p), ("eod_reason", c_char_p), ("bos_reason", c_char_p)]
@@ -64,11 +64,7 @@ TOKENIZER_SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
 @functools.lru_cache(maxsize=None)
 def _library() -> Any:
     """Loaded for the first tokenizer: who only reads tokens does not need it."""
-    library = _native.load("libtokmap_tokenizer.so")
-    for name, (result, arguments) in TOKENIZER_SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+    return _native.load("libtokmap_tokenizer.so", TOKENIZER_SIGNATURES)
 
 
 class _Memory:
@@ -171,6 +167,10 @@ def _text_or_none(text: Optional[bytes]) -> Optional[str]:
     return None if text is None else text.decode(errors="replace")
 
 
+def _fact(name: str, convert: Callable[[Any], Any], text: str) -> Any:
+    return property(lambda tokenizer: convert(getattr(tokenizer._info, name)), doc=text)
+
+
 class Tokenizer:
     """A tokenizer file: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, tokenizer.model or
     tekken.json; or "bytes", where each byte is its own id and 256 ends a document.
@@ -194,52 +194,25 @@ class Tokenizer:
         # Absolute, because the process may change its folder before the tokenizer is pickled.
         self._full_paths = [path if path in (None, "bytes") else os.path.abspath(os.fsdecode(path))
                             for path in (self._file, specials_file)]
-        options = TokenizerOptions(struct_size=ctypes.sizeof(TokenizerOptions),
-                                   pattern=None if pattern is None else encode_path(pattern),
+        options = TokenizerOptions(pattern=None if pattern is None else encode_path(pattern),
                                    specials_file=None if specials_file is None else encode_path(specials_file))
         self._handle = _Handle(encode_path(file), options)
-        self._info = TokenizerInfo(struct_size=ctypes.sizeof(TokenizerInfo))  # its texts belong to the handle
+        self._info = TokenizerInfo()  # its texts belong to the handle
         _library().tokmap_tokenizer_get_info(self._handle.pointer, byref(self._info))
 
-    @property
-    def vocab_size(self) -> int:
-        """The largest id + 1, including added tokens."""
-        return int(self._info.vocab_size)
-
-    @property
-    def eod_id(self) -> Optional[int]:
-        """The id that ends a document, as `tokmap pack` chooses it. None: `eod_reason` says why."""
-        return _id_or_none(self._info.eod_id)
-
-    @property
-    def eod_reason(self) -> Optional[str]:
-        """Why `eod_id` is None, with the candidates if there are several."""
-        return _text_or_none(self._info.eod_reason)
-
-    @property
-    def eod_is_guess(self) -> bool:
-        """Whether no file says which token ends a document, and `eod_id` is a special token with a usual name."""
-        return bool(self._info.eod_is_guess)
-
-    @property
-    def bos_id(self) -> Optional[int]:
-        """The id that begins a document, or None. `tokmap pack` writes it only with --bos."""
-        return _id_or_none(self._info.bos_id)
-
-    @property
-    def family(self) -> str:
-        """The kind of tokenizer, such as "byte-level BPE"."""
-        return _text_or_none(self._info.family) or ""
-
-    @property
-    def unicode_version(self) -> Optional[str]:
-        """The version of the Unicode tables that take part, or None."""
-        return _text_or_none(self._info.unicode)
-
-    @property
-    def takes_bytes(self) -> bool:
-        """Whether texts may be bytes that are not UTF-8."""
-        return bool(self._info.takes_bytes)
+    vocab_size: int = _fact("vocab_size", int, "The largest id + 1, including added tokens.")
+    eod_id: Optional[int] = _fact("eod_id", _id_or_none, "The id that ends a document, as `tokmap pack` chooses it. None: "
+                                  "`eod_reason` says why.")
+    eod_reason: Optional[str] = _fact("eod_reason", _text_or_none, "Why `eod_id` is None, with the candidates if there are "
+                                      "several.")
+    eod_is_guess: bool = _fact("eod_is_guess", bool, "Whether no file says which token ends a document, and `eod_id` is a "
+                               "special token with a usual name.")
+    bos_id: Optional[int] = _fact("bos_id", _id_or_none, "The id that begins a document, or None. `tokmap pack` writes it "
+                                  "only with --bos.")
+    family: str = _fact("family", lambda text: _text_or_none(text) or "", 'The kind of tokenizer, such as "byte-level BPE".')
+    unicode_version: Optional[str] = _fact("unicode", _text_or_none, "The version of the Unicode tables that take part, or "
+                                           "None.")
+    takes_bytes: bool = _fact("takes_bytes", bool, "Whether texts may be bytes that are not UTF-8.")
 
     def __repr__(self) -> str:
         eod = "no eod" if self.eod_id is None else f"eod {self.eod_id}"
@@ -255,9 +228,9 @@ class Tokenizer:
             raise ValueError(f"specials: {specials!r} is not one of {', '.join(_SPECIALS)}")
         n_threads = number("n_threads", n_threads, 1024)
         handle = self._handle  # the handle stays while the call runs
-        options = EncodeOptions(ctypes.sizeof(EncodeOptions), table.ctypes.data, len(table), 16, n_threads,
-                                _SPECIALS.index(specials), bool(token_offsets))
-        out = Encoding(ctypes.sizeof(Encoding))
+        options = EncodeOptions(texts=table.ctypes.data, n_texts=len(table), text_stride=16, n_threads=n_threads,
+                                specials=_SPECIALS.index(specials), token_offsets=bool(token_offsets))
+        out = Encoding()
         call(_library().tokmap_tokenizer_encode, handle.pointer, byref(options), byref(out))
         ranges = (np.asarray(_Memory(out.token_offsets, (out.n_ids, 2), "=i8")) if token_offsets
                   else np.empty((0, 2), np.int64))

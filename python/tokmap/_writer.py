@@ -68,7 +68,7 @@ class Writer:
     def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
                  replace: bool = False, meta: Sequence[str] = (), spans: bool = False) -> None:
         options = _lib.WriterOptions(
-            struct_size=ctypes.sizeof(_lib.WriterOptions), vocab_size=number("vocab_size", vocab_size, 2**31, 1),
+            vocab_size=number("vocab_size", vocab_size, 2**31, 1),
             has_eod=eod_id is not None, replace=flag("replace", replace),
             eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1), has_spans=flag("spans", spans))
         pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
