@@ -123,7 +123,9 @@ def documented(text, margin=True):
 
 
 def members(cls):
-    for name, member in vars(cls).items():
+    names = [name for base in cls.__mro__ if base.__module__.startswith("tokmap") for name in vars(base)]
+    for name in dict.fromkeys(names):
+        member = inspect.getattr_static(cls, name)
         if not name.startswith("_") and isinstance(member, property):
             yield f"`{name}`", None, member
         elif not name.startswith("_") and inspect.isfunction(member):

@@ -15,7 +15,6 @@ from ._steps import Steps
 if TYPE_CHECKING:
     from ._loader import Loader
 
-OUTPUTS = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
 # What the library has to compute for an output, as TOKMAP_ROW_... of the header.
 PARTS = {"inputs": 0, "labels": 0, "position_ids": 2, "document_ids": 4, "loss_mask": 8, "cu_seqlens": 1}
 

@@ -319,28 +319,27 @@ class Dataset:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self.n_documents))]
         index = operator.index(index)
-        shard, found, _ = self._find(index + self.n_documents if index < 0 else index, index)
+        shard, found, _ = self._find(index, index + self.n_documents if index < 0 else index)
         return shard.range(found.first_token, found.n_tokens)
 
     def __iter__(self) -> Iterator[Array]:
         for i in range(self.n_documents):
             yield self[i]
 
-    def _find(self, index: int, given: int) -> Tuple[Shard, Any, int]:
-        """The shard, the document in it, and the first token of the shard."""
-        shards = self._shards()
+    def _find(self, given: int, index: Optional[int] = None) -> Tuple[Shard, Any, Document]:
+        """The shard, the document in it, and in all of them. index: the number that is meant, if it is another one."""
+        shards, given = self._shards(), integer("index", given)
+        index = given if index is None else index
         if not 0 <= index < self.n_documents:
             hint = f"there are {self.n_documents}" if self.n_documents else "their boundaries are not known"
             raise IndexError(f"document {given}: {hint}")
         k = bisect.bisect_right(self._first_documents, index) - 1
         found = shards[k].look_up(lib.tokmap_dataset_document, index - self._first_documents[k], _lib.Document())
-        return shards[k], found, self._first_tokens[k]
+        return shards[k], found, Document(index, self._first_tokens[k] + found.first_token, found.n_tokens)
 
     def document(self, index: int) -> Document:
         """Where document number `index` is."""
-        index = integer("index", index)
-        _, found, first_token = self._find(index, index)
-        return Document(index, first_token + found.first_token, found.n_tokens)
+        return self._find(index)[2]
 
     def find_document(self, token: int) -> Document:
         """The document that contains token number `token`."""
@@ -422,16 +421,14 @@ class Dataset:
 
     def document_meta(self, index: int) -> Dict[str, Union[None, int, float, str]]:
         """The values of document number `index`, by name; None where it has none."""
-        index = integer("index", index)
-        shard, found, _ = self._find(index, index)
+        shard, found, _ = self._find(index)
         return {name: column.value(found.index) for name, column in _meta.columns_of(shard).items()}
 
     # ---- Spans ----
 
     def spans(self, index: int) -> List[Span]:
         """The ids of document number `index` that never count as labels."""
-        index = integer("index", index)
-        shard, found, _ = self._find(index, index)
+        shard, found, _ = self._find(index)
         n = ctypes.c_size_t(0)
         while True:
             spans = (_lib.Span * n.value)()

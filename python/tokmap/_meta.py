@@ -41,14 +41,12 @@ class Column:
         """n numbers of the map, which lives as long as the array."""
         return np.asarray(View(self.handle, address or 0, n, dtype)) if n else np.empty(0, dtype)
 
-    def is_null(self) -> Array:
-        """For each document whether it has no value."""
-        if self.type == NULL:
-            return np.ones(self.n_documents, bool)
-        if not self.info.validity:
-            return np.zeros(self.n_documents, bool)
-        bits = self._view(self.info.validity, "u1", (self.n_documents + 7) // 8)
-        null: Array = np.unpackbits(bits, count=self.n_documents, bitorder="little") == 0
+    def is_null(self, first: int, n: int) -> Array:
+        """For each of n documents, from a multiple of 8 on, whether it has no value."""
+        if self.type == NULL or not self.info.validity:
+            return np.full(n, self.type == NULL)
+        bits = self._view(self.info.validity, "u1", (self.n_documents + 7) // 8)[first // 8:(first + n + 7) // 8]
+        null: Array = np.unpackbits(bits, count=n, bitorder="little") == 0
         return null
 
     def numbers(self, dtype: "np.dtype[Any]") -> Array:
@@ -70,7 +68,7 @@ class Column:
             if self.n_documents and int(codes.max()) >= len(strings):
                 raise self._damaged()
             strings = strings[codes]
-        valid = ~self.is_null()
+        valid = ~self.is_null(0, self.n_documents)
         found[valid] = strings[valid]
         return found
 
@@ -96,8 +94,7 @@ class Column:
         if self.type == NULL:
             return np.zeros(n, np.int64), [None]
         if self.info.validity:
-            bits = self._view(self.info.validity, "u1", (self.n_documents + 7) // 8)[first // 8:(first + n + 7) // 8]
-            numbers[np.unpackbits(bits, count=n, bitorder="little") == 0] = len(values)
+            numbers[self.is_null(first, n)] = len(values)
             values = [*values, None]
         return numbers, values
 
@@ -149,7 +146,7 @@ def join(columns: Sequence[Column]) -> Array:
     joined.flags.writeable = False
     if not any(column.info.n_nulls for column in columns):
         return joined
-    mask = np.concatenate([column.is_null() for column in columns])
+    mask = np.concatenate([column.is_null(0, column.n_documents) for column in columns])
     return np.ma.MaskedArray(joined, mask)
 
 

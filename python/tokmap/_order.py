@@ -89,23 +89,17 @@ class Order:
                       **batches: int) -> Tuple[LoaderHandle, Mixture]:
         """A loader that continues a state with another mixture, which is the second result. before: the mixture of the
         state's loader, or a ledger that has it."""
-        if before is None or isinstance(before, Mixture):
-            return self._amend(mixture, state, before, batches)
-        mixtures = earlier_mixtures(before, _sample_of(state))
-        for one in mixtures:
+        sample, errors = _sample_of(state), []
+        for one in [before] if before is None or isinstance(before, Mixture) else earlier_mixtures(before, sample):
             try:
-                return self._amend(mixture, state, one, batches)
-            except (MismatchError, ValueError):
-                continue
-        return self._amend(mixture, state, mixtures[0], batches)  # which is likeliest to say what is wrong
-
-    def _amend(self, mixture: Mixture, state: bytes, before: Optional[Mixture],
-               batches: Dict[str, int]) -> Tuple[LoaderHandle, Mixture]:
-        mixture = amended(before, mixture, _sample_of(state)) if before else mixture
-        handle = self.open(mixture, **batches)
-        call(lib.tokmap_loader_amend, handle.pointer, (ctypes.c_uint8 * 128)(*state),
-             ctypes.byref(before.as_options(weigh_tokens=self._options["weigh_tokens"])) if before else None)
-        return handle, mixture
+                found = amended(one, mixture, sample) if one else mixture
+                handle = self.open(found, **batches)
+                options = one.as_options(weigh_tokens=self._options["weigh_tokens"]) if one else None
+                call(lib.tokmap_loader_amend, handle.pointer, (ctypes.c_uint8 * 128)(*state), options and ctypes.byref(options))
+                return handle, found
+            except (MismatchError, ValueError) as error:
+                errors.append(error)
+        raise errors[0]  # of the likeliest one
 
 
 def _sample_of(state: bytes) -> int:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many tokens a run was trained on, by source, input, or a value of documents."""
 
+import ctypes
 import math
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
 
-from . import _meta
+from . import _lib, _meta
 from ._dataset import Array, Dataset
 from ._errors import MismatchError
+from ._lib import lib
 from ._loader import Loader
-from ._look_back import count_labels
 
 _CHUNK = 1 << 18  # documents at a time; a multiple of 8
 
@@ -97,6 +98,16 @@ def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> L
             total[1] += documents
     every = [Share(name, *total) for name, total in found.items()]
     return sorted(every, key=lambda share: (-share.tokens, str(share.name)))
+
+
+def count_labels(loader: Loader, source: int, dataset: int, first_document: int, n_documents: int,
+                 end_sample: int) -> Array:
+    """For each of these documents how many labels the samples before end_sample have had in it."""
+    labels = np.zeros(n_documents, np.uint64)
+    options = _lib.LoaderLabels(source=source, dataset=dataset, first_document=first_document, n_documents=n_documents,
+                                end_sample=end_sample, labels=labels.ctypes.data)
+    loader._call(lib.tokmap_loader_count_labels, ctypes.byref(options))
+    return labels
 
 
 def _count(uses: List[_Use], n_documents: int, groups: _Groups) -> Iterator[Tuple[Any, int, int]]:

@@ -2,7 +2,7 @@
 """tokmap.Samples - the samples of a loader by their numbers, for samplers."""
 
 import os
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple, Type
 
 from ._batch import Batch
 from ._loader import Loader
@@ -26,6 +26,35 @@ def arguments_of(loader: Loader) -> Dict[str, Any]:
         raise ValueError("a data set for a framework cannot be combined with reuse=True or a device: batches are read "
                          "ahead, and in other processes")
     return loader._arguments
+
+
+class Resumable:
+    """What has a Loader whose state a framework saves."""
+
+    _loader: Loader
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The state after the last batch, which is the same on all ranks."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continues after the batch that had this state, with any number of ranks."""
+        self._loader.load_state_dict(state_dict)
+        self._count()
+
+    def _count(self) -> None:
+        """Called when the position has changed."""
+
+    def _open(self, sources: Any, sizes: Tuple[int, int], config: Any, *, documents: bool, trainer: str,
+              error: Type[Exception] = ValueError, **options: Any) -> None:
+        """The Loader of a trainer that slices rows itself."""
+        self._loader = Loader(sources, *sizes, seed=config.seed, framework="torch",
+                              outputs=("inputs", "labels", "cu_seqlens")[:2 + documents], **options)
+        self._loader.seek(config.first_sample)
+        self._count()
+        arguments = arguments_of(self._loader)
+        if arguments["cp_size"] != 1 or arguments["ignore_index"] != -100:
+            raise error(f"cp_size must be 1, because {trainer} slices the rows itself, and ignore_index -100")
 
 
 class Samples:

@@ -8,7 +8,6 @@ from ._errors import ArgumentError
 from ._numbers import number
 
 Pairs = List[Tuple[int, int]]
-NO_END = 2**64 - 1
 
 
 def _as_pairs(name: str, given: Any, example: str, second: str, most: int) -> Pairs:

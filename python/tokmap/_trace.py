@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run was trained on: from steps and samples to documents, from documents to steps, and labels of documents."""
 
+import ctypes
 import os
 from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from . import _ledger
-from ._dataset import Dataset, Path
+import numpy as np
+
+from . import _ledger, _lib
+from ._dataset import Array, Dataset, Path
 from ._errors import ArgumentError, MismatchError
 from ._ledger import Line, Segment
+from ._lib import lib
 from ._loader import Loader, Piece
-from ._look_back import find_samples
 from ._numbers import integer, number, state_bytes
 from ._report import Share, check_boundaries, shares
 from ._sources import Source
@@ -238,6 +241,18 @@ class Run:
         """Of which a sample was before the end."""
         info = self.loader._source_infos()[source]
         return int(-(-info.n_samples_before // info.n_windows))
+
+
+def find_samples(loader: Loader, source: int, dataset: int, epoch: int, first_token: int, n_tokens: int) -> Array:
+    """The samples of an epoch of a source whose rows have one of these tokens of a dataset, sorted."""
+    samples = np.empty(16, np.uint64)
+    while True:
+        search = _lib.LoaderSearch(source=source, dataset=dataset, epoch=epoch, first_token=first_token,
+                                   n_tokens=n_tokens, samples=samples.ctypes.data, max_samples=len(samples))
+        loader._call(lib.tokmap_loader_find, ctypes.byref(search))
+        if search.n_found <= len(samples):
+            return np.unique(samples[:search.n_found])
+        samples = np.empty(search.n_found, np.uint64)
 
 
 def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocument]:

@@ -2,7 +2,7 @@
 """tokmap.olmo_core - a data loader for the Trainer of OLMo-core."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, Mapping, Optional
+from typing import Any, Dict, Iterator, Optional
 
 import olmo_core.data
 import torch
@@ -11,10 +11,10 @@ from olmo_core.distributed.utils import get_rank, get_world_size
 from olmo_core.exceptions import OLMoConfigurationError
 
 from ._loader import Loader
-from ._samples import arguments_of
+from ._samples import Resumable
 
 
-class DataLoader(olmo_core.data.TextDataLoaderBase):
+class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):
     """The batches of a Loader. The Trainer of OLMo-core saves its state. A checkpoint may be loaded with another
     data-parallel degree, and with another global batch size, which a BatchSizeSchedulerCallback may also change in
     mid-run.
@@ -37,15 +37,8 @@ class DataLoader(olmo_core.data.TextDataLoaderBase):
         super().__init__(
             collator=collator or olmo_core.data.DataCollator(pad_token_id=config.options.get("pad_id", 0)), work_dir=".",
             global_batch_size=n_tokens, dp_world_size=dp_world_size, dp_rank=dp_rank)
-        self._loader = Loader(config.sources, self._length, self._n_rows(), seed=config.seed, framework="torch",
-                              outputs=("inputs", "labels", "cu_seqlens")[:2 + config.generate_doc_lengths],
-                              rank=dp_rank, n_ranks=dp_world_size, **config.options)
-        self._loader.seek(config.first_sample)
-        self._count()
-        arguments = arguments_of(self._loader)
-        if arguments["cp_size"] != 1 or arguments["ignore_index"] != -100:
-            raise OLMoConfigurationError("cp_size must be 1, because OLMo-core slices the rows itself, and ignore_index "
-                                         "-100")
+        self._open(config.sources, (self._length, self._n_rows()), config, documents=config.generate_doc_lengths,
+                   trainer="OLMo-core", error=OLMoConfigurationError, rank=dp_rank, n_ranks=dp_world_size, **config.options)
 
     def _n_rows(self) -> int:
         return int(self.rank_batch_size) // self._length
@@ -89,15 +82,6 @@ class DataLoader(olmo_core.data.TextDataLoaderBase):
             found["doc_lens"] = torch.full((len(ids), 1), self._length, dtype=torch.int32)
             found["max_doc_lens"] = [self._length] * len(ids)
         return found
-
-    def state_dict(self) -> Dict[str, Any]:
-        """The state after the last batch, which is the same on all ranks."""
-        return self._loader.state_dict()
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continues after the batch that had this state, with any number of ranks."""
-        self._loader.load_state_dict(state_dict)
-        self._count()
 
     def _count(self) -> None:
         """As if all steps so far had been of this size."""

@@ -8,7 +8,7 @@ import torch.utils.data
 
 from ._loader import Loader, note_start, of_worker
 from ._ranks import check_found
-from ._samples import Samples, arguments_of, loader_of
+from ._samples import Resumable, Samples, arguments_of, loader_of
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
             self._n_loads_of_parent.fill_(self._n_loads)
 
 
-class Batches(Iterator[Dict[str, Any]]):
+class Batches(Resumable, Iterator[Dict[str, Any]]):
     """An iteration of an IterableDataset, with the state that StatefulDataLoader keeps for a worker."""
 
     def __init__(self, loader: Loader, is_late: bool = False) -> None:
@@ -105,14 +105,6 @@ class Batches(Iterator[Dict[str, Any]]):
             found["max_seqlen"] = batch.max_seqlen
         found["state"] = {"state": batch.state.hex(), "sample": batch.next_sample}
         return found
-
-    def state_dict(self) -> Dict[str, Any]:
-        """The position of this iteration. With workers, that of this worker."""
-        return self._loader.state_dict()
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continues at the position of state_dict()."""
-        self._loader.load_state_dict(state_dict)
 
 
 class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):

@@ -2,17 +2,16 @@
 """tokmap.torchtitan - a data loader for the Trainer of torchtitan."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Dict, Iterator, Mapping, Tuple
+from typing import Annotated, Any, Dict, Iterator, Tuple
 
 import torch
 import tyro
 from torchtitan.components.dataloader import BaseDataLoader
 
-from ._loader import Loader
-from ._samples import arguments_of
+from ._samples import Resumable
 
 
-class DataLoader(BaseDataLoader):
+class DataLoader(Resumable, BaseDataLoader):
     """The batches of a Loader. The Trainer of torchtitan makes it of its Config, gives it the rank, the length and the
     number of rows, and saves its state. A checkpoint may be loaded with another data-parallel degree.
 
@@ -48,13 +47,8 @@ class DataLoader(BaseDataLoader):
             raise ValueError(f"dataset is {config.dataset!r}, dataset_path {config.dataset_path!r} and sources "
                              f"{config.sources!r}: give dataset_path or sources, and no dataset")
         options = {"mask_labels": config.documents, "max_epochs": None if config.infinite else 1, **config.options}
-        self._loader = Loader(config.dataset_path if config.sources is None else config.sources, seq_len, local_batch_size,
-                              seed=config.seed, outputs=("inputs", "labels", "cu_seqlens")[:2 + config.documents],
-                              framework="torch", rank=dp_rank, n_ranks=dp_world_size, **options)
-        self._loader.seek(config.first_sample)
-        arguments = arguments_of(self._loader)
-        if arguments["cp_size"] != 1 or arguments["ignore_index"] != -100:
-            raise ValueError("cp_size must be 1, because torchtitan slices the rows itself, and ignore_index -100")
+        self._open(config.dataset_path if config.sources is None else config.sources, (seq_len, local_batch_size), config,
+                   documents=config.documents, trainer="torchtitan", rank=dp_rank, n_ranks=dp_world_size, **options)
 
     def __iter__(self) -> Iterator[Tuple[Dict[str, torch.Tensor], torch.Tensor]]:
         """Continues where the last batch ended."""
@@ -65,11 +59,3 @@ class DataLoader(BaseDataLoader):
                 starts = batch.cu_seqlens[:-1].long()
                 positions -= (starts % length).repeat_interleave(batch.cu_seqlens.diff()).view(n_rows, length)
             yield {"input": batch.inputs, "positions": positions}, batch.labels
-
-    def state_dict(self) -> Dict[str, Any]:
-        """The state after the last batch, which is the same on all ranks."""
-        return self._loader.state_dict()
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continues after the batch that had this state, with any number of ranks."""
-        self._loader.load_state_dict(state_dict)
