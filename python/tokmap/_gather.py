@@ -67,11 +67,6 @@ class Gatherer:
         self._references = ctypes.byref(self._options), ctypes.byref(self._detail)
         self._row_length = row_length
         self._kept = threading.local() if reuse else None
-        self._use(framework)
-        # Writes the outputs of a batch, and gives them to it.
-        self.fill = self._fill_ids if self._ids and not self._parts and not self._boundaries else self._fill_all
-
-    def _use(self, framework: str) -> None:
         if framework == "torch":
             import torch
 
@@ -79,6 +74,8 @@ class Gatherer:
         elif framework != "numpy":
             raise ValueError(f"framework is {framework!r}: must be 'numpy' or 'torch'")
         self._new = _new_array if framework == "numpy" else self._new_tensor
+        # Writes the outputs of a batch, and gives them to it.
+        self.fill = self._fill_ids if self._ids and not self._parts and not self._boundaries else self._fill_all
 
     def _new_tensor(self, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
         tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)

@@ -13,8 +13,7 @@ from ._lib import lib
 
 
 def _close(pointer: ctypes.c_void_p, shards: Any) -> None:
-    if pointer:
-        lib.tokmap_loader_close(pointer)
+    lib.tokmap_loader_close(pointer)
 
 
 class LoaderHandle:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ._loader import Loader
 
 _OUTPUTS = {"inputs": 1, "labels": 2, "position_ids": 4, "document_ids": 8, "cu_seqlens": 16}
-_ROW_POSITIONS = 32
-_POSITIONS = {"document": 0, "row": _ROW_POSITIONS}
+_POSITIONS = {"document": 0, "row": 32}
 _WIDTHS = {"int32": 4, "int64": 8}
 _HOST = -1
 _END = 1
@@ -100,7 +99,11 @@ def _number(name: str, text: str) -> Any:
 
 
 def _array(name: str, text: str) -> Any:
-    return property(lambda batch: batch._array(name), doc=text)
+    def get(batch: "DeviceBatch") -> Optional[DeviceArray]:
+        address = getattr(batch._c, name)
+        return DeviceArray(batch, name, address) if address else None
+
+    return property(get, doc=text)
 
 
 class DeviceBatch:
@@ -141,10 +144,6 @@ class DeviceBatch:
         "cu_seqlens", """The first input of each document of the batch. It has the same length in every batch: from n_documents on,
         it holds the number of all inputs.""")
 
-    def _array(self, name: str) -> Optional[DeviceArray]:
-        address = getattr(self._c, name)
-        return DeviceArray(self, name, address) if address else None
-
     def __len__(self) -> int:
         return self.n_rows
 
@@ -153,7 +152,7 @@ class DeviceBatch:
         `inputs, labels = batch.torch()`. PyTorch's current stream waits for the batch."""
         import torch
 
-        return self._stage._torch_batch(*(torch.utils.dlpack.from_dlpack(self._array(name))
+        return self._stage._torch_batch(*(torch.utils.dlpack.from_dlpack(getattr(self, name))
                                           for name in self._stage.outputs))
 
     def _export(self, name: str, stream: Optional[int]) -> Any:

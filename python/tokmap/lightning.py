@@ -34,9 +34,6 @@ class DataModule(lightning.LightningDataModule):
         self._before: Dict[str, Any] = {}  # the states before and after the batch that is trained on
         self._after: Dict[str, Any] = {}
 
-    def _load(self, dataset: IterableDataset) -> "DataLoader[Dict[str, Any]]":
-        return data_loader(dataset, num_workers=self._num_workers)
-
     def _make_dataset(self, sources: Any, **options: Any) -> IterableDataset:
         found = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None
         ranks = {"rank": found["rank"], "n_ranks": found["num_replicas"]} if found else {}
@@ -47,13 +44,14 @@ class DataModule(lightning.LightningDataModule):
         self._dataset = self._make_dataset(self._sources)
         if self._after:
             self._dataset.load_state_dict(self._after)
-        return self._load(self._dataset)
+        return data_loader(self._dataset, num_workers=self._num_workers)
 
     def val_dataloader(self) -> Any:
         """The validation batches, or none."""
         if self._validation is None:
             return []
-        return self._load(self._make_dataset(self._validation, max_epochs=1, shuffle="none", ledger=None))
+        dataset = self._make_dataset(self._validation, max_epochs=1, shuffle="none", ledger=None)
+        return data_loader(dataset, num_workers=self._num_workers)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         """Called by the Trainer for the batch that it trains on next."""

@@ -13,10 +13,6 @@ from ._samples import Resumable, Samples, arguments_of, loader_of
 T = TypeVar("T")
 
 
-def _share(tensor: Any) -> Any:
-    return tensor.share_memory_()
-
-
 class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
     """The batches of a Loader for a DataLoader, in the same order for any number of workers.
 
@@ -46,7 +42,8 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
         self._state: Dict[str, Any] = sources.state_dict()
         self._rank_is_found = sources._rank_is_found
         self._n_loads = 0
-        self._n_loads_of_parent = _share(torch.zeros(1, dtype=torch.int64))  # workers see it change
+        self._n_loads_of_parent: Any = torch.zeros(1, dtype=torch.int64)
+        self._n_loads_of_parent.share_memory_()  # workers see it change
 
     def __getstate__(self) -> Dict[str, Any]:
         self._check_rank()  # a worker that is spawned could not
@@ -54,7 +51,7 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
-        _share(self._n_loads_of_parent)
+        self._n_loads_of_parent.share_memory_()
 
     def _check_rank(self) -> None:
         if self._rank_is_found:
