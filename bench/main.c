@@ -234,7 +234,7 @@ static void empty_folder(const char *dir)
 }
 
 /* Returns the exit status. */
-static int measure(const command_line *line, const bool *chosen, bench_file *json)
+static int measure(const command_line *line, const bool *chosen, output_file *json)
 {
     static bench_report report;
     const bench_times before = bench_read_times();
@@ -266,40 +266,28 @@ static int measure(const command_line *line, const bool *chosen, bench_file *jso
     return code;
 }
 
-static volatile pid_t worker;
-
-static void stop_worker(int number)
-{
-    kill(worker, number);
-}
-
 /* Runs in a process of its own, so that gigabytes of test data are removed however it ends. */
-static int measure_and_clean_up(const command_line *line, const bool *chosen, bench_file *json)
+static int measure_and_clean_up(const command_line *line, const bool *chosen, output_file *json)
 {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction pass_on = {.sa_handler = stop_worker};
-    struct sigaction before[3];
-    sigset_t set, old_set; /* no signal may arrive before the worker exists */
+    static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t set, old_set;
+    int status = 1, number;
     sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
     for (int i = 0; i < 3; i++)
-        sigaddset(&set, stops[i]);
+        sigaddset(&set, passed_on[i]);
     sigprocmask(SIG_BLOCK, &set, &old_set);
-    for (int i = 0; i < 3; i++)
-        sigaction(stops[i], &pass_on, &before[i]);
-    worker = fork();
+    const pid_t worker = fork();
     if (worker == 0) {
-        for (int i = 0; i < 3; i++)
-            sigaction(stops[i], &before[i], NULL);
         sigprocmask(SIG_SETMASK, &old_set, NULL);
         exit(measure(line, chosen, json));
     }
-    sigprocmask(SIG_SETMASK, &old_set, NULL);
-    int status = 1;
-    while (worker > 0 && waitpid(worker, &status, 0) < 0)
-        continue;
+    while (worker > 0 && waitpid(worker, &status, WNOHANG) == 0)
+        if (sigwait(&set, &number) == 0 && number != SIGCHLD)
+            kill(worker, number);
     empty_folder(line->options.dir);
     rmdir(line->options.dir);
-    bench_file_abandon(json); /* the worker has placed it, if there was no error */
+    output_close(json); /* the worker has placed it, if there was no error */
     return worker > 0 && WIFEXITED(status)     ? WEXITSTATUS(status)
            : worker > 0 && WIFSIGNALED(status) ? 128 + WTERMSIG(status)
                                                : 1;
@@ -309,7 +297,7 @@ int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit is an error like others */
     char dir[4096];
-    bench_file json = {.out = {.fd = -1}};
+    output_file json = {.fd = -1};
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
     cli_begin("tokbench", NULL);
     join_arguments(argc, argv, line.command, sizeof line.command); /* before getopt moves them */

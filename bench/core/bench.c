@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "text/json_text.h"
+#include "text/json_out.h"
 
 /* Formats what follows `format` in the arguments of the caller. */
 #define FORMAT(text, format)                                                                       \
@@ -199,13 +199,7 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual)
 
 /* ---- JSON ---- */
 
-static void print_string(FILE *out, const char *before, const char *s)
-{
-    fputs(before, out);
-    json_text_print_string(out, s, strlen(s));
-}
-
-static void print_machine(FILE *out)
+static void print_machine(json_out *o)
 {
     struct utsname system;
     char line[256] = "";
@@ -214,67 +208,72 @@ static void print_machine(FILE *out)
                             ? strstr(line, ": ")
                             : NULL;
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    print_string(out, "  \"machine\": {\"cpu\": ", model ? model + 2 : "unknown");
-    fprintf(out, ", \"processors\": %ld, \"memory_gib\": %.1f", sysconf(_SC_NPROCESSORS_ONLN),
-            memory / (1u << 30));
-    print_string(out, ", \"kernel\": ", system.release);
-    print_string(out, ", \"architecture\": ", system.machine);
-    fprintf(out, "},\n");
-}
-
-static void print_field(FILE *out, const char *before, const char *value)
-{
-    if (*value)
-        print_string(out, before, value);
+    json_out_begin(o, "machine", '{');
+    json_out_string(o, "cpu", model ? model + 2 : "unknown");
+    json_out_print(o, "processors", "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    json_out_print(o, "memory_gib", "%.1f", memory / (1u << 30));
+    json_out_string(o, "kernel", system.release);
+    json_out_string(o, "architecture", system.machine);
+    json_out_end(o, '}');
 }
 
 /* JSON has neither infinity nor NaN. */
-static void print_number(FILE *out, const char *before, double number)
+static void print_number(json_out *o, const char *key, double number)
 {
     if (isfinite(number))
-        fprintf(out, "%s%.6g", before, number);
+        json_out_print(o, key, "%.6g", number);
     else
-        fprintf(out, "%snull", before);
+        json_out_string(o, key, NULL);
 }
 
-static void print_row(FILE *out, const bench_row *row)
+static void print_row(json_out *o, const bench_row *row)
 {
-    print_string(out, "    {\"page\": ", row->page);
-    print_string(out, ", \"name\": ", row->name);
-    print_field(out, ", \"line\": ", row->line);
-    print_field(out, ", \"column\": ", row->column);
-    print_string(out, ", \"unit\": ", row->unit);
-    print_number(out, ", \"median\": ", bench_median(row));
-    if (row->goal != BENCH_NO_GOAL)
-        fprintf(out, ", \"target\": {\"%s\": %g, \"reached\": %s}",
-                row->goal == BENCH_AT_LEAST ? "at_least" : "at_most", row->target,
-                bench_missed(row) ? "false" : "true");
-    print_field(out, ", \"limit\": ", row->limit);
+    const char *const texts[][2] = {
+        {"page", row->page},     {"name", row->name},     {"line", row->line},
+        {"column", row->column}, {"unit", row->unit},     {"limit", row->limit},
+        {"group", row->group},   {"system", row->system}, {"x_unit", row->x_unit}};
+    json_out_begin(o, NULL, '{');
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (*texts[i][1])
+            json_out_string(o, texts[i][0], texts[i][1]);
+    print_number(o, "median", bench_median(row));
+    if (row->goal != BENCH_NO_GOAL) {
+        json_out_begin(o, "target", '{');
+        json_out_print(o, row->goal == BENCH_AT_LEAST ? "at_least" : "at_most", "%g", row->target);
+        json_out_bool(o, "reached", !bench_missed(row));
+        json_out_end(o, '}');
+    }
     if (row->limit[0])
-        print_number(out, ", \"fraction\": ", row->fraction);
-    print_field(out, ", \"group\": ", row->group);
-    print_field(out, ", \"system\": ", row->system);
-    print_field(out, ", \"x_unit\": ", row->x_unit);
+        print_number(o, "fraction", row->fraction);
     if (row->x > 0)
-        fprintf(out, ", \"x\": %.15g", row->x);
-    fprintf(out, ", \"values\": [");
+        json_out_print(o, "x", "%.15g", row->x);
+    json_out_begin(o, "values", '[');
     for (uint32_t i = 0; i < row->n_values; i++)
-        print_number(out, i ? ", " : "", row->values[i]);
-    fprintf(out, "]}");
+        print_number(o, NULL, row->values[i]);
+    json_out_end(o, ']');
+    json_out_end(o, '}');
 }
 
 void bench_print_json(const bench_report *report, const char *command, FILE *out)
 {
-    print_string(out, "{\n  \"schema\": 1,\n  \"tokmap\": ", tokmap_version());
-    print_string(out, ",\n  \"command\": ", command);
-    fprintf(out, ",\n");
-    print_machine(out);
-    fprintf(out,
-            "  \"busy\": {\"others_percent\": %.3g, \"steal_percent\": %.3g},\n  \"rows\": [\n",
-            report->others_percent, report->steal_percent);
+    json_out o = {.out = out};
+    json_out_begin(&o, NULL, '{');
+    json_out_number(&o, "schema", 1);
+    json_out_string(&o, "tokmap", tokmap_version());
+    json_out_string(&o, "command", command);
+    print_machine(&o);
+    json_out_begin(&o, "busy", '{');
+    json_out_print(&o, "others_percent", "%.3g", report->others_percent);
+    json_out_print(&o, "steal_percent", "%.3g", report->steal_percent);
+    json_out_end(&o, '}');
+    json_out_begin(&o, "rows", '[');
     for (uint32_t i = 0; i < report->n_rows; i++) {
-        print_row(out, &report->rows[i]);
-        fputs(i + 1 < report->n_rows ? ",\n" : "\n", out);
+        fputs(i > 0 ? ",\n" : "\n", out); /* each on a line of its own */
+        o.follows = false;
+        print_row(&o, &report->rows[i]);
     }
-    fprintf(out, "  ]\n}\n");
+    fputs("\n", out);
+    json_out_end(&o, ']');
+    json_out_end(&o, '}');
+    fputs("\n", out);
 }

@@ -61,34 +61,35 @@ static void check_read(int64_t n_read, size_t n_bytes)
         bench_fail("the data could not be read past the page cache");
 }
 
+static void put_read(run *r, tokmap_i_uring *ring, uint64_t slot, uint64_t *seed)
+{
+    const tokmap_i_uring_read read = {.fd = r->file->direct_fd,
+                                      .n_bytes = (uint32_t)r->reads->read_bytes,
+                                      .offset = next_offset(r, seed),
+                                      .dst = r->buffers + slot * r->reads->read_bytes,
+                                      .id = slot};
+    tokmap_i_uring_put(ring, &read);
+}
+
 /* Waits for all started reads, so that none writes to freed memory. */
 static void read_by_ring(run *r, tokmap_i_uring *ring)
 {
-    const uint32_t n_bytes = (uint32_t)r->reads->read_bytes;
     uint64_t seed = r->reads->seed, slot;
     int32_t result;
-    uint32_t n_free = r->reads->n_at_once, n_running = 0;
-    uint64_t free_slots[DEVICE_MAX_AT_ONCE];
-    for (uint32_t i = 0; i < n_free; i++)
-        free_slots[i] = i;
-    do {
-        for (; n_free > 0 && (r->n_reads == 0 || tokmap_i_now_ns() < r->until); n_running++) {
-            slot = free_slots[--n_free];
-            const tokmap_i_uring_read read = {.fd = r->file->direct_fd,
-                                              .n_bytes = n_bytes,
-                                              .offset = next_offset(r, &seed),
-                                              .dst = r->buffers + slot * n_bytes,
-                                              .id = slot};
-            tokmap_i_uring_put(ring, &read);
-        }
+    uint32_t n_running = r->reads->n_at_once;
+    for (slot = 0; slot < n_running; slot++)
+        put_read(r, ring, slot, &seed);
+    while (n_running > 0) {
         if (tokmap_i_uring_submit(ring, true))
             bench_fail("io_uring could not submit a read");
         while (tokmap_i_uring_take(ring, &slot, &result)) {
-            check_read(result, n_bytes);
-            free_slots[n_free++] = slot;
-            n_running--;
+            check_read(result, r->reads->read_bytes);
+            if (tokmap_i_now_ns() < r->until)
+                put_read(r, ring, slot, &seed);
+            else
+                n_running--;
         }
-    } while (n_running > 0);
+    }
 }
 
 /* At least one, also if the time is over before the thread runs: a rate of 0 is no limit. */

@@ -6,8 +6,7 @@
 #include "core/bench.h"
 
 enum {
-    DEVICE_BLOCK = 4096, /* an alignment that O_DIRECT accepts everywhere */
-    DEVICE_MAX_AT_ONCE = 128
+    DEVICE_BLOCK = 4096 /* an alignment that O_DIRECT accepts everywhere */
 };
 
 typedef struct device_file {
@@ -21,7 +20,7 @@ void device_close(device_file *file);
 
 typedef struct device_reads {
     size_t read_bytes;  /* of each; a multiple of DEVICE_BLOCK */
-    uint32_t n_at_once; /* a power of two, up to DEVICE_MAX_AT_ONCE */
+    uint32_t n_at_once; /* a power of two */
     bool sequential;    /* else at random places */
     uint64_t seed, ns;  /* for so long */
 } device_reads;

@@ -131,11 +131,6 @@ const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_b
     return map;
 }
 
-void load_data_unmap(const uint8_t *map, size_t n_bytes)
-{
-    munmap((void *)(uintptr_t)map, n_bytes);
-}
-
 /* ---- Loaders ---- */
 
 tokmap_loader *load_data_loader(tokmap_loader_options options)
@@ -159,7 +154,12 @@ tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_
     return load_data_loader(options);
 }
 
-bool load_data_works(const tokmap_dataset *ds, tokmap_io io, const char *name)
+const char *const load_data_ways[] = {[TOKMAP_IO_MAP] = "map",
+                                      [TOKMAP_IO_DIRECT] = "direct",
+                                      [TOKMAP_IO_POPULATE] = "populate",
+                                      [TOKMAP_IO_READ] = "read"};
+
+bool load_data_works(const tokmap_dataset *ds, tokmap_io io)
 {
     const tokmap_loader_options options = {.sequence_length = 1, .batch_rows = 1, .io = io};
     tokmap_loader_info info = {.struct_size = sizeof info};
@@ -167,13 +167,8 @@ bool load_data_works(const tokmap_dataset *ds, tokmap_io io, const char *name)
     tokmap_loader_get_info(l, &info);
     tokmap_loader_close(l);
     if (info.io != io)
-        cli_warn("reading by '%s' does not work here: left out", name);
+        cli_warn("reading by '%s' does not work here: left out", load_data_ways[io]);
     return info.io == io;
-}
-
-void load_data_seek(tokmap_loader *l, uint64_t sample)
-{
-    bench_check(tokmap_loader_seek(l, sample, &bench_error));
 }
 
 void load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_options *gather)

@@ -46,18 +46,18 @@ void load_data_finish(tokmap_writer *w);
 void load_data_open_made(const bench_options *options, size_t first,
                          const tokmap_dataset **datasets, size_t n_datasets);
 void load_data_close_made(const tokmap_dataset *const *datasets, size_t n_datasets);
-/* Opens and maps a file of a dataset without the library. */
+/* Opens and maps a file of a dataset without the library; tokmap_i_unmap. */
 const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_bytes);
-void load_data_unmap(const uint8_t *map, size_t n_bytes);
 
+/* The names of ways of reading. */
+extern const char *const load_data_ways[];
 /* Whether the loader really reads in this way if it is asked to; if not, says so. */
-bool load_data_works(const tokmap_dataset *ds, tokmap_io io, const char *name);
+bool load_data_works(const tokmap_dataset *ds, tokmap_io io);
 /* Sets the sizes of structs. */
 tokmap_loader *load_data_loader(tokmap_loader_options options);
 /* The same for datasets that form one source. */
 tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
                                     tokmap_loader_options options);
-void load_data_seek(tokmap_loader *l, uint64_t sample);
 /* The next batch; with `gather` it is copied. */
 void load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_options *gather);
 /* ns for a row of the next n_steps batches: its address is taken, or it is gathered. */

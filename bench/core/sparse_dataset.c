@@ -81,5 +81,5 @@ void load_data_copy_sparse(const bench_options *options, size_t from, size_t to,
     const uint8_t *index = load_data_map(load_data_name(options, from).s, ".tmi", &n_bytes);
     make_file(prefix.s, ".bin", NULL, 2 * n_tokens);
     make_file(prefix.s, ".tmi", index, n_bytes);
-    load_data_unmap(index, n_bytes);
+    tokmap_i_unmap(index, n_bytes);
 }

@@ -203,8 +203,8 @@ static void measure_all(cold *c, bench_report *report)
     const uint32_t n_lengths = c->what->n_lengths;
     cold_rows rows[MAX_LENGTHS];
     for (int i = 0; i < N_WAYS; i++) /* block shuffle follows the way that it is compared with */
-        c->works[i] = i == BLOCK_SHUFFLE ? c->works[POPULATE]
-                                         : load_data_works(c->data->ds, ways[i].io, ways[i].name);
+        c->works[i] =
+            i == BLOCK_SHUFFLE ? c->works[POPULATE] : load_data_works(c->data->ds, ways[i].io);
     for (uint32_t k = 0; k < n_lengths; k++) {
         const uint32_t length = c->what->lengths[k];
         rows[k] = (cold_rows){.length = length,

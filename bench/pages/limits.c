@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "pages/pages.h"
+#include "system/platform.h"
 
 enum {
     ROUNDS = 5,
@@ -257,7 +258,7 @@ void bench_limits(const bench_options *options, bench_report *report)
         free(l.from[kind]);
         free(l.to[kind]);
     }
-    load_data_unmap(l.from[FILE_MAP], l.n_bytes);
+    tokmap_i_unmap(l.from[FILE_MAP], l.n_bytes);
     free(l.batch);
     load_data_close(&data);
 }

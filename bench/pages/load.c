@@ -13,18 +13,11 @@ enum {
     BATCH_ROWS = 32,
     N_LENGTHS = 4,
     SHUFFLE_LENGTH = 4096,
-    N_MODES = 3,
     ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
                 TOKMAP_ROW_LOSS_MASK
 };
 static const uint32_t lengths[N_LENGTHS] = {1024, 2048, 4096, 8192};
 static const uint64_t most_bytes_a_round = 256 << 20, least_bytes_a_round = 16 << 20;
-static const struct {
-    const char *name, *system;
-    tokmap_shuffle shuffle;
-} modes[N_MODES] = {{"in order", "tokmap, in order", TOKMAP_SHUFFLE_NONE},
-                    {"block shuffle", "tokmap, block shuffle", TOKMAP_SHUFFLE_BLOCK},
-                    {"full shuffle", "tokmap, full shuffle", TOKMAP_SHUFFLE_FULL}};
 
 typedef struct hot {
     const load_data *data;
@@ -92,7 +85,7 @@ static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
                         const tokmap_gather_options *gather)
 {
     tokmap_loader *l = open_loader(h, row_parts, shuffle, TOKMAP_IO_MAP);
-    load_data_seek(l, any_sample(h, h->n_steps * BATCH_ROWS));
+    bench_check(tokmap_loader_seek(l, any_sample(h, h->n_steps * BATCH_ROWS), &bench_error));
     const double ns = load_data_steps_ns(l, h->n_steps, gather);
     tokmap_loader_close(l);
     return ns;
@@ -122,70 +115,68 @@ enum {
     TOKENS,
     I32,
     I64,
+    IN_ORDER, /* this and the next two: of SHUFFLE_LENGTH, of data that fits in memory */
+    BY_BLOCK,
+    AT_RANDOM,
     N_KINDS
 };
 static const struct {
     const char *name, *unit, *system, *group;
-} kinds[N_KINDS] = {{"zero-copy sample", "ns", "", ""},
-                    {"documents, ids, mask", "ns", "", ""},
-                    {"memcpy of random rows", "GB/s", "memcpy of random rows", ""},
-                    {"batch gathered, ", "GB/s", "tokmap", ""},
-                    {"inputs and labels, i32", "G tokens/s", "tokmap", "i32 inputs and labels"},
-                    {"inputs and labels, i64", "G tokens/s", "tokmap", "i64 inputs and labels"}};
+    tokmap_shuffle shuffle;
+    tokmap_gather_format format;
+} kinds[N_KINDS] = {
+    {"zero-copy sample", "ns", "", "", TOKMAP_SHUFFLE_FULL},
+    {"documents, ids, mask", "ns", "", "", TOKMAP_SHUFFLE_FULL},
+    {"memcpy of random rows", "GB/s", "memcpy of random rows", ""},
+    {"batch gathered, ", "GB/s", "tokmap", "", TOKMAP_SHUFFLE_FULL},
+    {"inputs and labels, i32", "G tokens/s", "tokmap", "i32 inputs and labels", TOKMAP_SHUFFLE_FULL,
+     TOKMAP_GATHER_I32},
+    {"inputs and labels, i64", "G tokens/s", "tokmap", "i64 inputs and labels", TOKMAP_SHUFFLE_FULL,
+     TOKMAP_GATHER_I64},
+    {"gather, in order", "GB/s", "tokmap, in order", "", TOKMAP_SHUFFLE_NONE},
+    {"gather, block shuffle", "GB/s", "tokmap, block shuffle", "", TOKMAP_SHUFFLE_BLOCK},
+    {"gather, full shuffle", "GB/s", "tokmap, full shuffle", "", TOKMAP_SHUFFLE_FULL}};
 
-typedef struct hot_rows {
-    bench_row *kinds[N_KINDS];
-    bench_row *modes[N_MODES]; /* of SHUFFLE_LENGTH */
-} hot_rows;
+typedef bench_row *hot_rows[N_KINDS];
+
+static bool is_widened(int kind)
+{
+    return kind == I32 || kind == I64;
+}
 
 static double measure_kind(hot *h, int kind)
 {
-    const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
-    const tokmap_gather_options wide = {.struct_size = sizeof wide,
-                                        .format =
-                                            kind == I32 ? TOKMAP_GATHER_I32 : TOKMAP_GATHER_I64,
-                                        .inputs = h->buffer,
-                                        .labels = h->buffer + 8ull * BATCH_ROWS * h->length};
+    const tokmap_gather_options gather = {
+        .struct_size = sizeof gather,
+        .format = kinds[kind].format,
+        .inputs = h->buffer,
+        .labels = is_widened(kind) ? h->buffer + 8ull * BATCH_ROWS * h->length : NULL};
     if (kind == LIMIT)
         return copy_limit(h);
-    const double ns = run_steps(h, kind == PARTS ? ALL_PARTS : 0, TOKMAP_SHUFFLE_FULL,
-                                kind < LIMIT     ? NULL
-                                : kind == TOKENS ? &tokens
-                                                 : &wide);
-    return kind < LIMIT ? ns : kind == TOKENS ? (double)row_bytes(h) / ns : h->length / ns;
+    const double ns = run_steps(h, kind == PARTS ? ALL_PARTS : 0, kinds[kind].shuffle,
+                                kind < LIMIT ? NULL : &gather);
+    return kind < LIMIT ? ns : (is_widened(kind) ? h->length : (double)row_bytes(h)) / ns;
 }
 
-static void measure_round(hot *h, const hot_rows *r)
-{
-    const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
-    for (int i = 0; i < N_KINDS; i++)
-        if (r->kinds[i])
-            bench_add_value(r->kinds[i], measure_kind(h, i));
-    for (int i = 0; i < N_MODES && r->modes[i]; i++)
-        bench_add_value(r->modes[i],
-                        (double)row_bytes(h) / run_steps(h, 0, modes[i].shuffle, &tokens));
-}
-
-static void add_rows(const hot *h, bench_report *report, uint32_t length, hot_rows *r)
+static void add_rows(const hot *h, bench_report *report, uint32_t length, hot_rows r)
 {
     const char *stored = h->data->info.token_bytes == 2 ? "u16" : "u32";
-    *r = (hot_rows){{NULL}, {NULL}};
+    const bool by_shuffle = length == SHUFFLE_LENGTH && h->data->fits;
     for (int i = 0; i < N_KINDS; i++) {
-        if (i == PARTS && h->data->info.n_documents == 0)
+        r[i] = NULL;
+        if (i == PARTS ? h->data->info.n_documents == 0 : i >= IN_ORDER && !by_shuffle)
             continue;
-        r->kinds[i] = bench_add_row(report, kinds[i].unit, "%s%s, %u tokens", kinds[i].name,
-                                    i == TOKENS ? stored : "", length);
-        if (kinds[i].system[0])
-            bench_set_group(r->kinds[i], kinds[i].system, "hot, %s, %u tokens",
-                            i <= TOKENS ? stored : kinds[i].group, length);
+        r[i] = bench_add_row(report, kinds[i].unit, "%s%s, %u tokens", kinds[i].name,
+                             i == TOKENS ? stored : "", length);
+        if (i >= IN_ORDER)
+            bench_set_group(r[i], kinds[i].system, "hot, by shuffle");
+        else if (i >= LIMIT)
+            bench_set_group(r[i], kinds[i].system, "hot, %s, %u tokens",
+                            is_widened(i) ? kinds[i].group : stored, length);
     }
-    for (int i = 0; i < N_MODES && length == SHUFFLE_LENGTH && h->data->fits; i++) {
-        r->modes[i] = bench_add_row(report, "GB/s", "gather, %s, %u tokens", modes[i].name, length);
-        bench_set_group(r->modes[i], modes[i].system, "hot, by shuffle");
-    }
-    bench_set_goal(r->kinds[SAMPLE], BENCH_AT_MOST, 40);
-    if (r->kinds[PARTS])
-        bench_set_goal(r->kinds[PARTS], BENCH_AT_MOST, length <= 4096 ? 2000 : 4000);
+    bench_set_goal(r[SAMPLE], BENCH_AT_MOST, 40);
+    if (r[PARTS])
+        bench_set_goal(r[PARTS], BENCH_AT_MOST, length <= 4096 ? 2000 : 4000);
 }
 
 /* ---- Page ---- */
@@ -210,21 +201,21 @@ static void measure_hot(const load_data *data, const bench_options *options, ben
     if (data->fits)
         load_data_warm_up(data->ds);
     for (uint32_t i = 0; i < n_lengths; i++)
-        add_rows(&h, report, lengths[i], &rows[i]);
+        add_rows(&h, report, lengths[i], rows[i]);
     for (uint32_t i = 0; i < bench_rounds(options, ROUNDS) * n_lengths; i++) {
         set_length(&h, lengths[i % n_lengths]);
-        measure_round(&h, &rows[i % n_lengths]);
+        for (int k = 0; k < N_KINDS; k++)
+            if (rows[i % n_lengths][k])
+                bench_add_value(rows[i % n_lengths][k], measure_kind(&h, k));
     }
     for (uint32_t k = 0; k < n_lengths; k++) {
-        const hot_rows *r = &rows[k];
-        const bench_row *limit = r->kinds[LIMIT];
-        bench_set_goal(bench_add_ratio(report, r->kinds[TOKENS], limit,
-                                       "gathered / memcpy, %u tokens", lengths[k]),
+        bench_row *const *r = rows[k];
+        bench_set_goal(bench_add_ratio(report, r[TOKENS], r[LIMIT], "gathered / memcpy, %u tokens",
+                                       lengths[k]),
                        BENCH_AT_LEAST, 0.9);
         for (int i = TOKENS; i < N_KINDS; i++)
-            bench_set_limit(r->kinds[i], limit, i == TOKENS ? 1 : data->info.token_bytes);
-        for (int i = 0; i < N_MODES && r->modes[i]; i++)
-            bench_set_limit(r->modes[i], limit, 1);
+            if (r[i])
+                bench_set_limit(r[i], r[LIMIT], is_widened(i) ? data->info.token_bytes : 1);
     }
     free(h.buffer);
 }

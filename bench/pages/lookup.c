@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pages/pages.h"
+#include "system/platform.h"
 
 enum {
     ROUNDS = 11,
@@ -92,7 +93,7 @@ static void measure_size(const bench_options *options, uint64_t n_documents, ben
         if (i % N_MEASURED == FIND_MANY)
             bench_add_value(rows[RATE], 1e3 / ns);
     }
-    load_data_unmap(s.index, s.index_bytes);
+    tokmap_i_unmap(s.index, s.index_bytes);
     load_data_close_made(&s.ds, 1);
     bench_set_goal(rows[FIND], BENCH_AT_MOST, 1000);
     bench_set_limit(rows[FIND], rows[READ], 1);

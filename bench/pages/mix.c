@@ -71,7 +71,7 @@ static void measure_mixture(mix *m, uint32_t i, bench_row *const *rows)
     const uint64_t start = tokmap_i_now_ns();
     tokmap_loader *l = open_mixture(m, mixtures[i].n_sources, mixtures[i].variant);
     const double opened = bench_ns_since(start) / 1e3;
-    load_data_seek(l, bench_random(&m->seed) % SAMPLES);
+    bench_check(tokmap_loader_seek(l, bench_random(&m->seed) % SAMPLES, &bench_error));
     bench_add_value(rows[0], load_data_steps_ns(l, STEPS, NULL));
     bench_add_value(rows[1], load_data_locate_ns(l, 0, bench_random(&m->seed) | 1, SAMPLES - 1));
     tokmap_loader_get_info(l, &info);

@@ -15,18 +15,14 @@ enum {
     N_KINDS = 7
 };
 typedef struct kind {
-    const char *name;
-    tokmap_io io;
     bool cold;
+    tokmap_io io;
 } kind;
 
-static const kind kinds[N_KINDS] = {{"hot, map", TOKMAP_IO_MAP, false},
-                                    {"hot, populate", TOKMAP_IO_POPULATE, false},
-                                    {"hot, read", TOKMAP_IO_READ, false},
-                                    {"cold, direct", TOKMAP_IO_DIRECT, true},
-                                    {"cold, populate", TOKMAP_IO_POPULATE, true},
-                                    {"cold, read", TOKMAP_IO_READ, true},
-                                    {"cold, map", TOKMAP_IO_MAP, true}};
+static const kind kinds[N_KINDS] = {{false, TOKMAP_IO_MAP},     {false, TOKMAP_IO_POPULATE},
+                                    {false, TOKMAP_IO_READ},    {true, TOKMAP_IO_DIRECT},
+                                    {true, TOKMAP_IO_POPULATE}, {true, TOKMAP_IO_READ},
+                                    {true, TOKMAP_IO_MAP}};
 
 typedef struct stall {
     const load_data *data;
@@ -122,7 +118,8 @@ static void add_rows(const stall *s, bench_report *report, const kind *k, double
     for (int i = 0; i < N_FIGURES; i++) {
         if (i == P999 && !is_short)
             continue;
-        r->rows[i] = bench_add_cell(report, figures[i], "%s, %g ms", k->name, step_ms);
+        r->rows[i] = bench_add_cell(report, figures[i], "%s, %s, %g ms", k->cold ? "cold" : "hot",
+                                    load_data_ways[k->io], step_ms);
         if (i <= MOST)
             bench_set_group(r->rows[i], "", "waiting for a batch, steps of %g ms", step_ms);
     }
@@ -149,22 +146,15 @@ static void finish_rows(stall_rows *r)
  * never hot. */
 static void try_kinds(stall *s)
 {
-    static const struct {
-        const char *name;
-        tokmap_io io;
-    } ways[] = {{"map", TOKMAP_IO_MAP},
-                {"populate", TOKMAP_IO_POPULATE},
-                {"read", TOKMAP_IO_READ},
-                {"direct", TOKMAP_IO_DIRECT}};
     const bool fits = s->data->fits, in_memory = s->data->file.in_memory;
     if (!fits)
         cli_warn("the data take more than half of the memory: 'hot' is left out");
     if (in_memory)
         cli_warn("the file system is in memory (see --dir): 'cold' is left out");
-    for (int w = 0; w < 4; w++) {
-        const bool works = load_data_works(s->data->ds, ways[w].io, ways[w].name);
+    for (tokmap_io io = TOKMAP_IO_MAP; io <= TOKMAP_IO_READ; io++) {
+        const bool works = load_data_works(s->data->ds, io);
         for (int k = 0; k < N_KINDS; k++)
-            if (kinds[k].io == ways[w].io)
+            if (kinds[k].io == io)
                 s->works[k] = works && (kinds[k].cold ? !in_memory : fits);
     }
 }

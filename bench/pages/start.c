@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "pages/pages.h"
+#include "system/platform.h"
 
 enum {
     ROUNDS = 11,
@@ -71,10 +72,7 @@ static const char *const cells[N_CELLS][3] = {{"open", "us", "opening"},
 static const char *const join_cell[] = {"join", "s"};
 static const char *const loader_cells[][2] = {
     {"flat", "ns"}, {"joined", "ns"}, {"flat", "GB/s"}, {"joined", "GB/s"}};
-static const struct {
-    const char *name;
-    tokmap_io io;
-} ways[N_WAYS] = {{"map", TOKMAP_IO_MAP}, {"direct", TOKMAP_IO_DIRECT}};
+static const tokmap_io ways[N_WAYS] = {TOKMAP_IO_MAP, TOKMAP_IO_DIRECT};
 
 typedef bench_row *way_rows[N_CELLS];
 
@@ -128,8 +126,8 @@ static double plain_open_us(const subject *s, int size)
         const uint8_t *tokens = load_data_map(prefix.s, ".bin", &token_bytes);
         bench_keep(*(const volatile uint8_t *)index);
         ns += bench_ns_since(begun);
-        load_data_unmap(index, index_bytes);
-        load_data_unmap(tokens, token_bytes);
+        tokmap_i_unmap(index, index_bytes);
+        tokmap_i_unmap(tokens, token_bytes);
     }
     return ns / 1e3;
 }
@@ -145,11 +143,11 @@ static void use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gather
     load_data_next(l, &b, gathers ? &gather : NULL);
     bench_add_value(r[START], bench_ns_since(begun) / 1e3);
     begun = tokmap_i_now_ns();
-    load_data_seek(l, bench_random(&s->seed) >> 16);
+    bench_check(tokmap_loader_seek(l, bench_random(&s->seed) >> 16, &bench_error));
     bench_check(tokmap_loader_save(l, state, &bench_error));
     load_data_next(l, &b, NULL);
     bench_add_value(r[SEEK], bench_ns_since(begun) / 1e3);
-    load_data_seek(l, bench_random(&s->seed) >> 16);
+    bench_check(tokmap_loader_seek(l, bench_random(&s->seed) >> 16, &bench_error));
     begun = tokmap_i_now_ns();
     bench_check(tokmap_loader_restore(l, state, &bench_error));
     load_data_next(l, &b, NULL);
@@ -163,7 +161,7 @@ static void measure_way(subject *s, int size, int way, bench_row *const *r)
     const tokmap_dataset *datasets[MAX_DATASETS];
     const tokmap_loader_options options = {.sequence_length = LENGTH,
                                            .batch_rows = BATCH_ROWS,
-                                           .io = ways[way].io,
+                                           .io = ways[way],
                                            .seed = bench_random(&s->seed)};
     const uint32_t n = sizes[size].n_datasets;
 #ifdef __GLIBC__
@@ -202,9 +200,9 @@ static void add_cells(bench_report *report, int way, int size, bench_row **rows)
 {
     const bool of_way = way < N_WAYS, joining = size == MANY && !of_way;
     for (int i = of_way ? 0 : N_OF_WAY; i < (of_way ? N_OF_WAY : N_CELLS); i++) {
-        rows[i] =
-            bench_add_cell(report, joining && i == PLAIN ? join_cell : cells[i], "%s%s%s",
-                           of_way ? ways[way].name : "", of_way ? ", " : "", sizes[size].name);
+        rows[i] = bench_add_cell(report, joining && i == PLAIN ? join_cell : cells[i], "%s%s%s",
+                                 of_way ? load_data_ways[ways[way]] : "", of_way ? ", " : "",
+                                 sizes[size].name);
         if (size < MANY) {
             bench_set_group(rows[i], "", "%s", cells[i][2]);
             bench_set_x(rows[i], (double)sizes[size].n_tokens * sizes[size].n_datasets, "tokens");
@@ -224,7 +222,7 @@ static void measure_starts(subject *s, bench_report *report)
     make_sparse(s->options);
     load_data_open_made(s->options, 0, &ds, 1);
     for (int w = 0; w < N_WAYS; w++) {
-        s->works[w] = w == 0 || load_data_works(ds, ways[w].io, ways[w].name);
+        s->works[w] = load_data_works(ds, ways[w]);
         for (int i = 0; i < N_SIZES && s->works[w]; i++)
             add_cells(report, w, i, rows[i][w]);
     }

@@ -103,7 +103,7 @@ static void measure_round(job *j, const tokenizer *t, const page_rows *r, const 
     const size_t capacity = 12 * j->text.n_bytes + 64 * j->text.n_ends + (1 << 20);
     const uint64_t start = tokmap_i_now_ns();
     size_t n_ids = 0;
-    bench_file file;
+    output_file file;
     j->n_threads = r->n_threads;
     for (uint32_t i = 0; i < j->n_threads; i++) {
         worker *w = &j->workers[i];

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ._loader import Loader
 
 _OUTPUTS = {"inputs": 1, "labels": 2, "position_ids": 4, "document_ids": 8, "cu_seqlens": 16}
-_POSITIONS = {"document": 0, "row": 32}
+_ROW_POSITIONS = 32
+_POSITIONS = {"document": 0, "row": _ROW_POSITIONS}
 _WIDTHS = {"int32": 4, "int64": 8}
 _HOST = -1
 _END = 1
