@@ -31,6 +31,12 @@ _Noreturn void bench_fail(const char *format, ...)
     _exit(1);
 }
 
+void bench_check_errno(int error, const char *what)
+{
+    if (error)
+        bench_fail("%s: %s", what, strerror(error));
+}
+
 void *bench_memory(size_t n_bytes)
 {
     const size_t n_whole = (n_bytes + 4095) / 4096 * 4096;
@@ -204,12 +210,10 @@ static void print_machine(json_out *o)
     struct utsname system;
     char line[256] = "";
     uname(&system);
-    const char *model = read_system_line("/proc/cpuinfo", "model name", line, sizeof line)
-                            ? strstr(line, ": ")
-                            : NULL;
+    const bool known = read_system_line("/proc/cpuinfo", "model name\t: ", line, sizeof line);
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     json_out_begin(o, "machine", '{');
-    json_out_string(o, "cpu", model ? model + 2 : "unknown");
+    json_out_string(o, "cpu", known ? line : "unknown");
     json_out_print(o, "processors", "%ld", sysconf(_SC_NPROCESSORS_ONLN));
     json_out_print(o, "memory_gib", "%.1f", memory / (1u << 30));
     json_out_string(o, "kernel", system.release);

@@ -76,6 +76,8 @@ static inline void bench_check(tokmap_status status)
     if (status)
         bench_fail("%s", bench_error.text);
 }
+/* The same if a call returned an errno value. */
+void bench_check_errno(int error, const char *what);
 /* Aligned to pages, all of which are in memory. */
 void *bench_memory(size_t n_bytes);
 double bench_ns_since(uint64_t start);

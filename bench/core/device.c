@@ -7,11 +7,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "system/platform.h"
 #include "system/platform_uring.h"
 
@@ -141,11 +141,10 @@ void device_forget(const device_file *file, const tokmap_dataset *ds)
 {
     const void *tokens;
     if (ds && tokmap_dataset_tokens(ds, 0, 1, &tokens) == TOKMAP_OK) {
-        tokmap_dataset_info info = {.struct_size = sizeof info};
-        tokmap_dataset_get_info(ds, &info);
+        const tokmap_dataset_info info = cli_dataset_info(ds);
         const size_t within = (uintptr_t)tokens % DEVICE_BLOCK; /* the tokens follow a header */
-        madvise((uint8_t *)(uintptr_t)tokens - within, info.n_tokens * info.token_bytes + within,
-                MADV_DONTNEED);
+        tokmap_i_map_forget((const uint8_t *)tokens - within,
+                            info.n_tokens * info.token_bytes + within);
     }
     fdatasync(file->fd);
     posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);

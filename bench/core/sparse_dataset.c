@@ -22,8 +22,7 @@ static void make_file(const char *prefix, const char *suffix, const void *bytes,
         error =
             bytes ? tokmap_i_file_write(fd, bytes, n_bytes, 0) : tokmap_i_file_resize(fd, n_bytes);
     tokmap_i_file_close(fd);
-    if (error)
-        bench_fail("%s: %s", path.s, strerror(error));
+    bench_check_errno(error, path.s);
 }
 
 static void add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes)
@@ -64,9 +63,7 @@ void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_to
         .n_tokens = n_tokens, .token_bytes = 2, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID};
     make_file(prefix.s, ".bin", NULL, 2 * n_tokens);
     memcpy(header.token_suffix, ".bin", sizeof ".bin");
-    const int error = tokmap_i_file_create(path.s, &fd);
-    if (error)
-        bench_fail("%s: %s", path.s, strerror(error));
+    bench_check_errno(tokmap_i_file_create(path.s, &fd), path.s);
     bench_check(tokmap_i_index_writer_open(&w, path.s, fd, &bench_error));
     add_blocks(w, 2 * n_tokens);
     add_documents(w, n_tokens, n_documents);

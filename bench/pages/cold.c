@@ -3,12 +3,12 @@
  * for reads of the same size, and with a plain map. */
 #include "pages/pages.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "system/platform.h"
 
 enum {
     BATCH_ROWS = 32,
@@ -69,7 +69,6 @@ static const char *const figures[N_FIGURES][2] = {
 
 typedef struct cold {
     const cold_data *what;
-    const load_data *data;
     uint64_t seed, ns; /* of each measure */
     bool works[N_WAYS];
 } cold;
@@ -103,12 +102,6 @@ static uint64_t take_steps(tokmap_loader *l, uint64_t until)
     return n_rows;
 }
 
-static uint64_t ns_of(const cold *c, const way *w)
-{
-    /* A group of blocks is read before its first row: a longer measure keeps that in proportion. */
-    return w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->ns : c->ns;
-}
-
 static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes)
 {
     const tokmap_loader_options options = {.sequence_length = r->length,
@@ -116,10 +109,12 @@ static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes
                                            .seed = bench_random(&c->seed),
                                            .shuffle = w->shuffle,
                                            .io = w->io};
-    device_forget(&c->data->file, c->data->ds);
+    /* A group of blocks is read before its first row: a longer measure keeps that in proportion. */
+    const uint64_t ns_at_most = w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->ns : c->ns;
+    device_forget(&c->what->data->file, c->what->data->ds);
     const uint64_t before = device_bytes(), start = tokmap_i_now_ns();
-    tokmap_loader *l = load_data_one_source(&c->data->ds, 1, options);
-    const double n_rows = (double)take_steps(l, start + ns_of(c, w));
+    tokmap_loader *l = load_data_one_source(&c->what->data->ds, 1, options);
+    const double n_rows = (double)take_steps(l, start + ns_at_most);
     const double ns = bench_ns_since(start), n_read = (double)(device_bytes() - before);
     tokmap_loader_close(l);
     *bytes = n_read / (n_rows * (double)r->row_bytes);
@@ -132,15 +127,13 @@ static double plain_rate(cold *c, const cold_rows *r)
 {
     uint8_t *buffer = bench_memory(SEQUENTIAL_BYTES);
     uint64_t at = 0;
-    ssize_t n = 1;
-    device_forget(&c->data->file, c->data->ds);
+    size_t n = SEQUENTIAL_BYTES;
+    device_forget(&c->what->data->file, c->what->data->ds);
     const uint64_t start = tokmap_i_now_ns();
-    while (n > 0 && tokmap_i_now_ns() < start + ns_of(c, &ways[BLOCK_SHUFFLE])) {
-        n = pread(c->data->file.fd, buffer, SEQUENTIAL_BYTES, (off_t)at);
-        if (n < 0)
-            bench_fail("%s: %s", c->data->info.token_path, strerror(errno));
-        at += (uint64_t)n;
-    }
+    for (; n == SEQUENTIAL_BYTES && tokmap_i_now_ns() < start + 4 * c->ns; at += n)
+        bench_check_errno(
+            tokmap_i_file_read(c->what->data->file.fd, buffer, SEQUENTIAL_BYTES, at, &n),
+            c->what->data->info.token_path);
     const double seconds = bench_ns_since(start) / 1e9;
     free(buffer);
     return (double)at / (double)r->row_bytes / seconds;
@@ -157,7 +150,7 @@ static void measure_round(cold *c, const cold_rows *r)
     const device_reads random = {blocks * DEVICE_BLOCK, AT_ONCE, false, bench_random(&c->seed),
                                  c->ns};
     const device_reads in_order = {SEQUENTIAL_BYTES, SEQUENTIAL_AT_ONCE, true, 0, c->ns};
-    const device_file *file = &c->data->file;
+    const device_file *file = &c->what->data->file;
     bench_add_value(r->plain[DEVICE_RANDOM], device_rate(file, &random));
     bench_add_value(r->plain[DEVICE_IN_ORDER],
                     device_rate(file, &in_order) * SEQUENTIAL_BYTES / (double)r->row_bytes);
@@ -203,12 +196,12 @@ static void measure_all(cold *c, bench_report *report)
     const uint32_t n_lengths = c->what->n_lengths;
     cold_rows rows[MAX_LENGTHS];
     for (int i = 0; i < N_WAYS; i++) /* block shuffle follows the way that it is compared with */
-        c->works[i] =
-            i == BLOCK_SHUFFLE ? c->works[POPULATE] : load_data_works(c->data->ds, ways[i].io);
+        c->works[i] = i == BLOCK_SHUFFLE ? c->works[POPULATE]
+                                         : load_data_works(c->what->data->ds, ways[i].io);
     for (uint32_t k = 0; k < n_lengths; k++) {
         const uint32_t length = c->what->lengths[k];
         rows[k] = (cold_rows){.length = length,
-                              .row_bytes = c->data->info.token_bytes * ((size_t)length + 1)};
+                              .row_bytes = c->what->data->info.token_bytes * ((size_t)length + 1)};
         add_rows(c, report, &rows[k]);
     }
     for (uint32_t i = 0; i < c->what->n_rounds * n_lengths; i++)
@@ -234,7 +227,7 @@ void cold_measure(const cold_data *what, bench_report *report)
                         : d->file.direct_fd < 0
                             ? "a file system on a device, with O_DIRECT (see --dir)"
                             : NULL;
-    cold c = {.what = what, .data = d, .seed = 1, .ns = d->is_trial ? trial_ns : usual_ns};
+    cold c = {.what = what, .seed = 1, .ns = d->is_trial ? trial_ns : usual_ns};
     if (!needs)
         measure_all(&c, report);
     else if (what->may_be_left_out)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c - the best that this machine can do: copies, copies of rows from random places, first
  * touches of memory, and reads of a device past the page cache. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,12 +65,10 @@ static uint8_t *new_memory(uint64_t n_bytes, memory_kind kind, int value)
     return memset(memory, value, n_bytes);
 }
 
-static uint8_t *new_map(uint64_t n_bytes, int fd)
+static const uint8_t *map_file(const limits *l)
 {
-    void *map = mmap(NULL, n_bytes, fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ,
-                     fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
-        bench_fail("cannot map memory: %s", strerror(errno));
+    const void *map;
+    bench_check_errno(tokmap_i_map(l->data->file.fd, l->n_bytes, &map), l->data->info.token_path);
     return map;
 }
 
@@ -105,15 +102,17 @@ static double fault_ns(limits *l, const figure *f)
 {
     const uint64_t n_pages = (l->n_bytes / 4 / HUGE_PAGE + 1) * (HUGE_PAGE / f->n_bytes);
     const uint64_t n_bytes = n_pages * f->n_bytes;
-    uint8_t *map = new_map(n_bytes + HUGE_PAGE, -1);
-    volatile uint8_t *memory = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
+    void *map;
+    bench_check_errno(tokmap_i_memory_take(n_bytes + HUGE_PAGE, &map), "fresh memory");
+    volatile uint8_t *memory =
+        (uint8_t *)map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
     madvise((void *)(uintptr_t)memory, n_bytes,
             f->kind == HUGE_PAGES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     const uint64_t start = tokmap_i_now_ns();
     for (uint64_t at = 0; at < n_bytes; at += f->n_bytes)
         memory[at] = 1;
     const double ns = bench_ns_since(start);
-    munmap(map, n_bytes + HUGE_PAGE);
+    tokmap_i_memory_give_back(map, n_bytes + HUGE_PAGE);
     return ns / (double)n_pages;
 }
 
@@ -122,7 +121,7 @@ static double touch_ns(limits *l, const figure *f)
 {
     const uint64_t n_pages = l->n_bytes / DEVICE_BLOCK;
     const uint64_t n_touched = f->at_random ? n_pages / 16 : n_pages;
-    const volatile uint8_t *map = new_map(l->n_bytes, l->data->file.fd);
+    const volatile uint8_t *map = map_file(l);
     if (f->at_random)
         madvise((void *)(uintptr_t)map, l->n_bytes, MADV_RANDOM);
     const uint64_t start = tokmap_i_now_ns();
@@ -131,7 +130,7 @@ static double touch_ns(limits *l, const figure *f)
         bench_keep(map[page * DEVICE_BLOCK]);
     }
     const double ns = bench_ns_since(start);
-    munmap((void *)(uintptr_t)map, l->n_bytes);
+    tokmap_i_unmap((const void *)(uintptr_t)map, l->n_bytes);
     return ns / (double)n_touched;
 }
 
@@ -218,7 +217,7 @@ static void make_buffers(limits *l)
         free(l->from[HUGE_PAGES]);
         l->from[HUGE_PAGES] = NULL;
     }
-    l->from[FILE_MAP] = new_map(l->n_bytes, l->data->file.fd);
+    l->from[FILE_MAP] = (uint8_t *)(uintptr_t)map_file(l);
     load_data_warm_up(l->data->ds);
 }
 

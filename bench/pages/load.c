@@ -51,9 +51,11 @@ static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuff
 
 /* ---- Measures ---- */
 
-/* The places of the rows in full shuffle, computed before any clock starts. */
-static const uint8_t **find_rows(hot *h, size_t n_rows)
+/* Copies rows from random places into the same buffer by memcpy, without prefetching. Their places,
+ * those of full shuffle, are computed before the clock starts. */
+static double copy_limit(hot *h)
 {
+    const size_t n_rows = (size_t)h->n_steps * BATCH_ROWS;
     const uint8_t **rows = bench_memory((n_rows + 1) * sizeof *rows);
     const void *tokens = NULL;
     tokmap_sample at = TOKMAP_INIT(tokmap_sample);
@@ -64,14 +66,6 @@ static const uint8_t **find_rows(hot *h, size_t n_rows)
         rows[i] = (const uint8_t *)tokens + h->data->info.token_bytes * at.first_token;
     }
     tokmap_loader_close(l);
-    return rows;
-}
-
-/* Copies rows from random places into the same buffer by memcpy, without prefetching. */
-static double copy_limit(hot *h)
-{
-    const size_t n_rows = (size_t)h->n_steps * BATCH_ROWS;
-    const uint8_t **rows = find_rows(h, n_rows);
     const uint64_t start = tokmap_i_now_ns();
     for (size_t i = 0; i < n_rows; i++)
         memcpy(h->buffer + i % BATCH_ROWS * row_bytes(h), rows[i], row_bytes(h));

@@ -80,7 +80,6 @@ typedef struct subject {
     const bench_options *options;
     uint8_t *buffer; /* a batch */
     uint64_t seed;
-    bool works[N_WAYS];
 } subject;
 
 /* ---- Data ---- */
@@ -191,7 +190,7 @@ static void measure_size(subject *s, int size, way_rows *rows)
     } else
         bench_add_value(rows[0][PLAIN], plain_open_us(s, size));
     for (int w = 0; w < N_WAYS; w++)
-        if (s->works[w])
+        if (rows[w][OPEN])
             measure_way(s, size, w, rows[w]);
 }
 
@@ -222,8 +221,8 @@ static void measure_starts(subject *s, bench_report *report)
     make_sparse(s->options);
     load_data_open_made(s->options, 0, &ds, 1);
     for (int w = 0; w < N_WAYS; w++) {
-        s->works[w] = load_data_works(ds, ways[w]);
-        for (int i = 0; i < N_SIZES && s->works[w]; i++)
+        const bool works = load_data_works(ds, ways[w]);
+        for (int i = 0; i < N_SIZES && works; i++)
             add_cells(report, w, i, rows[i][w]);
     }
     load_data_close_made(&ds, 1);
@@ -234,7 +233,7 @@ static void measure_starts(subject *s, bench_report *report)
     for (uint32_t i = 0; i < n_rounds; i++)
         measure_size(s, MANY, rows[MANY]);
     for (int i = 0; i < MANY * N_WAYS; i++)
-        if (s->works[i % N_WAYS])
+        if (rows[i / N_WAYS][i % N_WAYS][OPEN])
             bench_set_limit(rows[i / N_WAYS][i % N_WAYS][OPEN], rows[i / N_WAYS][0][PLAIN], 1);
     bench_set_goal(bench_add_ratio(report, rows[ONE_OF_TEN][0][OPEN], rows[0][0][OPEN],
                                    "open, 10^12 tokens against 10^6"),

@@ -32,14 +32,10 @@ typedef struct job {
     worker workers[TOKMAP_I_MAX_THREADS];
 } job;
 
-static size_t smaller_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
+/* At most SCRATCH_BYTES. */
 static void move_bytes(uint8_t *to, const uint8_t *from, size_t n_bytes)
 {
-    memcpy(to, from, n_bytes);
+    memcpy(to, from, n_bytes < SCRATCH_BYTES ? n_bytes : SCRATCH_BYTES);
     __asm__ volatile("" : : "r"(to) : "memory"); /* keeps the compiler from removing it */
 }
 
@@ -50,9 +46,9 @@ static void read_and_write(const job *j, worker *w, const corpus_batch *b)
     const size_t n_id_bytes = n_ids * sizeof *w->ids.ids;
     uint8_t scratch[SCRATCH_BYTES], *ids = (uint8_t *)(w->ids.ids + w->ids.n);
     for (size_t i = 0; i < b->n_bytes; i += sizeof scratch)
-        move_bytes(scratch, b->text + i, smaller_of(b->n_bytes - i, sizeof scratch));
+        move_bytes(scratch, b->text + i, b->n_bytes - i);
     for (size_t i = 0; i < n_id_bytes; i += sizeof scratch)
-        move_bytes(ids + i, scratch, smaller_of(n_id_bytes - i, sizeof scratch));
+        move_bytes(ids + i, scratch, n_id_bytes - i);
     w->ids.n += n_ids;
 }
 
