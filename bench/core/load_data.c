@@ -140,6 +140,8 @@ tokmap_loader *load_data_loader(tokmap_loader_options options)
     options.source_stride = sizeof *options.sources;
     options.phase_stride = sizeof *options.phases;
     options.row_stride = sizeof(tokmap_row);
+    options.batch_rows = options.batch_rows ? options.batch_rows : LOAD_DATA_ROWS;
+    options.seed = options.seed ? options.seed : 1;
     bench_check(tokmap_loader_open(&l, &options, &bench_error));
     return l;
 }

@@ -12,7 +12,10 @@
 #include "tokmap_loader.h"
 #include "tokmap_writer.h"
 
-#define LOAD_DATA_USUAL_MIB 1024
+enum {
+    LOAD_DATA_USUAL_MIB = 1024,
+    LOAD_DATA_ROWS = 32 /* of a batch, if a page does not say */
+};
 
 path_text load_data_name(const bench_options *options, size_t i);
 
@@ -53,7 +56,7 @@ const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_b
 extern const char *const load_data_ways[];
 /* Whether the loader really reads in this way if it is asked to; if not, says so. */
 bool load_data_works(const tokmap_dataset *ds, tokmap_io io);
-/* Sets the sizes of structs. */
+/* Sets the sizes of structs, and what a page leaves to it: the rows of a batch, and seed 1. */
 tokmap_loader *load_data_loader(tokmap_loader_options options);
 /* The same for datasets that form one source. */
 tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,

@@ -11,7 +11,6 @@
 #include "system/platform.h"
 
 enum {
-    BATCH_ROWS = 32,
     MAX_LENGTHS = 8,
     AT_ONCE = 128, /* as many reads at once as the loader has */
     SEQUENTIAL_BYTES = 1 << 20,
@@ -98,14 +97,13 @@ static uint64_t take_steps(tokmap_loader *l, uint64_t until)
                 bench_keep(((const volatile uint8_t *)row->tokens)[k]);
         }
         n_rows += b.n_rows;
-    } while (tokmap_i_now_ns() < until && n_rows + BATCH_ROWS <= source.n_windows);
+    } while (tokmap_i_now_ns() < until && n_rows + LOAD_DATA_ROWS <= source.n_windows);
     return n_rows;
 }
 
 static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes)
 {
     const tokmap_loader_options options = {.sequence_length = r->length,
-                                           .batch_rows = BATCH_ROWS,
                                            .seed = bench_random(&c->seed),
                                            .shuffle = w->shuffle,
                                            .io = w->io};

@@ -79,7 +79,7 @@ static double copy_gbs(const gpu *g, size_t n_bytes)
 static void measure_batches(const gpu *g, uint32_t n_rows, const gpu_rows *r)
 {
     const tokmap_loader_options loader = {
-        .sequence_length = LENGTH, .batch_rows = n_rows, .seed = 1, .io = TOKMAP_IO_MAP};
+        .sequence_length = LENGTH, .batch_rows = n_rows, .io = TOKMAP_IO_MAP};
     tokmap_loader *l = load_data_one_source(&g->data->ds, 1, loader);
     const tokmap_stage_options options = {.struct_size = sizeof options, .loader = l};
     tokmap_stage_info info = {.struct_size = sizeof info};

@@ -10,7 +10,6 @@
 
 enum {
     ROUNDS = 11,
-    BATCH_ROWS = 32,
     N_LENGTHS = 4,
     SHUFFLE_LENGTH = 4096,
     ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
@@ -40,12 +39,8 @@ static uint64_t any_sample(hot *h, uint64_t n_needed)
 static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
                                   tokmap_io io)
 {
-    const tokmap_loader_options options = {.sequence_length = h->length,
-                                           .batch_rows = BATCH_ROWS,
-                                           .row_parts = row_parts,
-                                           .shuffle = shuffle,
-                                           .io = io,
-                                           .seed = 1};
+    const tokmap_loader_options options = {
+        .sequence_length = h->length, .row_parts = row_parts, .shuffle = shuffle, .io = io};
     return load_data_one_source(&h->data->ds, 1, options);
 }
 
@@ -55,7 +50,7 @@ static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuff
  * those of full shuffle, are computed before the clock starts. */
 static double copy_limit(hot *h)
 {
-    const size_t n_rows = (size_t)h->n_steps * BATCH_ROWS;
+    const size_t n_rows = (size_t)h->n_steps * LOAD_DATA_ROWS;
     const uint8_t **rows = bench_memory((n_rows + 1) * sizeof *rows);
     const void *tokens = NULL;
     tokmap_sample at = TOKMAP_INIT(tokmap_sample);
@@ -68,7 +63,7 @@ static double copy_limit(hot *h)
     tokmap_loader_close(l);
     const uint64_t start = tokmap_i_now_ns();
     for (size_t i = 0; i < n_rows; i++)
-        memcpy(h->buffer + i % BATCH_ROWS * row_bytes(h), rows[i], row_bytes(h));
+        memcpy(h->buffer + i % LOAD_DATA_ROWS * row_bytes(h), rows[i], row_bytes(h));
     const double ns = bench_ns_since(start);
     free(rows);
     return (double)(n_rows * row_bytes(h)) / ns;
@@ -79,7 +74,7 @@ static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
                         const tokmap_gather_options *gather)
 {
     tokmap_loader *l = open_loader(h, row_parts, shuffle, TOKMAP_IO_MAP);
-    bench_check(tokmap_loader_seek(l, any_sample(h, h->n_steps * BATCH_ROWS), &bench_error));
+    bench_check(tokmap_loader_seek(l, any_sample(h, h->n_steps * LOAD_DATA_ROWS), &bench_error));
     const double ns = load_data_steps_ns(l, h->n_steps, gather);
     tokmap_loader_close(l);
     return ns;
@@ -89,11 +84,11 @@ static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
 static void set_length(hot *h, uint32_t length)
 {
     h->length = length;
-    h->n_steps = h->bytes_a_round / row_bytes(h) / BATCH_ROWS;
+    h->n_steps = h->bytes_a_round / row_bytes(h) / LOAD_DATA_ROWS;
     h->n_samples = 1000000007;
     if (h->data->fits)
         return;
-    h->n_samples = 2 * h->n_steps * BATCH_ROWS;
+    h->n_samples = 2 * h->n_steps * LOAD_DATA_ROWS;
     tokmap_loader *l = open_loader(h, 0, TOKMAP_SHUFFLE_FULL, TOKMAP_IO_POPULATE);
     const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
     load_data_steps_ns(l, 2 * h->n_steps, &tokens);
@@ -144,7 +139,7 @@ static double measure_kind(hot *h, int kind)
         .struct_size = sizeof gather,
         .format = kinds[kind].format,
         .inputs = h->buffer,
-        .labels = is_widened(kind) ? h->buffer + 8ull * BATCH_ROWS * h->length : NULL};
+        .labels = is_widened(kind) ? h->buffer + 8ull * LOAD_DATA_ROWS * h->length : NULL};
     if (kind == LIMIT)
         return copy_limit(h);
     const double ns = run_steps(h, kind == PARTS ? ALL_PARTS : 0, kinds[kind].shuffle,
@@ -183,7 +178,7 @@ static void measure_hot(const load_data *data, const bench_options *options, ben
              .bytes_a_round = n_bytes < least_bytes_a_round  ? least_bytes_a_round
                               : n_bytes < most_bytes_a_round ? n_bytes
                                                              : most_bytes_a_round,
-             .buffer = bench_memory(16ull * BATCH_ROWS * (lengths[N_LENGTHS - 1] + 1))};
+             .buffer = bench_memory(16ull * LOAD_DATA_ROWS * (lengths[N_LENGTHS - 1] + 1))};
     hot_rows rows[N_LENGTHS];
     uint32_t n_lengths = 0;
     while (n_lengths < N_LENGTHS && data->info.n_tokens > lengths[n_lengths])

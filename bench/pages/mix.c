@@ -6,7 +6,6 @@
 enum {
     ROUNDS = 11,
     LENGTH = 4096,
-    BATCH_ROWS = 32,
     STEPS = 20000,
     MAX_SOURCES = 64,
     N_PHASES = 8,
@@ -59,9 +58,7 @@ static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
                                            .phases = m->phases,
                                            .n_phases = v == PHASED ? N_PHASES : 0,
                                            .sequence_length = LENGTH,
-                                           .batch_rows = BATCH_ROWS,
-                                           .io = TOKMAP_IO_MAP,
-                                           .seed = 1};
+                                           .io = TOKMAP_IO_MAP};
     return load_data_loader(options);
 }
 

@@ -11,7 +11,6 @@
 enum {
     ROUNDS = 2,
     LENGTH = 4096,
-    BATCH_ROWS = 32,
     N_KINDS = 7
 };
 typedef struct kind {
@@ -67,10 +66,8 @@ static double get_percentile(double *sorted, size_t n, size_t thousandths)
 /* The step sleeps; the time that the batch takes after that is what a training loop waits. */
 static void measure_round(stall *s, const kind *k, stall_rows *r)
 {
-    const tokmap_loader_options options = {.sequence_length = LENGTH,
-                                           .batch_rows = BATCH_ROWS,
-                                           .io = k->io,
-                                           .seed = bench_random(&s->seed)};
+    const tokmap_loader_options options = {
+        .sequence_length = LENGTH, .io = k->io, .seed = bench_random(&s->seed)};
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
     const uint64_t step_ns = (uint64_t)(r->step_ms * 1e6);
@@ -162,7 +159,7 @@ void bench_stall(const bench_options *options, bench_report *report)
     stall s = {.data = &data,
                .seed = 1,
                .n_rounds = bench_rounds(options, ROUNDS),
-               .buffer = bench_memory(BATCH_ROWS * 4 * (size_t)(LENGTH + 1))};
+               .buffer = bench_memory(LOAD_DATA_ROWS * 4 * (size_t)(LENGTH + 1))};
     if (data.info.n_tokens <= LENGTH)
         bench_fail("%s: stall needs more than %d tokens", data.info.token_path, LENGTH);
     try_kinds(&s);

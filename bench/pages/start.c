@@ -13,7 +13,6 @@ enum {
     ROUNDS = 11,
     ROUNDS_OF_JOINED = 101,
     LENGTH = 4096,
-    BATCH_ROWS = 32,
     MAX_DATASETS = 10,
     MANY_FILES = 10000,
     MANY_TOKENS = 16000, /* in each of these */
@@ -158,10 +157,8 @@ static void use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gather
 static void measure_way(subject *s, int size, int way, bench_row *const *r)
 {
     const tokmap_dataset *datasets[MAX_DATASETS];
-    const tokmap_loader_options options = {.sequence_length = LENGTH,
-                                           .batch_rows = BATCH_ROWS,
-                                           .io = ways[way],
-                                           .seed = bench_random(&s->seed)};
+    const tokmap_loader_options options = {
+        .sequence_length = LENGTH, .io = ways[way], .seed = bench_random(&s->seed)};
     const uint32_t n = sizes[size].n_datasets;
 #ifdef __GLIBC__
     malloc_trim(0); /* so that memory of earlier measures is not reused for free */
@@ -247,10 +244,9 @@ static void measure_starts(subject *s, bench_report *report)
 static void compare_loaders(const subject *s, bench_report *report, uint32_t length,
                             const tokmap_dataset *const *ds)
 {
-    const tokmap_loader_options options = {
-        .sequence_length = length, .batch_rows = BATCH_ROWS, .io = TOKMAP_IO_MAP, .seed = 1};
+    const tokmap_loader_options options = {.sequence_length = length, .io = TOKMAP_IO_MAP};
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
-    const uint64_t n_steps = bytes_a_round / 2 / length / BATCH_ROWS;
+    const uint64_t n_steps = bytes_a_round / 2 / length / LOAD_DATA_ROWS;
     tokmap_loader *const loaders[] = {load_data_one_source(&ds[0], 1, options),
                                       load_data_one_source(&ds[1], 1, options)};
     bench_row *rows[4];
@@ -273,7 +269,7 @@ static void compare_loaders(const subject *s, bench_report *report, uint32_t len
 void bench_start(const bench_options *options, bench_report *report)
 {
     subject s = {.options = options,
-                 .buffer = bench_memory(BATCH_ROWS * 4 * (size_t)(LENGTH + 1)),
+                 .buffer = bench_memory(LOAD_DATA_ROWS * 4 * (size_t)(LENGTH + 1)),
                  .seed = 1};
     const tokmap_dataset *ds[2];
     const uint64_t mib = options->load_mib ? options->load_mib : LOAD_DATA_USUAL_MIB;

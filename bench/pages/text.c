@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text.c - the pages that take a corpus and a tokenizer. tokenize: text in memory to ids in memory,
+ * cold, warm, and with several threads; compared with what cannot be avoided: reading the text and
+ * writing as many ids. pack: tokmap pack from end to end, against each of its stages alone. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "commands/commands.h"
+#include "core/bench_file.h"
+#include "corpus/corpus.h"
+#include "corpus/input.h"
+#include "corpus/reader.h"
+#include "pages/pages.h"
+#include "system/platform.h"
+#include "system/platform_memory.h"
+#include "tokenizer/choice/tokenizer_choice.h"
+
+enum {
+    TOKENIZE_ROUNDS = 9,
+    PACK_ROUNDS = 5,
+    SCRATCH_BYTES = 16384,
+    READ_BYTES = 1 << 18,
+    N_STAGES = 4 /* of pack, besides the whole command */
+};
+
+/* ---- A corpus in memory ---- */
+
+typedef struct bench_text {
+    corpus_batch *batches; /* of about 128 KiB, cut where the tokenizer allows it */
+    size_t n_batches, n_ends;
+    uint64_t n_bytes;
+} bench_text;
+
+/* That of --tokenizer and --pattern, for a page that needs --text too. */
+static tokenizer_file open_tokenizer(const bench_options *options)
+{
+    const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
+    tokenizer_file file;
+    if (!options->tokenizer || !options->text)
+        bench_fail("tokenize and pack need --tokenizer and --text");
+    if (tokenizer_choice_open(&file, &choice) != CLI_OK)
+        _exit(1); /* it was printed */
+    return file;
+}
+
+static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
+{
+    return tokenizer_safe_cut(context, text, n_searched, n_bytes);
+}
+
+/* Reads a file as `tokmap pack` does. */
+static bench_text load_text(const char *path, const tokenizer *t)
+{
+    const corpus_options options = {.batch_bytes = 128 << 10,
+                                    .max_piece_bytes = SIZE_MAX, /* one word may be the text */
+                                    .safe_cut = cut_text,
+                                    .context = (void *)(uintptr_t)t};
+    failure err;
+    bench_text text = {0};
+    corpus *c = corpus_open(&path, 1, &options, NULL, &err);
+    int got = c ? 1 : -1;
+    while (got > 0) {
+        text.batches = realloc(text.batches, (text.n_batches + 1) * sizeof *text.batches);
+        if (!text.batches)
+            bench_fail("out of memory");
+        corpus_batch *b = &text.batches[text.n_batches++];
+        *b = (corpus_batch){0};
+        got = corpus_read(c, b, &err);
+        text.n_bytes += b->n_bytes;
+        text.n_ends += b->n_ends;
+    }
+    if (got < 0)
+        bench_fail("%s", err.text);
+    corpus_close(c);
+    return text;
+}
+
+static void free_text(bench_text *text)
+{
+    for (size_t i = 0; i < text->n_batches; i++)
+        corpus_batch_free(&text->batches[i]);
+    free(text->batches);
+}
+
+/* Appends the ids of a batch, and where each document ends in them to ends[*n_ends ...], unless
+ * `ends` is NULL. */
+static void encode_batch(encoder *e, const corpus_batch *b, id_buffer *ids, size_t *ends,
+                         size_t *n_ends)
+{
+    bool first = !b->continues;
+    size_t at = 0;
+    for (size_t i = 0; i <= b->n_ends; i++) {
+        const size_t end = i < b->n_ends ? b->ends[i].at : b->n_bytes;
+        if (end > at && encoder_encode(e, b->text + at, end - at, first ? TEXT_FIRST : 0, ids))
+            bench_fail("out of memory");
+        if (ends && i < b->n_ends && !b->ends[i].input)
+            ends[(*n_ends)++] = ids->n;
+        first = first || i < b->n_ends;
+        at = end;
+    }
+}
+
+/* ---- Tokenizing ---- */
+
+/* A thread with its encoder and its ids, on cache lines of its own. */
+typedef struct worker {
+    _Alignas(128) encoder *encoder;
+    id_buffer ids;
+} worker;
+
+typedef struct job {
+    bench_text text;
+    double ids_a_byte; /* known after the first pass */
+    uint32_t n_threads;
+    bool all;   /* each thread takes every batch, not only its share */
+    bool plain; /* reads and writes without encoding */
+    atomic_size_t next_batch, n_begun;
+    worker workers[TOKMAP_I_MAX_THREADS];
+} job;
+
+/* At most SCRATCH_BYTES. */
+static void move_bytes(uint8_t *to, const uint8_t *from, size_t n_bytes)
+{
+    memcpy(to, from, n_bytes < SCRATCH_BYTES ? n_bytes : SCRATCH_BYTES);
+    __asm__ volatile("" : : "r"(to) : "memory"); /* keeps the compiler from removing it */
+}
+
+/* Moves as many bytes as encoding reads and writes, as fast as the C library can. */
+static void read_and_write(const job *j, worker *w, const corpus_batch *b)
+{
+    const size_t n_ids = (size_t)(j->ids_a_byte * (double)b->n_bytes);
+    const size_t n_id_bytes = n_ids * sizeof *w->ids.ids;
+    uint8_t scratch[SCRATCH_BYTES], *ids = (uint8_t *)(w->ids.ids + w->ids.n);
+    for (size_t i = 0; i < b->n_bytes; i += sizeof scratch)
+        move_bytes(scratch, b->text + i, b->n_bytes - i);
+    for (size_t i = 0; i < n_id_bytes; i += sizeof scratch)
+        move_bytes(ids + i, scratch, n_id_bytes - i);
+    w->ids.n += n_ids;
+}
+
+static void *take_batches(void *context)
+{
+    job *j = context;
+    for (size_t own; (own = atomic_fetch_add(&j->n_begun, 1)) < j->n_threads;) {
+        worker *w = &j->workers[own];
+        for (size_t n = 0;; n++) {
+            const size_t i = j->all ? n : atomic_fetch_add(&j->next_batch, 1);
+            if (i >= j->text.n_batches)
+                break;
+            if (j->plain)
+                read_and_write(j, w, &j->text.batches[i]);
+            else
+                encode_batch(w->encoder, &j->text.batches[i], &w->ids, NULL, NULL);
+        }
+    }
+    return NULL;
+}
+
+/* Encodes the text once, or with `all` once in each thread. MB/s of one text. The time since
+ * `start` counts. */
+static double pass(job *j, uint64_t start, bool all, bool plain)
+{
+    j->all = all;
+    j->plain = plain;
+    j->next_batch = j->n_begun = 0;
+    for (uint32_t i = 0; i < j->n_threads; i++)
+        j->workers[i].ids.n = 0;
+    tokmap_i_run_threads(j->n_threads, take_batches, j);
+    return (double)j->text.n_bytes * 1e3 / bench_ns_since(start);
+}
+
+typedef struct page_rows {
+    uint32_t n_threads;
+    bench_row *plain, *cold, *warm;
+} page_rows;
+
+/* A cold pass, including making the encoders and their buffers, which take more than any text has
+ * ids; and a warm one: each thread has encoded the whole text before. Then one that only reads and
+ * writes. */
+static void measure_round(job *j, const tokenizer *t, const page_rows *r, const char *ids_path)
+{
+    static const encoder_options options;
+    const size_t capacity = 12 * j->text.n_bytes + 64 * j->text.n_ends + (1 << 20);
+    const uint64_t start = tokmap_i_now_ns();
+    size_t n_ids = 0;
+    output_file file;
+    j->n_threads = r->n_threads;
+    for (uint32_t i = 0; i < j->n_threads; i++) {
+        worker *w = &j->workers[i];
+        *w = (worker){encoder_new(t, &options),
+                      {tokmap_i_big_memory_new(capacity * sizeof(uint32_t)), 0, capacity}};
+        if (!w->encoder || !w->ids.ids)
+            bench_fail("out of memory");
+    }
+    bench_add_value(r->cold, pass(j, start, false, false));
+    const id_buffer *ids = &j->workers[0].ids; /* stored as in memory: little-endian */
+    if (ids_path && (bench_file_open(&file, ids_path) ||
+                     bench_file_write(&file, ids->ids, ids->n * sizeof *ids->ids)))
+        _exit(1); /* it was printed */
+    for (uint32_t i = 0; i < j->n_threads; i++)
+        n_ids += j->workers[i].ids.n;
+    j->ids_a_byte = (double)n_ids / (double)j->text.n_bytes;
+    if (j->n_threads > 1)
+        pass(j, 0, true, false);
+    bench_add_value(r->warm, pass(j, tokmap_i_now_ns(), false, false));
+    bench_add_value(r->plain, pass(j, tokmap_i_now_ns(), false, true));
+    for (uint32_t i = 0; i < j->n_threads; i++) {
+        encoder_free(j->workers[i].encoder);
+        tokmap_i_big_memory_free(j->workers[i].ids.ids, capacity * sizeof(uint32_t));
+    }
+}
+
+static bench_row *add_row(bench_report *report, const char *what, uint32_t n_threads)
+{
+    return bench_add_row(report, "MB/s", "%s, %u thread%s", what, n_threads,
+                         n_threads > 1 ? "s" : "");
+}
+
+void bench_tokenize(const bench_options *options, bench_report *report)
+{
+    static job j;
+    const uint32_t n_rounds = bench_rounds(options, TOKENIZE_ROUNDS),
+                   n_kinds = options->n_jobs > 1 ? 2 : 1;
+    page_rows rows[2];
+    const uint64_t start = tokmap_i_now_ns();
+    tokenizer_file file = open_tokenizer(options);
+    bench_add_value(bench_add_row(report, "ms", "loading the vocabulary"),
+                    bench_ns_since(start) / 1e6);
+    j.text = load_text(options->text, file.tokenizer);
+    for (uint32_t k = 0; k < n_kinds; k++) {
+        const uint32_t n = k == 0 ? 1 : (uint32_t)options->n_jobs;
+        rows[k] = (page_rows){n, add_row(report, "text read and ids written", n),
+                              add_row(report, "cold", n), add_row(report, "warm", n)};
+    }
+    for (uint32_t i = 0; i < n_rounds * n_kinds; i++)
+        measure_round(&j, file.tokenizer, &rows[i % n_kinds], i == 0 ? options->ids : NULL);
+    for (uint32_t k = 0; k < n_kinds; k++) {
+        bench_set_limit(rows[k].cold, rows[k].plain, 1);
+        bench_set_limit(rows[k].warm, rows[k].plain, 1);
+    }
+    if (n_kinds == 2)
+        bench_set_goal(
+            bench_add_ratio(report, rows[1].warm, rows[0].warm, "all threads / one, warm"),
+            BENCH_AT_LEAST, 0.95 * rows[1].n_threads);
+    free_text(&j.text);
+    tokenizer_file_close(&file);
+}
+
+/* ---- Packing ---- */
+
+typedef struct subject {
+    const bench_options *options;
+    tokenizer_file file;
+    bench_text text; /* in memory, so that encoding alone waits for nothing */
+    id_buffer ids;   /* the output of encoding and the input of writing */
+    size_t *ends;    /* of documents, in ids */
+    size_t n_documents;
+    path_text prefix;
+} subject;
+
+/* Each stage does all of its work once. */
+
+/* Files that are read by column are decoded, by one thread. Of others the reader takes the plain
+ * bytes. */
+static void read_text(subject *s)
+{
+    static uint8_t buffer[READ_BYTES];
+    const corpus_options options = corpus_options_complete(&(corpus_options){0});
+    const input_source source = {.path = s->options->text};
+    reader_text text;
+    failure err;
+    reader *r = reader_open(&source, &options, -1, &err);
+    reader_result got = r ? reader_next(r, &text, &err) : READER_FAILED;
+    const bool columns = got != READER_FAILED &&
+                         (reader_format(r) == CORPUS_PARQUET || reader_format(r) == CORPUS_ARROW);
+    while (columns && got > READER_END)
+        got = reader_next(r, &text, &err);
+    if (got == READER_FAILED)
+        bench_fail("%s", err.text);
+    reader_close(r);
+    if (columns)
+        return;
+    input *in = input_open(s->options->text, &err);
+    ssize_t n = in ? 1 : -1;
+    while (n > 0)
+        n = input_read(in, buffer, sizeof buffer, &err);
+    if (n < 0)
+        bench_fail("%s", err.text);
+    input_close(in);
+}
+
+static void take_documents(subject *s)
+{
+    const corpus_options options = {.read_ahead = true, .n_decoders = 1};
+    failure err;
+    corpus_batch batch = {0};
+    corpus *c = corpus_open(&s->options->text, 1, &options, NULL, &err);
+    int got = c ? 1 : -1;
+    while (got > 0)
+        got = corpus_read(c, &batch, &err);
+    if (got < 0)
+        bench_fail("%s", err.text);
+    corpus_close(c);
+    corpus_batch_free(&batch);
+}
+
+static void encode_all(subject *s)
+{
+    static const encoder_options options;
+    encoder *e = encoder_new(s->file.tokenizer, &options);
+    if (!e)
+        bench_fail("out of memory");
+    s->ids.n = 0;
+    s->n_documents = 0;
+    for (size_t i = 0; i < s->text.n_batches; i++)
+        encode_batch(e, &s->text.batches[i], &s->ids, s->ends, &s->n_documents);
+    encoder_free(e);
+}
+
+static void write_ids(subject *s)
+{
+    tokmap_writer_options options = load_data_writer_options();
+    tokmap_writer *w;
+    options.vocab_size = tokenizer_get_info(s->file.tokenizer)->vocab_size;
+    bench_check(tokmap_writer_open(&w, s->prefix.s, &options, &bench_error));
+    for (size_t i = 0, at = 0; i < s->n_documents; at = s->ends[i++]) {
+        bench_check(tokmap_writer_append(w, s->ids.ids + at, s->ends[i] - at, &bench_error));
+        bench_check(tokmap_writer_end_document(w, &bench_error));
+    }
+    load_data_finish(w);
+}
+
+static void pack_text(subject *s)
+{
+    char threads[24];
+    const char *words[16] = {"pack",      "-q", "--force", "-o",
+                             s->prefix.s, "-j", threads,   "--tokenizer"};
+    int argc = 8;
+    snprintf(threads, sizeof threads, "%" PRIu64, s->options->n_jobs ? s->options->n_jobs : 1);
+    words[argc++] = s->options->tokenizer;
+    if (s->options->pattern) {
+        words[argc++] = "--pattern";
+        words[argc++] = s->options->pattern;
+    }
+    words[argc++] = s->options->text;
+    optind = 0; /* makes glibc's getopt start again */
+    if (pack_command(argc, (char **)(uintptr_t)words) != CLI_OK) /* it does not change them */
+        _exit(1);                                                /* it was printed */
+}
+
+void bench_pack(const bench_options *options, bench_report *report)
+{
+    static const struct {
+        const char *name;
+        void (*run)(subject *s);
+    } stages[N_STAGES + 1] = {{"reading and decompressing alone", read_text},
+                              {"and taking the documents out of it", take_documents},
+                              {"encoding alone, one thread", encode_all},
+                              {"writing alone", write_ids},
+                              {"tokmap pack, from end to end", pack_text}};
+    bench_row *rows[N_STAGES + 1];
+    int least = 0;
+    subject s = {
+        .options = options, .prefix = load_data_name(options, 0), .file = open_tokenizer(options)};
+    s.text = load_text(options->text, s.file.tokenizer);
+    s.ends = bench_memory((s.text.n_ends + 1) * sizeof *s.ends);
+    encode_all(&s); /* so that it has its memory */
+    for (int k = 0; k <= N_STAGES; k++)
+        rows[k] = bench_add_row(report, "MB/s", "%s", stages[k].name);
+    bench_row *ratio = bench_add_row(report, "x", "tokmap pack / its slowest stage");
+    if (options->n_jobs <= 1) /* the stages have one thread each */
+        bench_set_goal(ratio, BENCH_AT_LEAST, 0.8);
+    for (uint32_t i = 0; i < bench_rounds(options, PACK_ROUNDS); i++) {
+        double slowest = 0, speed = 0;
+        for (int k = 0; k <= N_STAGES; k++) {
+            const uint64_t start = tokmap_i_now_ns();
+            stages[k].run(&s);
+            speed = (double)s.text.n_bytes * 1e3 / bench_ns_since(start);
+            bench_add_value(rows[k], speed);
+            if (k < N_STAGES && (slowest == 0 || speed < slowest))
+                slowest = speed;
+        }
+        bench_add_value(ratio, speed / slowest);
+    }
+    for (int k = 1; k < N_STAGES; k++)
+        if (bench_median(rows[k]) < bench_median(rows[least]))
+            least = k;
+    bench_set_limit(rows[N_STAGES], rows[least], 1);
+    free_text(&s.text);
+    id_buffer_free(&s.ids);
+    free(s.ends);
+    tokenizer_file_close(&s.file);
+}
