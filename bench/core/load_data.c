@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/load_data.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "system/platform.h"
 
 enum {
     DOCUMENT_TOKENS = 1000,
@@ -118,16 +114,14 @@ void load_data_warm_up(const tokmap_dataset *ds)
 const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_bytes)
 {
     const path_text path = path_of(prefix, suffix);
-    struct stat st;
-    void *map = MAP_FAILED;
-    const int fd = open(path.s, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0) {
-        *n_bytes = (size_t)st.st_size;
-        map = mmap(NULL, *n_bytes, PROT_READ, MAP_SHARED, fd, 0);
-    }
-    if (map == MAP_FAILED)
-        bench_fail("%s: %s", path.s, strerror(errno));
-    close(fd);
+    const void *map;
+    tokmap_i_file_stat stat;
+    int fd;
+    bench_check_errno(tokmap_i_file_open(path.s, &fd), path.s);
+    bench_check_errno(tokmap_i_file_stat_fd(fd, &stat), path.s);
+    bench_check_errno(tokmap_i_map(fd, stat.n_bytes, &map), path.s);
+    tokmap_i_file_close(fd);
+    *n_bytes = stat.n_bytes;
     return map;
 }
 

@@ -141,11 +141,9 @@ static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
 
 static void print_line(look *l, const bench_row *row, const widths *w)
 {
-    if ((int)strlen(row->name) > w->name) /* the name has a line of its own, the figures are on
-                                             the next one */
-        fprintf(l->out, "  %s\n  %-*s", row->name, w->name, "");
-    else
-        fprintf(l->out, "  %-*s", w->name, row->name);
+    const bool is_long = (int)strlen(row->name) > w->name; /* it has a line of its own */
+    fprintf(l->out, "  %s%s%-*s", is_long ? row->name : "", is_long ? "\n  " : "", w->name,
+            is_long ? "" : row->name);
     const bool more = row->limit[0] || row->goal != BENCH_NO_GOAL;
     const cli_text range = range_of(row);
     fprintf(l->out, " %s%6s%s %-*s", style(l, "\033[1m"), table_number(bench_median(row)).s,
