@@ -271,7 +271,7 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, ou
 {
     static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t set, old_set;
-    int status = 1, number;
+    int status = 1 << 8, number; /* as of a worker that exits with 1 */
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     for (int i = 0; i < 3; i++)
@@ -288,9 +288,7 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, ou
     empty_folder(line->options.dir);
     rmdir(line->options.dir);
     output_close(json); /* the worker has placed it, if there was no error */
-    return worker > 0 && WIFEXITED(status)     ? WEXITSTATUS(status)
-           : worker > 0 && WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-                                               : 1;
+    return worker < 0 ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int main(int argc, char **argv)

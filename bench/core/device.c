@@ -6,8 +6,6 @@
 #include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -17,25 +15,18 @@
 
 device_file device_open(const char *path)
 {
-    struct stat st;
     struct statfs system;
-    device_file file = {.fd = open(path, O_RDONLY | O_CLOEXEC), .direct_fd = -1};
-    if (file.fd < 0 || fstat(file.fd, &st) || fstatfs(file.fd, &system))
-        bench_fail("%s: %s", path, strerror(errno));
-    file.n_bytes = (uint64_t)st.st_size;
+    tokmap_i_file_stat stat;
+    device_file file = {.direct_fd = -1};
+    bench_check_errno(tokmap_i_file_open(path, &file.fd), path);
+    bench_check_errno(tokmap_i_file_stat_fd(file.fd, &stat), path);
+    bench_check_errno(fstatfs(file.fd, &system) ? errno : 0, path);
+    file.n_bytes = stat.n_bytes;
     file.in_memory = system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
     if (!file.in_memory)
         file.direct_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
     return file;
 }
-
-void device_close(device_file *file)
-{
-    tokmap_i_file_close(file->fd);
-    tokmap_i_file_close(file->direct_fd);
-}
-
-/* ---- Rate ---- */
 
 typedef struct run {
     const device_file *file;
@@ -127,14 +118,6 @@ double device_rate(const device_file *file, const device_reads *reads)
         tokmap_i_uring_close(&ring);
     free(r.buffers);
     return rate;
-}
-
-/* ---- What the system counts and keeps ---- */
-
-uint64_t device_bytes(void)
-{
-    const double n = bench_system_number("/proc/self/io", "read_bytes:");
-    return n < 0 ? 0 : (uint64_t)n;
 }
 
 void device_forget(const device_file *file, const tokmap_dataset *ds)

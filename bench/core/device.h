@@ -15,8 +15,8 @@ typedef struct device_file {
     uint64_t n_bytes;
 } device_file;
 
+/* The caller closes both descriptors. */
 device_file device_open(const char *path);
-void device_close(device_file *file);
 
 typedef struct device_reads {
     size_t read_bytes;  /* of each; a multiple of DEVICE_BLOCK */
@@ -29,8 +29,6 @@ typedef struct device_reads {
  * longer than a read and a block. */
 double device_rate(const device_file *file, const device_reads *reads);
 
-/* How many bytes this process has read from disks. */
-uint64_t device_bytes(void);
 /* Drops the file from the page cache. Mapped pages would stay, so the map of the dataset drops them
  * first; NULL: there is no map. */
 void device_forget(const device_file *file, const tokmap_dataset *ds);

@@ -91,7 +91,8 @@ load_data load_data_open(const bench_options *options, uint64_t usual_mib)
 
 void load_data_close(load_data *d)
 {
-    device_close(&d->file);
+    tokmap_i_file_close(d->file.fd);
+    tokmap_i_file_close(d->file.direct_fd);
     load_data_close_made(&d->ds, 1);
 }
 

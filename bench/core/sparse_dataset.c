@@ -17,12 +17,11 @@ static void make_file(const char *prefix, const char *suffix, const void *bytes,
 {
     const path_text path = path_of(prefix, suffix);
     int fd;
-    int error = tokmap_i_file_create(path.s, &fd);
-    if (!error)
-        error =
-            bytes ? tokmap_i_file_write(fd, bytes, n_bytes, 0) : tokmap_i_file_resize(fd, n_bytes);
+    bench_check_errno(tokmap_i_file_create(path.s, &fd), path.s);
+    bench_check_errno(bytes ? tokmap_i_file_write(fd, bytes, n_bytes, 0)
+                            : tokmap_i_file_resize(fd, n_bytes),
+                      path.s);
     tokmap_i_file_close(fd);
-    bench_check_errno(error, path.s);
 }
 
 static void add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes)

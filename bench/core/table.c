@@ -21,26 +21,25 @@ typedef struct look {
     FILE *out;
     int n_columns;
     bool colour, utf8;
+    int name, unit, range;          /* columns of rows that have a line of their own */
     bool bars, goals, missed_cells; /* what was printed, and is explained at the end */
 } look;
 
 /* ---- Style ---- */
 
-/* Columns of the terminal, or $COLUMNS, or 80; between 60 and 160. */
-static int table_columns(FILE *out)
-{
-    const unsigned n_terminal = process_terminal_columns(out);
-    const char *text = getenv("COLUMNS");
-    const long n = n_terminal ? (long)n_terminal : text ? strtol(text, NULL, 10) : 0;
-    return n == 0 ? USUAL_COLUMNS : n < 60 ? 60 : n > 160 ? 160 : (int)n;
-}
-
+/* As wide as the terminal, or $COLUMNS, or 80; between 60 and 160. */
 static look look_of(FILE *out)
 {
+    const unsigned n_terminal = process_terminal_columns(out);
+    const char *columns = getenv("COLUMNS");
+    const long n = n_terminal ? (long)n_terminal : columns ? strtol(columns, NULL, 10) : 0;
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     setlocale(LC_CTYPE, "");
     return (look){.out = out,
-                  .n_columns = table_columns(out),
+                  .n_columns = n == 0    ? USUAL_COLUMNS
+                               : n < 60  ? 60
+                               : n > 160 ? 160
+                                         : (int)n,
                   .colour = isatty(fileno(out)) && !(no_colour && *no_colour) && terminal &&
                             strcmp(terminal, "dumb") != 0,
                   .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0};
@@ -100,10 +99,6 @@ static void print_bar(look *l, double fraction)
 
 /* ---- Rows with a line of their own ---- */
 
-typedef struct widths {
-    int name, unit, range;
-} widths;
-
 static int larger_of(int a, size_t b)
 {
     return a > (int)b ? a : (int)b;
@@ -120,36 +115,36 @@ static cli_text goal_of(const bench_row *row)
 }
 
 /* Two blanks, name, blank, 6, blank, unit, blank, range; then any further text of the row. */
-static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
+static void set_widths(look *l, const bench_row *rows, uint32_t n_rows)
 {
-    widths w = {.range = 8};
     int longest = 20, last = 0;
+    l->unit = 0;
+    l->range = 8;
     for (uint32_t i = 0; i < n_rows; i++) {
         const bench_row *row = &rows[i];
         if (row->line[0])
             continue;
         const size_t goal = strlen(goal_of(row).s);
-        w.unit = larger_of(w.unit, strlen(row->unit));
-        w.range = larger_of(w.range, strlen(range_of(row).s));
+        l->unit = larger_of(l->unit, strlen(row->unit));
+        l->range = larger_of(l->range, strlen(range_of(row).s));
         longest = larger_of(longest, strlen(row->name));
         last = larger_of(last, (row->limit[0] ? 2 + BAR_CELLS + 5 : 0) + (goal ? 2 + goal : 0));
     }
-    w.name = l->n_columns - (2 + 1 + 6 + 1 + 1) - w.unit - w.range - last;
-    w.name = w.name < 20 ? 20 : w.name > longest ? longest : w.name;
-    return w;
+    l->name = l->n_columns - (2 + 1 + 6 + 1 + 1) - l->unit - l->range - last;
+    l->name = l->name < 20 ? 20 : l->name > longest ? longest : l->name;
 }
 
-static void print_line(look *l, const bench_row *row, const widths *w)
+static void print_line(look *l, const bench_row *row)
 {
-    const bool is_long = (int)strlen(row->name) > w->name; /* it has a line of its own */
-    fprintf(l->out, "  %s%s%-*s", is_long ? row->name : "", is_long ? "\n  " : "", w->name,
+    const bool is_long = (int)strlen(row->name) > l->name; /* it has a line of its own */
+    fprintf(l->out, "  %s%s%-*s", is_long ? row->name : "", is_long ? "\n  " : "", l->name,
             is_long ? "" : row->name);
     const bool more = row->limit[0] || row->goal != BENCH_NO_GOAL;
     const cli_text range = range_of(row);
     fprintf(l->out, " %s%6s%s %-*s", style(l, "\033[1m"), table_number(bench_median(row)).s,
-            style(l, "\033[0m"), more || range.s[0] ? w->unit : 0, row->unit);
+            style(l, "\033[0m"), more || range.s[0] ? l->unit : 0, row->unit);
     if (more || range.s[0])
-        fprintf(l->out, " %-*s", more ? w->range + 2 : 0, range.s);
+        fprintf(l->out, " %-*s", more ? l->range + 2 : 0, range.s);
     if (row->limit[0])
         print_bar(l, row->fraction);
     if (row->goal != BENCH_NO_GOAL) {
@@ -233,13 +228,13 @@ static uint32_t print_matrix(look *l, const bench_row *rows, uint32_t n_rows)
 
 static void print_page(look *l, const bench_row *rows, uint32_t n_rows)
 {
-    const widths w = widths_of(l, rows, n_rows);
+    set_widths(l, rows, n_rows);
     fprintf(l->out, "%s%s%s\n", style(l, "\033[1m"), rows->page, style(l, "\033[0m"));
     for (uint32_t i = 0; i < n_rows;) {
         if (rows[i].line[0])
             i += print_matrix(l, rows + i, n_rows - i);
         else
-            print_line(l, &rows[i++], &w);
+            print_line(l, &rows[i++]);
     }
     putc('\n', l->out);
 }

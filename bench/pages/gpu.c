@@ -28,10 +28,6 @@ typedef struct gpu {
     uint64_t ns;
 } gpu;
 
-typedef struct gpu_rows {
-    bench_row *staged, *p50, *p99;
-} gpu_rows;
-
 static void check(const char *what, int error)
 {
     if (error)
@@ -76,7 +72,7 @@ static double copy_gbs(const gpu *g, size_t n_bytes)
 /* ---- Batches ---- */
 
 /* Takes batches and releases them at once, to measure the stage alone. */
-static void measure_batches(const gpu *g, uint32_t n_rows, const gpu_rows *r)
+static void measure_batches(const gpu *g, uint32_t n_rows, bench_row *const *r)
 {
     const tokmap_loader_options loader = {
         .sequence_length = LENGTH, .batch_rows = n_rows, .io = TOKMAP_IO_MAP};
@@ -97,18 +93,18 @@ static void measure_batches(const gpu *g, uint32_t n_rows, const gpu_rows *r)
     tokmap_stage_close(s);
     tokmap_loader_close(l);
     const uint64_t row_bytes = (uint64_t)g->data->info.token_bytes * (LENGTH + 1);
-    bench_add_value(r->staged, (double)(info.n_batches * info.n_rows * row_bytes) / ns);
-    bench_add_value(r->p50, (double)info.wait_p50_ns / 1e3);
-    bench_add_value(r->p99, (double)info.wait_p99_ns / 1e3);
+    bench_add_value(r[0], (double)(info.n_batches * info.n_rows * row_bytes) / ns);
+    bench_add_value(r[1], (double)info.wait_p50_ns / 1e3);
+    bench_add_value(r[2], (double)info.wait_p99_ns / 1e3);
 }
 
 /* ---- Page ---- */
 
 void bench_gpu(const bench_options *options, bench_report *report)
 {
-    static const char *const p50[] = {"p50", "us"}, *const p99[] = {"p99", "us"};
+    static const char *const waits[][2] = {{"p50", "us"}, {"p99", "us"}};
     bench_row *copies[N_SIZES];
-    gpu_rows batches[N_BATCHES];
+    bench_row *batches[N_BATCHES][3]; /* staged, and the percentiles of waits */
     tokmap_error err;
     uint32_t n_devices;
     if (tokmap_stage_count_devices(&n_devices, &err)) {
@@ -121,10 +117,10 @@ void bench_gpu(const bench_options *options, bench_report *report)
     }
     for (int i = 0; i < N_BATCHES; i++) {
         const uint32_t kib = batch_rows[i] * LENGTH / 512;
-        batches[i].staged = bench_add_row(report, "GB/s", "staged, %u KiB a batch", kib);
-        bench_set_group(batches[i].staged, batches[i].staged->name, "gpu: over the bus");
-        batches[i].p50 = bench_add_cell(report, p50, "next, %u KiB a batch", kib);
-        batches[i].p99 = bench_add_cell(report, p99, "next, %u KiB a batch", kib);
+        batches[i][0] = bench_add_row(report, "GB/s", "staged, %u KiB a batch", kib);
+        bench_set_group(batches[i][0], batches[i][0]->name, "gpu: over the bus");
+        for (int k = 0; k < 2; k++)
+            batches[i][k + 1] = bench_add_cell(report, waits[k], "next, %u KiB a batch", kib);
     }
     load_data data = load_data_open(options, LOAD_DATA_USUAL_MIB);
     gpu g = {.data = &data, .ns = data.is_trial ? trial_ns : usual_ns};
@@ -135,11 +131,11 @@ void bench_gpu(const bench_options *options, bench_report *report)
         for (int i = 0; i < N_SIZES; i++)
             bench_add_value(copies[i], copy_gbs(&g, copy_sizes[i]));
         for (int i = 0; i < N_BATCHES; i++)
-            measure_batches(&g, batch_rows[i], &batches[i]);
+            measure_batches(&g, batch_rows[i], batches[i]);
     }
     for (int i = 0; i < N_BATCHES; i++)
-        bench_set_limit(batches[i].staged, copies[N_SIZES - 1], 1);
-    bench_set_goal(bench_add_ratio(report, batches[N_BATCHES - 1].staged, copies[N_SIZES - 1],
+        bench_set_limit(batches[i][0], copies[N_SIZES - 1], 1);
+    bench_set_goal(bench_add_ratio(report, batches[N_BATCHES - 1][0], copies[N_SIZES - 1],
                                    "largest staged batches / largest copies"),
                    BENCH_AT_LEAST, 0.95);
     g.d->unregister_host(g.memory);

@@ -12,7 +12,6 @@
 
 enum {
     ROUNDS = 5,
-    BATCH_ROWS = 32,
     N_SIZES = 3,
     HUGE_PAGE = 2 << 20,
     SEQUENTIAL_BYTES = 1 << 20,
@@ -91,7 +90,7 @@ static double gather_gbs(limits *l, const figure *f)
     const size_t row_bytes = f->n_bytes;
     const uint64_t start = tokmap_i_now_ns();
     for (uint64_t i = 0; i < n_rows; i++)
-        memcpy(l->batch + i % BATCH_ROWS * row_bytes, from + places[i], row_bytes);
+        memcpy(l->batch + i % LOAD_DATA_ROWS * row_bytes, from + places[i], row_bytes);
     const double ns = bench_ns_since(start);
     free(places);
     return (double)(n_rows * row_bytes) / ns;
@@ -206,7 +205,7 @@ static void add_device(limits *l, bench_report *report)
 
 static void make_buffers(limits *l)
 {
-    l->batch = bench_memory(BATCH_ROWS * LARGEST_ROW);
+    l->batch = bench_memory(LOAD_DATA_ROWS * LARGEST_ROW);
     for (memory_kind kind = SMALL_PAGES; kind < FILE_MAP; kind++) {
         l->from[kind] = new_memory(l->n_bytes, kind, 1);
         l->to[kind] = new_memory(l->n_bytes, kind, 2);

@@ -284,13 +284,23 @@ typedef struct cold_rows {
     bench_row *plain[N_PLAIN], *ways[N_WAYS][N_FIGURES];
 } cold_rows;
 
-/* Runs for this long, or to the end of the epoch: in a second epoch its rows would be in memory. At
- * least one step. Returns the number of rows. */
-static uint64_t take_steps(tokmap_loader *l, uint64_t until)
+/* Runs for so long, or to the end of the epoch: in a second epoch its rows would be in memory. At
+ * least one step. Returns rows a second. */
+static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes)
 {
+    const tokmap_loader_options options = {.sequence_length = r->length,
+                                           .seed = bench_random(&c->seed),
+                                           .shuffle = w->shuffle,
+                                           .io = w->io};
     tokmap_loader_source_info source = {.struct_size = sizeof source};
     tokmap_batch b = {.struct_size = sizeof b};
     uint64_t n_rows = 0;
+    device_forget(&c->data->file, c->data->ds);
+    const double before = bench_system_number("/proc/self/io", "read_bytes:");
+    const uint64_t start = tokmap_i_now_ns();
+    /* A group of blocks is read before its first row: a longer measure keeps that in proportion. */
+    const uint64_t until = start + (w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->ns : c->ns);
+    tokmap_loader *l = load_data_one_source(&c->data->ds, 1, options);
     tokmap_loader_get_source(l, 0, &source);
     do {
         load_data_next(l, &b, NULL);
@@ -302,25 +312,11 @@ static uint64_t take_steps(tokmap_loader *l, uint64_t until)
         }
         n_rows += b.n_rows;
     } while (tokmap_i_now_ns() < until && n_rows + LOAD_DATA_ROWS <= source.n_windows);
-    return n_rows;
-}
-
-static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes)
-{
-    const tokmap_loader_options options = {.sequence_length = r->length,
-                                           .seed = bench_random(&c->seed),
-                                           .shuffle = w->shuffle,
-                                           .io = w->io};
-    /* A group of blocks is read before its first row: a longer measure keeps that in proportion. */
-    const uint64_t ns_at_most = w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->ns : c->ns;
-    device_forget(&c->data->file, c->data->ds);
-    const uint64_t before = device_bytes(), start = tokmap_i_now_ns();
-    tokmap_loader *l = load_data_one_source(&c->data->ds, 1, options);
-    const double n_rows = (double)take_steps(l, start + ns_at_most);
-    const double ns = bench_ns_since(start), n_read = (double)(device_bytes() - before);
+    const double ns = bench_ns_since(start);
+    const double n_read = bench_system_number("/proc/self/io", "read_bytes:") - before;
     tokmap_loader_close(l);
-    *bytes = n_read / (n_rows * (double)r->row_bytes);
-    return n_rows * 1e9 / ns;
+    *bytes = n_read / ((double)n_rows * (double)r->row_bytes);
+    return (double)n_rows * 1e9 / ns;
 }
 
 /* Rows a second if the file is read in order by plain reads through the page cache, for as long as

@@ -12,7 +12,6 @@ enum {
     LOOKUPS = 1000000,
     MEAN_LENGTH = 1000
 };
-static const uint64_t default_documents = 1000000000;
 
 enum {
     READ,
@@ -103,7 +102,7 @@ static void measure_size(const bench_options *options, uint64_t n_documents, ben
 
 void bench_lookup(const bench_options *options, bench_report *report)
 {
-    const uint64_t large = options->n_documents ? options->n_documents : default_documents;
+    const uint64_t large = options->n_documents ? options->n_documents : 1000000000;
     const uint64_t sizes[] = {large / 1000 ? large / 1000 : 1, large};
     bench_row *rows[2][N_KINDS];
     char column[16];

@@ -132,23 +132,6 @@ static void finish_rows(stall_rows *r)
 
 /* ---- Page ---- */
 
-/* Ways that do not work on this machine are reported once; data that does not fit in memory is
- * never hot. */
-static void try_kinds(stall *s)
-{
-    const bool fits = s->data->fits, in_memory = s->data->file.in_memory;
-    if (!fits)
-        cli_warn("the data take more than half of the memory: 'hot' is left out");
-    if (in_memory)
-        cli_warn("the file system is in memory (see --dir): 'cold' is left out");
-    for (tokmap_io io = TOKMAP_IO_MAP; io <= TOKMAP_IO_READ; io++) {
-        const bool works = load_data_works(s->data->ds, io);
-        for (int k = 0; k < N_KINDS; k++)
-            if (kinds[k].io == io)
-                s->works[k] = works && (kinds[k].cold ? !in_memory : fits);
-    }
-}
-
 void bench_stall(const bench_options *options, bench_report *report)
 {
     static const double usual_ms[] = {5, 20, 100};
@@ -162,7 +145,19 @@ void bench_stall(const bench_options *options, bench_report *report)
                .buffer = bench_memory(LOAD_DATA_ROWS * 4 * (size_t)(LENGTH + 1))};
     if (data.info.n_tokens <= LENGTH)
         bench_fail("%s: stall needs more than %d tokens", data.info.token_path, LENGTH);
-    try_kinds(&s);
+    /* Ways that do not work on this machine are reported once; data that does not fit in memory is
+     * never hot. */
+    const bool fits = data.fits, in_memory = data.file.in_memory;
+    if (!fits)
+        cli_warn("the data take more than half of the memory: 'hot' is left out");
+    if (in_memory)
+        cli_warn("the file system is in memory (see --dir): 'cold' is left out");
+    for (tokmap_io io = TOKMAP_IO_MAP; io <= TOKMAP_IO_READ; io++) {
+        const bool works = load_data_works(data.ds, io);
+        for (int k = 0; k < N_KINDS; k++)
+            if (kinds[k].io == io)
+                s.works[k] = works && (kinds[k].cold ? !in_memory : fits);
+    }
     for (uint32_t i = 0; i < n; i++)
         if (s.works[i % N_KINDS])
             add_rows(&s, report, &kinds[i % N_KINDS], ms[i / N_KINDS], &all[i]);

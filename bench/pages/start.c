@@ -19,7 +19,6 @@ enum {
     N_FILES = 100,
     N_WAYS = 2
 };
-static const uint64_t bytes_a_round = 16 << 20;
 
 /* The numbers of the datasets. */
 enum {
@@ -112,33 +111,26 @@ static void make_sparse(const bench_options *options)
 
 /* ---- Starting ---- */
 
-/* All datasets of a size. */
-static double plain_open_us(const subject *s, int size)
+static void measure_way(subject *s, int size, int way, bench_row *const *r)
 {
-    double ns = 0;
-    for (uint32_t i = 0; i < sizes[size].n_datasets; i++) {
-        size_t index_bytes, token_bytes;
-        const path_text prefix = load_data_name(s->options, sizes[size].first + i);
-        const uint64_t begun = tokmap_i_now_ns();
-        const uint8_t *index = load_data_map(prefix.s, ".tmi", &index_bytes);
-        const uint8_t *tokens = load_data_map(prefix.s, ".bin", &token_bytes);
-        bench_keep(*(const volatile uint8_t *)index);
-        ns += bench_ns_since(begun);
-        tokmap_i_unmap(index, index_bytes);
-        tokmap_i_unmap(tokens, token_bytes);
-    }
-    return ns / 1e3;
-}
-
-/* `next` alone touches no tokens; those of joined files are gathered too. */
-static void use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gathers,
-                       bench_row *const *r)
-{
+    const tokmap_dataset *datasets[MAX_DATASETS];
+    const tokmap_loader_options options = {
+        .sequence_length = LENGTH, .io = ways[way], .seed = bench_random(&s->seed)};
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_loader_info info = {.struct_size = sizeof info};
     uint8_t state[TOKMAP_STATE_BYTES];
-    load_data_next(l, &b, gathers ? &gather : NULL);
+    const uint32_t n = sizes[size].n_datasets;
+#ifdef __GLIBC__
+    malloc_trim(0); /* so that memory of earlier measures is not reused for free */
+#endif
+    const double before = bench_system_number("/proc/self/status", "RssAnon:");
+    uint64_t begun = tokmap_i_now_ns();
+    load_data_open_made(s->options, sizes[size].first, datasets, n);
+    tokmap_loader *l = load_data_one_source(datasets, n, options);
+    bench_add_value(r[OPEN], bench_ns_since(begun) / 1e3);
+    /* This alone touches no tokens; those of joined files are gathered too. */
+    load_data_next(l, &b, size == MANY ? &gather : NULL);
     bench_add_value(r[START], bench_ns_since(begun) / 1e3);
     begun = tokmap_i_now_ns();
     bench_check(tokmap_loader_seek(l, bench_random(&s->seed) >> 16, &bench_error));
@@ -152,23 +144,6 @@ static void use_loader(subject *s, tokmap_loader *l, uint64_t begun, bool gather
     bench_add_value(r[RESTORE], bench_ns_since(begun) / 1e3);
     tokmap_loader_get_info(l, &info);
     bench_add_value(r[MEMORY], (double)info.resident_bytes / 1024);
-}
-
-static void measure_way(subject *s, int size, int way, bench_row *const *r)
-{
-    const tokmap_dataset *datasets[MAX_DATASETS];
-    const tokmap_loader_options options = {
-        .sequence_length = LENGTH, .io = ways[way], .seed = bench_random(&s->seed)};
-    const uint32_t n = sizes[size].n_datasets;
-#ifdef __GLIBC__
-    malloc_trim(0); /* so that memory of earlier measures is not reused for free */
-#endif
-    const double before = bench_system_number("/proc/self/status", "RssAnon:");
-    const uint64_t begun = tokmap_i_now_ns();
-    load_data_open_made(s->options, sizes[size].first, datasets, n);
-    tokmap_loader *l = load_data_one_source(datasets, n, options);
-    bench_add_value(r[OPEN], bench_ns_since(begun) / 1e3);
-    use_loader(s, l, begun, size == MANY, r);
     if (r[LOCATE])
         bench_add_value(r[LOCATE],
                         load_data_locate_ns(l, bench_random(&s->seed) >> 16, 1, UINT64_MAX));
@@ -180,12 +155,24 @@ static void measure_way(subject *s, int size, int way, bench_row *const *r)
 /* The files are joined in each round, so that the dataset is new when it is opened. */
 static void measure_size(subject *s, int size, way_rows *rows)
 {
-    const uint64_t begun = tokmap_i_now_ns();
+    double ns = 0;
+    uint64_t begun = tokmap_i_now_ns();
     if (size == MANY) {
         join_parts(s->options, MANY_FILES);
-        bench_add_value(rows[0][PLAIN], bench_ns_since(begun) / 1e9);
-    } else
-        bench_add_value(rows[0][PLAIN], plain_open_us(s, size));
+        ns = bench_ns_since(begun) / 1e6; /* in s, and not in us */
+    }
+    for (uint32_t i = 0; i < sizes[size].n_datasets && size < MANY; i++) {
+        size_t index_bytes, token_bytes;
+        const path_text prefix = load_data_name(s->options, sizes[size].first + i);
+        begun = tokmap_i_now_ns();
+        const uint8_t *index = load_data_map(prefix.s, ".tmi", &index_bytes);
+        const uint8_t *tokens = load_data_map(prefix.s, ".bin", &token_bytes);
+        bench_keep(*(const volatile uint8_t *)index);
+        ns += bench_ns_since(begun);
+        tokmap_i_unmap(index, index_bytes);
+        tokmap_i_unmap(tokens, token_bytes);
+    }
+    bench_add_value(rows[0][PLAIN], ns / 1e3);
     for (int w = 0; w < N_WAYS; w++)
         if (rows[w][OPEN])
             measure_way(s, size, w, rows[w]);
@@ -246,7 +233,7 @@ static void compare_loaders(const subject *s, bench_report *report, uint32_t len
 {
     const tokmap_loader_options options = {.sequence_length = length, .io = TOKMAP_IO_MAP};
     const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
-    const uint64_t n_steps = bytes_a_round / 2 / length / LOAD_DATA_ROWS;
+    const uint64_t n_steps = (16 << 20) / 2 / length / LOAD_DATA_ROWS;
     tokmap_loader *const loaders[] = {load_data_one_source(&ds[0], 1, options),
                                       load_data_one_source(&ds[1], 1, options)};
     bench_row *rows[4];

@@ -174,22 +174,24 @@ static double pass(job *j, uint64_t start, bool all, bool plain)
     return (double)j->text.n_bytes * 1e3 / bench_ns_since(start);
 }
 
-typedef struct page_rows {
-    uint32_t n_threads;
-    bench_row *plain, *cold, *warm;
-} page_rows;
+/* What is measured with each number of threads. */
+enum {
+    PLAIN,
+    COLD,
+    WARM,
+    N_FIGURES
+};
 
 /* A cold pass, including making the encoders and their buffers, which take more than any text has
  * ids; and a warm one: each thread has encoded the whole text before. Then one that only reads and
  * writes. */
-static void measure_round(job *j, const tokenizer *t, const page_rows *r, const char *ids_path)
+static void measure_round(job *j, const tokenizer *t, bench_row *const *r, const char *ids_path)
 {
     static const encoder_options options;
     const size_t capacity = 12 * j->text.n_bytes + 64 * j->text.n_ends + (1 << 20);
     const uint64_t start = tokmap_i_now_ns();
     size_t n_ids = 0;
     output_file file;
-    j->n_threads = r->n_threads;
     for (uint32_t i = 0; i < j->n_threads; i++) {
         worker *w = &j->workers[i];
         *w = (worker){encoder_new(t, &options),
@@ -197,7 +199,7 @@ static void measure_round(job *j, const tokenizer *t, const page_rows *r, const 
         if (!w->encoder || !w->ids.ids)
             bench_fail("out of memory");
     }
-    bench_add_value(r->cold, pass(j, start, false, false));
+    bench_add_value(r[COLD], pass(j, start, false, false));
     const id_buffer *ids = &j->workers[0].ids; /* stored as in memory: little-endian */
     if (ids_path && (bench_file_open(&file, ids_path) ||
                      bench_file_write(&file, ids->ids, ids->n * sizeof *ids->ids)))
@@ -207,18 +209,12 @@ static void measure_round(job *j, const tokenizer *t, const page_rows *r, const 
     j->ids_a_byte = (double)n_ids / (double)j->text.n_bytes;
     if (j->n_threads > 1)
         pass(j, 0, true, false);
-    bench_add_value(r->warm, pass(j, tokmap_i_now_ns(), false, false));
-    bench_add_value(r->plain, pass(j, tokmap_i_now_ns(), false, true));
+    bench_add_value(r[WARM], pass(j, tokmap_i_now_ns(), false, false));
+    bench_add_value(r[PLAIN], pass(j, tokmap_i_now_ns(), false, true));
     for (uint32_t i = 0; i < j->n_threads; i++) {
         encoder_free(j->workers[i].encoder);
         tokmap_i_big_memory_free(j->workers[i].ids.ids, capacity * sizeof(uint32_t));
     }
-}
-
-static bench_row *add_row(bench_report *report, const char *what, uint32_t n_threads)
-{
-    return bench_add_row(report, "MB/s", "%s, %u thread%s", what, n_threads,
-                         n_threads > 1 ? "s" : "");
 }
 
 void bench_tokenize(const bench_options *options, bench_report *report)
@@ -226,27 +222,31 @@ void bench_tokenize(const bench_options *options, bench_report *report)
     static job j;
     const uint32_t n_rounds = bench_rounds(options, TOKENIZE_ROUNDS),
                    n_kinds = options->n_jobs > 1 ? 2 : 1;
-    page_rows rows[2];
+    static const char *const names[N_FIGURES] = {"text read and ids written", "cold", "warm"};
+    const uint32_t n_threads[] = {1, (uint32_t)options->n_jobs};
+    bench_row *rows[2][N_FIGURES];
     const uint64_t start = tokmap_i_now_ns();
     tokenizer_file file = open_tokenizer(options);
     bench_add_value(bench_add_row(report, "ms", "loading the vocabulary"),
                     bench_ns_since(start) / 1e6);
     j.text = load_text(options->text, file.tokenizer);
-    for (uint32_t k = 0; k < n_kinds; k++) {
-        const uint32_t n = k == 0 ? 1 : (uint32_t)options->n_jobs;
-        rows[k] = (page_rows){n, add_row(report, "text read and ids written", n),
-                              add_row(report, "cold", n), add_row(report, "warm", n)};
+    for (uint32_t i = 0; i < n_kinds * N_FIGURES; i++) {
+        const uint32_t n = n_threads[i / N_FIGURES];
+        rows[i / N_FIGURES][i % N_FIGURES] = bench_add_row(
+            report, "MB/s", "%s, %u thread%s", names[i % N_FIGURES], n, n > 1 ? "s" : "");
     }
-    for (uint32_t i = 0; i < n_rounds * n_kinds; i++)
-        measure_round(&j, file.tokenizer, &rows[i % n_kinds], i == 0 ? options->ids : NULL);
+    for (uint32_t i = 0; i < n_rounds * n_kinds; i++) {
+        j.n_threads = n_threads[i % n_kinds];
+        measure_round(&j, file.tokenizer, rows[i % n_kinds], i == 0 ? options->ids : NULL);
+    }
     for (uint32_t k = 0; k < n_kinds; k++) {
-        bench_set_limit(rows[k].cold, rows[k].plain, 1);
-        bench_set_limit(rows[k].warm, rows[k].plain, 1);
+        bench_set_limit(rows[k][COLD], rows[k][PLAIN], 1);
+        bench_set_limit(rows[k][WARM], rows[k][PLAIN], 1);
     }
     if (n_kinds == 2)
         bench_set_goal(
-            bench_add_ratio(report, rows[1].warm, rows[0].warm, "all threads / one, warm"),
-            BENCH_AT_LEAST, 0.95 * rows[1].n_threads);
+            bench_add_ratio(report, rows[1][WARM], rows[0][WARM], "all threads / one, warm"),
+            BENCH_AT_LEAST, 0.95 * n_threads[1]);
     free_text(&j.text);
     tokenizer_file_close(&file);
 }
