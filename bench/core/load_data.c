@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/load_data.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -117,8 +119,8 @@ const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_b
     const path_text path = path_of(prefix, suffix);
     const void *map;
     tokmap_i_file_stat stat;
-    int fd;
-    bench_check_errno(tokmap_i_file_open(path.s, &fd), path.s);
+    const int fd = open(path.s, O_RDONLY | O_CLOEXEC);
+    bench_check_errno(fd < 0 ? errno : 0, path.s);
     bench_check_errno(tokmap_i_file_stat_fd(fd, &stat), path.s);
     bench_check_errno(tokmap_i_map(fd, stat.n_bytes, &map), path.s);
     tokmap_i_file_close(fd);

@@ -219,7 +219,6 @@ enum {
 };
 
 static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a measure */
-static const uint64_t least_bytes = 4 << 20;
 
 typedef struct way {
     const char *name, *system;
@@ -418,7 +417,7 @@ static void measure_cold(cold *c, bench_report *report)
     static const char text[] = "%s: cold reads are left out: this needs %s";
     const load_data *d = c->data;
     const char *path = d->info.token_path;
-    const char *needs = d->info.token_file_bytes < least_bytes ? "4 MiB and more"
+    const char *needs = d->info.token_file_bytes < 4 << 20 ? "4 MiB and more"
                         : d->file.direct_fd < 0
                             ? "a file system on a device, with O_DIRECT (see --dir)"
                             : NULL;

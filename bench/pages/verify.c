@@ -8,7 +8,6 @@
 
 enum {
     ROUNDS = 7,
-    USUAL_MIB = 512,
     READ_BYTES = 1 << 20,
     MAX_THREADS = 16
 };
@@ -94,7 +93,7 @@ void bench_verify(const bench_options *options, bench_report *report)
     bench_options own = *options;
     own.load_mib = options->verify_mib;
     own.data = NULL;
-    load_data data = load_data_open(&own, USUAL_MIB);
+    load_data data = load_data_open(&own, 512);
     subject s = {.options = options, .data = &data};
     measure_gbs(&s, false, 1); /* it was written past the page cache */
     measure_verify(&s, report);
