@@ -161,7 +161,7 @@ static void measure_size(subject *s, int size, way_rows *rows)
         join_parts(s->options, MANY_FILES);
         ns = bench_ns_since(begun) / 1e6; /* in s, and not in us */
     }
-    for (uint32_t i = 0; i < sizes[size].n_datasets && size < MANY; i++) {
+    for (uint32_t i = 0; size < MANY && i < sizes[size].n_datasets; i++) {
         size_t index_bytes, token_bytes;
         const path_text prefix = load_data_name(s->options, sizes[size].first + i);
         begun = tokmap_i_now_ns();

@@ -42,8 +42,8 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
         self._state: Dict[str, Any] = sources.state_dict()
         self._rank_is_found = sources._rank_is_found
         self._n_loads = 0
-        self._n_loads_of_parent: Any = torch.zeros(1, dtype=torch.int64)
-        self._n_loads_of_parent.share_memory_()  # workers see it change
+        # Workers see it change.
+        self._n_loads_of_parent = torch.zeros(1, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call, unused-ignore]
 
     def __getstate__(self) -> Dict[str, Any]:
         self._check_rank()  # a worker that is spawned could not
