@@ -11,93 +11,157 @@
 static const preset_special gpt2[] = {{50256, "<|endoftext|>"}};
 
 static const preset_special p50k_edit[] = {{50256, "<|endoftext|>"},
-                                           {50281, "<|fim_prefix|> <|fim_middle|> <|fim_suffix|>"}};
+                                           {50281, "<|fim_prefix|>"},
+                                           {50282, "<|fim_middle|>"},
+                                           {50283, "<|fim_suffix|>"}};
 
-static const preset_special cl100k[] = {
-    {100257, "<|endoftext|> <|fim_prefix|> <|fim_middle|> <|fim_suffix|>"},
-    {100276, "<|endofprompt|>"}};
+static const preset_special cl100k[] = {{100257, "<|endoftext|>"},
+                                        {100258, "<|fim_prefix|>"},
+                                        {100259, "<|fim_middle|>"},
+                                        {100260, "<|fim_suffix|>"},
+                                        {100276, "<|endofprompt|>"}};
 
 static const preset_special o200k[] = {{199999, "<|endoftext|>"}, {200018, "<|endofprompt|>"}};
 
 /* tiktoken has two names for 200018. */
-static const preset_special o200k_harmony[] = {
-    {199998, "<|startoftext|> <|endoftext|>"},
-    {200000, "<|reserved_*|>", 2, 200000},
-    {200002, "<|return|> <|constrain|>"},
-    {200004, "<|reserved_*|>", 1, 200004},
-    {200005, "<|channel|> <|start|> <|end|> <|message|>"},
-    {200009, "<|reserved_*|>", 3, 200009},
-    {200012, "<|call|>"},
-    {200018, "<|endofprompt|>"},
-    {200013, "<|reserved_*|>", 1075, 200013},
-};
+static const preset_special o200k_harmony[] = {{199998, "<|startoftext|>"},
+                                               {199999, "<|endoftext|>"},
+                                               {200000, "<|reserved_*|>", 2, 200000},
+                                               {200002, "<|return|>"},
+                                               {200003, "<|constrain|>"},
+                                               {200004, "<|reserved_*|>", 1, 200004},
+                                               {200005, "<|channel|>"},
+                                               {200006, "<|start|>"},
+                                               {200007, "<|end|>"},
+                                               {200008, "<|message|>"},
+                                               {200009, "<|reserved_*|>", 3, 200009},
+                                               {200012, "<|call|>"},
+                                               {200018, "<|endofprompt|>"},
+                                               {200013, "<|reserved_*|>", 1075, 200013}};
 
-static const preset_special llama3[] = {
-    {0, "<|begin_of_text|> <|end_of_text|>"},
-    {2, "<|reserved_special_token_*|>", 2, 0},
-    {4, "<|finetune_right_pad_id|> <|step_id|> <|start_header_id|> <|end_header_id|> <|eom_id|> "
-        "<|eot_id|> <|python_tag|> <|image|>"},
-    {12, "<|reserved_special_token_*|>", 244, 2},
-};
+static const preset_special llama3[] = {{0, "<|begin_of_text|>"},
+                                        {1, "<|end_of_text|>"},
+                                        {2, "<|reserved_special_token_*|>", 2, 0},
+                                        {4, "<|finetune_right_pad_id|>"},
+                                        {5, "<|step_id|>"},
+                                        {6, "<|start_header_id|>"},
+                                        {7, "<|end_header_id|>"},
+                                        {8, "<|eom_id|>"},
+                                        {9, "<|eot_id|>"},
+                                        {10, "<|python_tag|>"},
+                                        {11, "<|image|>"},
+                                        {12, "<|reserved_special_token_*|>", 244, 2}};
 
-static const preset_special llama4[] = {
-    {0, "<|begin_of_text|> <|end_of_text|> <|fim_prefix|> <|fim_middle|> <|fim_suffix|> "
-        "<|header_start|> <|header_end|> <|eom|> <|eot|> <|step|>"},
-    {10, "<|text_post_train_reserved_special_token_*|>", 6, 0},
-    {16, "<|python_start|> <|python_end|> <|finetune_right_pad|>"},
-    {19, "<|text_post_train_reserved_special_token_*|>", 61, 8},
-    {80, "<|image_start|> <|image_end|>"},
-    {82, "<|vision_reserved_special_token_*|>", 2, 0},
-    {84, "<|tile_x_separator|> <|tile_y_separator|>"},
-    {86, "<|vision_reserved_special_token_*|>", 4, 2},
-    {90, "<|image|>"},
-    {91, "<|vision_reserved_special_token_*|>", 1, 6},
-    {92, "<|patch|>"},
-    {93, "<|vision_reserved_special_token_*|>", 1041, 7},
-    {1134, "<|reasoning_reserved_special_token_*|>", 8, 0},
-    {1142, "<|reasoning_thinking_start|> <|reasoning_thinking_end|>"},
-    {1144, "<|reserved_special_token_*|>", 904, 0},
-};
+static const preset_special llama4[] = {{0, "<|begin_of_text|>"},
+                                        {1, "<|end_of_text|>"},
+                                        {2, "<|fim_prefix|>"},
+                                        {3, "<|fim_middle|>"},
+                                        {4, "<|fim_suffix|>"},
+                                        {5, "<|header_start|>"},
+                                        {6, "<|header_end|>"},
+                                        {7, "<|eom|>"},
+                                        {8, "<|eot|>"},
+                                        {9, "<|step|>"},
+                                        {10, "<|text_post_train_reserved_special_token_*|>", 6, 0},
+                                        {16, "<|python_start|>"},
+                                        {17, "<|python_end|>"},
+                                        {18, "<|finetune_right_pad|>"},
+                                        {19, "<|text_post_train_reserved_special_token_*|>", 61, 8},
+                                        {80, "<|image_start|>"},
+                                        {81, "<|image_end|>"},
+                                        {82, "<|vision_reserved_special_token_*|>", 2, 0},
+                                        {84, "<|tile_x_separator|>"},
+                                        {85, "<|tile_y_separator|>"},
+                                        {86, "<|vision_reserved_special_token_*|>", 4, 2},
+                                        {90, "<|image|>"},
+                                        {91, "<|vision_reserved_special_token_*|>", 1, 6},
+                                        {92, "<|patch|>"},
+                                        {93, "<|vision_reserved_special_token_*|>", 1041, 7},
+                                        {1134, "<|reasoning_reserved_special_token_*|>", 8, 0},
+                                        {1142, "<|reasoning_thinking_start|>"},
+                                        {1143, "<|reasoning_thinking_end|>"},
+                                        {1144, "<|reserved_special_token_*|>", 904, 0}};
 
-/* Qwen 2 has the first row, Qwen 2.5 the first three, Qwen 3 all. */
+/* Qwen 2 has the first 3, Qwen 2.5 the first 22, Qwen 3 all. */
 static const preset_special qwen[] = {
-    {0, "<|endoftext|> <|im_start|> <|im_end|>"},
-    {3, "<|object_ref_start|> <|object_ref_end|> <|box_start|> <|box_end|> <|quad_start|> "
-        "<|quad_end|> <|vision_start|> <|vision_end|> <|vision_pad|> <|image_pad|> <|video_pad|>"},
-    {14,
-     "<tool_call> </tool_call> <|fim_prefix|> <|fim_middle|> <|fim_suffix|> <|fim_pad|> "
-     "<|repo_name|> <|file_sep|>",
-     .plain = true},
-    {22, "<tool_response> </tool_response> <think> </think>", .plain = true},
+    {0, "<|endoftext|>"},
+    {1, "<|im_start|>"},
+    {2, "<|im_end|>"},
+    {3, "<|object_ref_start|>"},
+    {4, "<|object_ref_end|>"},
+    {5, "<|box_start|>"},
+    {6, "<|box_end|>"},
+    {7, "<|quad_start|>"},
+    {8, "<|quad_end|>"},
+    {9, "<|vision_start|>"},
+    {10, "<|vision_end|>"},
+    {11, "<|vision_pad|>"},
+    {12, "<|image_pad|>"},
+    {13, "<|video_pad|>"},
+    {14, "<tool_call>", .plain = true},
+    {15, "</tool_call>", .plain = true},
+    {16, "<|fim_prefix|>", .plain = true},
+    {17, "<|fim_middle|>", .plain = true},
+    {18, "<|fim_suffix|>", .plain = true},
+    {19, "<|fim_pad|>", .plain = true},
+    {20, "<|repo_name|>", .plain = true},
+    {21, "<|file_sep|>", .plain = true},
+    {22, "<tool_response>", .plain = true},
+    {23, "</tool_response>", .plain = true},
+    {24, "<think>", .plain = true},
+    {25, "</think>", .plain = true},
 };
 
-static const preset_special deepseek3[] = {
-    {0, "<｜begin▁of▁sentence｜> <｜end▁of▁sentence｜> <｜▁pad▁｜>"},
-    {128000, "<｜place▁holder▁no▁*｜>", 800, 0},
-    {128800, "<｜fim▁hole｜> <｜fim▁begin｜> <｜fim▁end｜> <｜User｜> <｜Assistant｜>",
-     .plain = true},
-    {128805, "<|EOT|>"},
-    {128806,
-     "<｜tool▁calls▁begin｜> <｜tool▁calls▁end｜> <｜tool▁call▁begin｜> <｜tool▁call▁end｜> "
-     "<｜tool▁outputs▁begin｜> <｜tool▁outputs▁end｜> <｜tool▁output▁begin｜> "
-     "<｜tool▁output▁end｜> <｜tool▁sep｜>",
-     .plain = true},
-};
+static const preset_special deepseek3[] = {{0, "<｜begin▁of▁sentence｜>"},
+                                           {1, "<｜end▁of▁sentence｜>"},
+                                           {2, "<｜▁pad▁｜>"},
+                                           {128000, "<｜place▁holder▁no▁*｜>", 800, 0},
+                                           {128800, "<｜fim▁hole｜>", .plain = true},
+                                           {128801, "<｜fim▁begin｜>", .plain = true},
+                                           {128802, "<｜fim▁end｜>", .plain = true},
+                                           {128803, "<｜User｜>", .plain = true},
+                                           {128804, "<｜Assistant｜>", .plain = true},
+                                           {128805, "<|EOT|>"},
+                                           {128806, "<｜tool▁calls▁begin｜>", .plain = true},
+                                           {128807, "<｜tool▁calls▁end｜>", .plain = true},
+                                           {128808, "<｜tool▁call▁begin｜>", .plain = true},
+                                           {128809, "<｜tool▁call▁end｜>", .plain = true},
+                                           {128810, "<｜tool▁outputs▁begin｜>", .plain = true},
+                                           {128811, "<｜tool▁outputs▁end｜>", .plain = true},
+                                           {128812, "<｜tool▁output▁begin｜>", .plain = true},
+                                           {128813, "<｜tool▁output▁end｜>", .plain = true},
+                                           {128814, "<｜tool▁sep｜>", .plain = true}};
 
-static const preset_special tekken[] = {
-    {0, "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] "
-        "[/TOOL_RESULTS] [TOOL_CALLS] [IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] "
-        "[SUFFIX] [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]"},
-    {20, "<SPECIAL_*>", 980, 20},
-};
+static const preset_special tekken[] = {{0, "<unk>"},
+                                        {1, "<s>"},
+                                        {2, "</s>"},
+                                        {3, "[INST]"},
+                                        {4, "[/INST]"},
+                                        {5, "[AVAILABLE_TOOLS]"},
+                                        {6, "[/AVAILABLE_TOOLS]"},
+                                        {7, "[TOOL_RESULTS]"},
+                                        {8, "[/TOOL_RESULTS]"},
+                                        {9, "[TOOL_CALLS]"},
+                                        {10, "[IMG]"},
+                                        {11, "<pad>"},
+                                        {12, "[IMG_BREAK]"},
+                                        {13, "[IMG_END]"},
+                                        {14, "[PREFIX]"},
+                                        {15, "[MIDDLE]"},
+                                        {16, "[SUFFIX]"},
+                                        {17, "[SYSTEM_PROMPT]"},
+                                        {18, "[/SYSTEM_PROMPT]"},
+                                        {19, "[TOOL_CONTENT]"},
+                                        {20, "<SPECIAL_*>", 980, 20}};
 
-static const preset_special nanochat[] = {
-    {0, "<|bos|> <|user_start|> <|user_end|> <|assistant_start|> <|assistant_end|> "
-        "<|python_start|> <|python_end|> <|output_start|> <|output_end|>"},
-};
+static const preset_special nanochat[] = {{0, "<|bos|>"},           {1, "<|user_start|>"},
+                                          {2, "<|user_end|>"},      {3, "<|assistant_start|>"},
+                                          {4, "<|assistant_end|>"}, {5, "<|python_start|>"},
+                                          {6, "<|python_end|>"},    {7, "<|output_start|>"},
+                                          {8, "<|output_end|>"}};
 
 /* The names of the others differ between models. */
-static const preset_special kimi[] = {{0, "[BOS] [EOS]"}};
+static const preset_special kimi[] = {{0, "[BOS]"}, {1, "[EOS]"}};
 
 #define END_OF_TEXT "<|endoftext|>"
 #define LLAMA_ENDS "<|begin_of_text|>", "<|end_of_text|>"
@@ -116,8 +180,8 @@ static const preset presets[] = {
      END_OF_TEXT},
     {"llama3", STAGE_CL100K, false, 128000, true, LIST(llama3), LLAMA_ENDS},
     {"llama4", STAGE_O200K, false, 200000, true, LIST(llama4), LLAMA_ENDS},
-    {"qwen2", STAGE_QWEN2, true, 151643, true, qwen, 1, NULL, END_OF_TEXT},
-    {"qwen2.5", STAGE_QWEN2, true, 151643, true, qwen, 3, NULL, END_OF_TEXT},
+    {"qwen2", STAGE_QWEN2, true, 151643, true, qwen, 3, NULL, END_OF_TEXT},
+    {"qwen2.5", STAGE_QWEN2, true, 151643, true, qwen, 22, NULL, END_OF_TEXT},
     {"qwen3", STAGE_QWEN2, true, 151643, true, LIST(qwen), NULL, END_OF_TEXT},
     {"qwen3.5", STAGE_QWEN35, true, PRESET_ANY_RANKS, true, NULL, 0, NULL, NULL},
     {"kimi", STAGE_KIMI, false, 163584, true, LIST(kimi), "[BOS]", "[EOS]"},
@@ -169,30 +233,19 @@ const char *preset_name(size_t index)
     return NULL;
 }
 
-static bool add_text(model *m, uint32_t id, model_text text, bool plain, failure *err)
-{
-    if (!model_add_special(m, id, text, err))
-        return false;
-    m->added[m->n_added - 1].special = !plain;
-    return true;
-}
-
 static bool add_special(model *m, const preset_special *s, uint32_t first_id, failure *err)
 {
-    const char *star = s->n ? strchr(s->texts, '*') : NULL, *next = s->texts;
-    uint32_t id = first_id + s->id;
-    bool added = true;
-    for (uint32_t i = 0; star && i < s->n && added; i++) {
+    const char *star = s->n ? strchr(s->text, '*') : NULL;
+    for (uint32_t i = 0; i < (star ? s->n : 1); i++) {
         char text[96];
-        const int n_bytes = snprintf(text, sizeof text, "%.*s%u%s", (int)(star - s->texts),
-                                     s->texts, s->number + i, star + 1);
-        added = add_text(m, id++, model_view(text, (size_t)n_bytes), s->plain, err);
+        const int n_bytes = star ? snprintf(text, sizeof text, "%.*s%u%s", (int)(star - s->text),
+                                            s->text, s->number + i, star + 1)
+                                 : snprintf(text, sizeof text, "%s", s->text);
+        if (!model_add_special(m, first_id + s->id + i, (model_text){text, (size_t)n_bytes}, err))
+            return false;
+        m->added[m->n_added - 1].special = !s->plain;
     }
-    for (size_t n; !star && *next && added; next += n + (next[n] == ' ')) {
-        n = strcspn(next, " ");
-        added = add_text(m, id++, model_view(next, n), s->plain, err);
-    }
-    return added;
+    return true;
 }
 
 static bool add_specials(const preset *p, model *m, uint32_t n_ranks, failure *err)
@@ -208,7 +261,11 @@ static bool add_specials(const preset *p, model *m, uint32_t n_ranks, failure *e
 
 bool preset_add_tekken_specials(model *m, failure *err)
 {
-    return add_special(m, &tekken[0], 0, err);
+    for (size_t i = 0; i < PRESET_N_TEKKEN; i++) {
+        if (!add_special(m, &tekken[i], 0, err))
+            return false;
+    }
+    return true;
 }
 
 static bool refuse_number(const preset *p, uint32_t n_ranks, failure *err)

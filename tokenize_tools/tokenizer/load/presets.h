@@ -5,13 +5,13 @@
 
 #include "tokenizer/model/model.h"
 
-/* Specials with consecutive ids. */
+/* A special, or several consecutive ones that differ by a number. */
 typedef struct preset_special {
-    uint32_t id;       /* of the first */
-    const char *texts; /* separated by blanks; or one, with * for a number */
-    uint32_t n;        /* how many have a number, or 0 */
-    uint32_t number;   /* of the first */
-    bool plain;        /* not special: always matches */
+    uint32_t id;      /* of the first */
+    const char *text; /* with * for the number */
+    uint32_t n;       /* 0: a single one, without a number */
+    uint32_t number;  /* of the first */
+    bool plain;       /* not special: always matches */
 } preset_special;
 
 typedef struct preset {
