@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h> /* mkdir */
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "system/interrupted.h"
@@ -242,15 +243,23 @@ int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint6
 
 /* ---- Final names ---- */
 
+/* 0, or -1 with errno = EEXIST if the name is taken. */
+static int rename_to_free_name(const char *from, const char *to)
+{
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) /* for musl */
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    /* The file system does not support that flag; link() does not replace files either. */
+    return link(from, to) == 0 ? unlink(from) : -1;
+}
+
 int output_try_name(output_file *out)
 {
-    int error = 0;
-    if (!out->replace)
-        error = tokmap_i_file_rename(out->partial, out->path);
-    else if (rename(out->partial, out->path) != 0)
-        error = errno;
-    out->is_there = !error;
-    return error;
+    int failed = out->replace ? rename(out->partial, out->path)
+                              : rename_to_free_name(out->partial, out->path);
+    out->is_there = !failed;
+    return failed ? errno : 0;
 }
 
 static int give_name(output_file *out)
