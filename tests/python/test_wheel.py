@@ -168,7 +168,7 @@ def check_installed(python, folder):
     script = "ds = tokmap.open({0!r}); assert len(ds) == 2, len(ds); text = bytes(ds[0][:8].tolist()); " \
         "assert text == b'one line', text; loader = tokmap.Loader(ds, 4, 1); rows = next(iter(loader))" \
         .format(str(folder / "text"))
-    script += "; from tokmap import _native; _native.load('libtokmap_tokenizer.so')"
+    script += "; from tokmap import _native; _native.load('libtokmap_tokenizer.so', {})"
     others = [name for name in ("torch", "numpy") if can_import(python, name)]
     for imports in ["import tokmap"] + [f"import {name}, tokmap" for name in others] \
             + [f"import tokmap, {name}" for name in others]:
