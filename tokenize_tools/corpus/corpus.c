@@ -160,7 +160,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
     const int sys_errno = c && !wrong ? input_stop_open(&c->stop) : 0;
     const bool ok = wrong ? fail(err, "%s", wrong)
                     : !c  ? fail_memory(err)
-                          : !sys_errno || fail_system(err, sys_errno, "pipe");
+                          : !sys_errno || fail_system(err, sys_errno, "eventfd");
     if (!ok) {
         free(c);
         return NULL;

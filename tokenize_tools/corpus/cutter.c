@@ -86,8 +86,10 @@ static int find_line(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, failu
     for (uint64_t at = at_least - 1; at < c->n_bytes;) {
         size_t n_read;
         const int sys_errno = tokmap_i_file_read(c->fd, c->block, BLOCK_BYTES, at, &n_read);
-        if (sys_errno)
-            return -!fail_system(err, sys_errno, "cannot read");
+        if (sys_errno) {
+            fail_system(err, sys_errno, "cannot read");
+            return -1;
+        }
         if (n_read == 0)
             break;
         const uint8_t *newline = memchr(c->block, '\n', n_read);

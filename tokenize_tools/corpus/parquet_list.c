@@ -83,8 +83,10 @@ static int read_list(parquet_list *l, tokmap_value *value, failure *err)
     if (l->ahead <= 0)
         return l->ahead;
     const parquet_row_group *group = &l->next_page.file->footer.groups[l->next_page.group];
-    if (c->repetition > 0 || l->row - group->first_row >= group->n_rows)
-        return -!fail(err, PARQUET_OTHER_ROWS);
+    if (c->repetition > 0 || l->row - group->first_row >= group->n_rows) {
+        fail(err, PARQUET_OTHER_ROWS);
+        return -1;
+    }
     const bool is_null = l->next_definition + 1 < l->definition;
     uint64_t checksum;
     l->n_bytes = 0;

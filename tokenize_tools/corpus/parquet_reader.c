@@ -367,8 +367,10 @@ static int seek_row(reader *base, reader_place to, uint64_t max_bytes, failure *
 {
     (void)max_bytes;
     parquet_reader *r = (parquet_reader *)base;
-    if (to.line < r->rows.begin || to.line > r->rows.end)
-        return -!fail_changed(err, "has changed: it has not the rows that an earlier run read");
+    if (to.line < r->rows.begin || to.line > r->rows.end) {
+        fail_changed(err, "has changed: it has not the rows that an earlier run read");
+        return -1;
+    }
     close_columns(r);
     r->row = to.line;
     r->offset = to.offset;

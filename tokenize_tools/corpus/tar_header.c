@@ -126,9 +126,9 @@ static const char *set_value(tar_values *v, const uint8_t *key, const uint8_t *v
     }
     if (is_key(key, key_bytes, "size")) {
         v->has_size = value_bytes > 0;
-        return !v->has_size || number_read_digits((const char *)value, value_bytes, &v->size)
-                   ? NULL
-                   : "the size in a pax header is not a number";
+        const bool is_size =
+            number_read_digits((const char *)value, value_bytes, &v->size) && v->size <= INT64_MAX;
+        return !v->has_size || is_size ? NULL : "the size in a pax header is not a number";
     }
     v->sparse = v->sparse || (key_bytes > 11 && memcmp(key, "GNU.sparse.", 11) == 0);
     return NULL;

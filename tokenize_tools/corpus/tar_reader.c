@@ -249,10 +249,12 @@ static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, failure *
             return 0;
         if (!next_member(t, true, err))
             return -1;
-        if (t->at_end && w->offset < to.offset)
-            return -!fail_changed(
-                err, "has changed: it ends here, but an earlier run read up to byte %" PRIu64,
-                to.offset);
+        if (t->at_end && w->offset < to.offset) {
+            fail_changed(err,
+                         "has changed: it ends here, but an earlier run read up to byte %" PRIu64,
+                         to.offset);
+            return -1;
+        }
     }
     return 1;
 }

@@ -95,8 +95,10 @@ static bool find_line_end(text_reader *r, size_t from, size_t *at, bool *whole, 
         const uint8_t *newline = memchr(window_text(w) + *at, '\n', window_size(w) - *at);
         *at = newline ? (size_t)(newline - window_text(w)) : window_size(w);
         *whole = *at <= max_bytes && (newline || w->at_end);
-        if (*whole || *at > max_bytes) {
-            *at = *whole ? *at : max_bytes;
+        if (*whole)
+            return true;
+        if (*at > max_bytes) {
+            *at = max_bytes;
             return true;
         }
         if (!window_fill(w, err))
@@ -599,11 +601,13 @@ static int seek_place(reader *base, reader_place to, uint64_t max_bytes, failure
     uint64_t n_taken;
     if (!window_take(w, NULL, n_bytes, &n_taken, err))
         return -1;
-    if (n_taken < n_bytes)
-        return -!fail_changed(err,
-                              "has changed: it ends at byte %" PRIu64
-                              ", but an earlier run read up to byte %" PRIu64,
-                              w->offset, to.offset);
+    if (n_taken < n_bytes) {
+        fail_changed(err,
+                     "has changed: it ends at byte %" PRIu64
+                     ", but an earlier run read up to byte %" PRIu64,
+                     w->offset, to.offset);
+        return -1;
+    }
     r->line = to.line;
     base->n_records = to.n_records;
     return w->offset >= to.offset;

@@ -18,7 +18,7 @@
 #include "system/protected.h"
 #include "tokmap_writer.h"
 
-#define MAX_LINE_BYTES ((size_t)2 << 30) /* of a table */
+#define MAX_LINE_BYTES ((size_t)64 << 20) /* of a table */
 
 /* ---- Files ---- */
 
@@ -330,10 +330,10 @@ static int add_csv_documents(adoption *a, const foreign_sink *sink)
     failure err;
     window w;
     size_t n_bytes;
-    if (!window_open(&w, &source, &options, -1, &err))
-        return cli_print_failure(&err);
     int code = CLI_OK;
-    for (bool more = true; more && code == CLI_OK;) {
+    if (!window_open(&w, &source, &options, -1, &err))
+        code = cli_print_failure(&err);
+    for (bool more = code == CLI_OK; more && code == CLI_OK;) {
         const bool found = window_find(&w, "\n", 1, &n_bytes);
         more = found || !w.at_end;
         if (more && !found && window_size(&w) > MAX_LINE_BYTES)

@@ -132,13 +132,12 @@ static bool is_own(const char *name, const pack_options *options)
     const bool of_plan = options->cells_folder != NULL;
     const char *output = of_plan ? options->output : options->prefix;
     const char *base = path_last_part(output), *last = path_last_part(name);
-    const size_t n = strlen(base);
     if (of_plan && is_in_cells(name, options))
         return true;
-    return strncmp(last, base, n) == 0 &&
-           (of_plan ? !last[n] || strcmp(last + n, ".partial") == 0
-                    : is_own_suffix(last + n, options)) &&
-           file_in_same_folder(name, output);
+    if (strncmp(last, base, strlen(base)) != 0 || !file_in_same_folder(name, output))
+        return false;
+    const char *suffix = last + strlen(base);
+    return of_plan ? !*suffix || strcmp(suffix, ".partial") == 0 : is_own_suffix(suffix, options);
 }
 
 /* ---- All ---- */

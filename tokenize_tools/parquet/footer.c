@@ -199,7 +199,7 @@ static void read_schema(thrift *t, uint8_t type, void *to)
 
 typedef struct raw_chunk { /* as stored; -1: absent */
     parquet_chunk chunk;
-    int64_t codec, data_offset, dictionary_offset, type, n_nulls;
+    int64_t codec, data_offset, dictionary_offset, type, n_nulls, plain_bytes;
 } raw_chunk;
 
 static void read_encodings(thrift *t, uint8_t type, void *to)
@@ -220,6 +220,7 @@ static const thrift_field metadata_fields[] = {
     {2, read_encodings, offsetof(raw_chunk, chunk.encodings), NULL},
     {4, thrift_integer, offsetof(raw_chunk, codec), NULL},
     {5, thrift_integer, offsetof(raw_chunk, chunk.n_values), NULL},
+    {6, thrift_integer, offsetof(raw_chunk, plain_bytes), NULL},
     {7, thrift_integer, offsetof(raw_chunk, chunk.stored_bytes), NULL},
     {9, thrift_integer, offsetof(raw_chunk, data_offset), NULL},
     {11, thrift_integer, offsetof(raw_chunk, dictionary_offset), NULL},
@@ -244,7 +245,7 @@ static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, const parque
     *to = (parquet_chunk){.encrypted = c->chunk.encrypted, .external = c->chunk.external};
     if (to->encrypted || to->external)
         return NULL;
-    if (!is_within(c->codec, UINT8_MAX) || c->chunk.n_values > INT64_MAX ||
+    if (!is_within(c->codec, UINT8_MAX) || c->chunk.n_values > INT64_MAX || c->plain_bytes < 0 ||
         c->chunk.stored_bytes > file_bytes || !is_within(c->data_offset, file_bytes) ||
         !is_within(c->dictionary_offset, file_bytes))
         return "a column chunk is described wrongly";
@@ -282,7 +283,8 @@ static void read_chunks(thrift *t, uint8_t type, void *to)
     r->has_chunks = true;
     for (uint32_t i = 0; i < list.n && !t->why; i++) {
         /* The offset of a dictionary may be absent. */
-        raw_chunk raw = {{.n_values = UINT64_MAX, .stored_bytes = UINT64_MAX}, -1, -1, 0, -1, -1};
+        raw_chunk raw = {
+            {.n_values = UINT64_MAX, .stored_bytes = UINT64_MAX}, -1, -1, 0, -1, -1, -1};
         thrift_read(t, list.type, chunk_fields, &raw);
         while (!column->is_leaf || column->leaf != i)
             column++;
