@@ -17,12 +17,14 @@ static const uint8_t magic[8] = {0x89, 'T', 'M', 'I', '\r', '\n', 0x1a, '\n'};
 
 /* Byte offsets of header fields, in file order. */
 enum {
+    AT_MAGIC = 0,
     AT_BYTE_ORDER = 8,
     AT_FORMAT_VERSION = 12,
     AT_LOWEST_READER = 14,
     AT_MUST_UNDERSTAND = 16,
     AT_HEADER_BYTES = 24,
     AT_N_SECTIONS = 28,
+    AT_INDEX_BYTES = 32,
     AT_DATASET_ID = 40,
     AT_N_TOKENS = 56,
     AT_N_DOCUMENTS = 64,
@@ -33,27 +35,13 @@ enum {
     AT_EOD_ID = 96,
     AT_RESERVED_1 = 100,
     AT_TOKEN_SUFFIX = 104,
+    AT_TOKENS_HASH = 120,
+    AT_DOCUMENTS_HASH = 136,
     AT_RESERVED_2 = 152,
     AT_IGNORABLE = 176,
+    AT_TABLE_CHECKSUM = 240,
     AT_HEADER_CHECKSUM = 248
 };
-
-/* The fields that a decoded header has. They are stored as in memory, which is little-endian. */
-#define FIELD(at, member)                                                                          \
-    {                                                                                              \
-        at, offsetof(tokmap_i_header, member), sizeof((tokmap_i_header *)0)->member                \
-    }
-static const struct {
-    size_t at, offset, n_bytes;
-} fields[] = {FIELD(AT_FORMAT_VERSION, format_version), FIELD(AT_LOWEST_READER, lowest_reader),
-              FIELD(AT_N_SECTIONS, n_sections),         FIELD(32, index_bytes),
-              FIELD(AT_DATASET_ID, dataset_id),         FIELD(AT_N_TOKENS, n_tokens),
-              FIELD(AT_N_DOCUMENTS, n_documents),       FIELD(AT_TOKEN_OFFSET, token_offset),
-              FIELD(AT_TOKEN_BYTES, token_bytes),       FIELD(AT_LARGEST_ID, largest_id),
-              FIELD(AT_VOCAB_SIZE, vocab_size),         FIELD(AT_EOD_ID, eod_id),
-              FIELD(AT_TOKEN_SUFFIX, token_suffix),     FIELD(120, tokens_hash.crc),
-              FIELD(136, documents_hash.crc),           FIELD(240, table_checksum)};
-#define N_FIELDS (sizeof fields / sizeof *fields)
 
 #define SECTION_MUST_UNDERSTAND 1u
 
@@ -157,10 +145,22 @@ tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
     if (status)
         return status;
     memset(h, 0, sizeof *h);
-    for (size_t i = 0; i < N_FIELDS; i++)
-        memcpy((uint8_t *)h + fields[i].offset, bytes + fields[i].at, fields[i].n_bytes);
-    h->tokens_hash.n_bytes = 4 * h->n_tokens;
-    h->documents_hash.n_bytes = 8 * h->n_documents;
+    h->format_version = load_le16(bytes + AT_FORMAT_VERSION);
+    h->lowest_reader = load_le16(bytes + AT_LOWEST_READER);
+    h->n_sections = load_le32(bytes + AT_N_SECTIONS);
+    h->index_bytes = load_le64(bytes + AT_INDEX_BYTES);
+    memcpy(h->dataset_id, bytes + AT_DATASET_ID, sizeof h->dataset_id);
+    h->n_tokens = load_le64(bytes + AT_N_TOKENS);
+    h->n_documents = load_le64(bytes + AT_N_DOCUMENTS);
+    h->tokens_hash = tokmap_i_content_hash_load(bytes + AT_TOKENS_HASH, 4 * h->n_tokens);
+    h->documents_hash = tokmap_i_content_hash_load(bytes + AT_DOCUMENTS_HASH, 8 * h->n_documents);
+    h->token_offset = load_le64(bytes + AT_TOKEN_OFFSET);
+    h->token_bytes = load_le32(bytes + AT_TOKEN_BYTES);
+    h->largest_id = load_le32(bytes + AT_LARGEST_ID);
+    h->vocab_size = load_le64(bytes + AT_VOCAB_SIZE);
+    h->eod_id = load_le32(bytes + AT_EOD_ID);
+    memcpy(h->token_suffix, bytes + AT_TOKEN_SUFFIX, sizeof h->token_suffix);
+    h->table_checksum = load_le64(bytes + AT_TABLE_CHECKSUM);
     uint64_t offset = 0;
     const char *what = broken_rule(bytes, h, &offset);
     if (what)
@@ -336,13 +336,26 @@ void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
         store_le64(p + 24, s->checksum);
     }
     dataset_id(h, h->dataset_id);
-    h->table_checksum =
-        tokmap_i_checksum(table, (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES);
     memset(bytes, 0, TOKMAP_I_HEADER_BYTES);
-    memcpy(bytes, magic, sizeof magic);
+    memcpy(bytes + AT_MAGIC, magic, sizeof magic);
     store_le32(bytes + AT_BYTE_ORDER, BYTE_ORDER_MARK);
+    store_le16(bytes + AT_FORMAT_VERSION, (uint16_t)h->format_version);
+    store_le16(bytes + AT_LOWEST_READER, (uint16_t)h->lowest_reader);
     store_le32(bytes + AT_HEADER_BYTES, TOKMAP_I_HEADER_BYTES);
-    for (size_t i = 0; i < N_FIELDS; i++)
-        memcpy(bytes + fields[i].at, (const uint8_t *)h + fields[i].offset, fields[i].n_bytes);
+    store_le32(bytes + AT_N_SECTIONS, h->n_sections);
+    store_le64(bytes + AT_INDEX_BYTES, h->index_bytes);
+    memcpy(bytes + AT_DATASET_ID, h->dataset_id, sizeof h->dataset_id);
+    store_le64(bytes + AT_N_TOKENS, h->n_tokens);
+    store_le64(bytes + AT_N_DOCUMENTS, h->n_documents);
+    store_le64(bytes + AT_TOKEN_OFFSET, h->token_offset);
+    store_le32(bytes + AT_TOKEN_BYTES, h->token_bytes);
+    store_le32(bytes + AT_LARGEST_ID, h->largest_id);
+    store_le64(bytes + AT_VOCAB_SIZE, h->vocab_size);
+    store_le32(bytes + AT_EOD_ID, h->eod_id);
+    memcpy(bytes + AT_TOKEN_SUFFIX, h->token_suffix, sizeof h->token_suffix);
+    tokmap_i_content_hash_store(&h->tokens_hash, bytes + AT_TOKENS_HASH);
+    tokmap_i_content_hash_store(&h->documents_hash, bytes + AT_DOCUMENTS_HASH);
+    store_le64(bytes + AT_TABLE_CHECKSUM,
+               tokmap_i_checksum(table, (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES));
     store_le64(bytes + AT_HEADER_CHECKSUM, tokmap_i_checksum(bytes, AT_HEADER_CHECKSUM));
 }

@@ -43,7 +43,7 @@ typedef struct tokmap_i_section {
 } tokmap_i_section;
 
 typedef struct tokmap_i_header {
-    uint16_t format_version, lowest_reader;
+    uint32_t format_version, lowest_reader;
     uint32_t n_sections;
     uint64_t index_bytes;
     uint8_t dataset_id[16];
