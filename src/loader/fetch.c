@@ -125,6 +125,7 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
     step *s = step_at(f, i);
     s->n_rows = n_rows;
     s->n_left = 0;
+    s->pieces.n = 0;
     if (f->o.ahead)
         f->o.ahead(f->o.context, position);
     const tokmap_status status =

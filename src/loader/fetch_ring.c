@@ -202,10 +202,17 @@ bool tokmap_i_ring_take(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, 
 
 void tokmap_i_ring_drain(tokmap_i_ring *r)
 {
-    tokmap_i_ring_result dropped;
+    uint64_t id;
+    int32_t result;
     r->n_waiting = 0;
-    while (tokmap_i_ring_take(r, true, &dropped, NULL))
-        continue;
+    while (tokmap_i_uring_take_back(&r->uring, &id))
+        r->n_in_flight--;
+    while (r->n_in_flight > 0) {
+        if (tokmap_i_uring_take(&r->uring, &id, &result))
+            r->n_in_flight--;
+        else if (tokmap_i_uring_submit(&r->uring, true))
+            tokmap_i_sleep_ns(NAP_NS);
+    }
 }
 
 /* ---- Open and close ---- */

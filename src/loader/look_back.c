@@ -270,9 +270,12 @@ static bool is_whole(const count *c, uint64_t epoch)
 static tokmap_status find_epochs(count *c, tokmap_error *err)
 {
     const tokmap_loader *l = c->v.l;
-    const uint64_t n = c->v.windows->n_windows;
-    while (tokmap_i_mixture_find(l->mixture, c->v.source, c->n_epochs * n) < c->end_sample)
-        c->n_epochs++;
+    uint64_t *counts = malloc(l->n_sources * sizeof *counts);
+    if (!counts)
+        return FAIL_MEMORY(err);
+    tokmap_i_mixture_counts(l->mixture, c->end_sample, counts);
+    c->n_epochs = div_up(counts[c->v.source], c->v.windows->n_windows);
+    free(counts);
     c->is_whole = malloc(c->n_epochs + 1);
     for (uint64_t epoch = 0; c->is_whole && epoch < c->n_epochs; epoch++)
         c->is_whole[epoch] = is_whole(c, epoch);

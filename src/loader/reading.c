@@ -25,7 +25,6 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
                                tokmap_error *err)
 {
     tokmap_i_read_plan *p = context;
-    pieces->n = 0;
     if (position + n_rows > p->end)
         return TOKMAP_END;
     for (uint32_t i = 0; i < n_rows; i++) {

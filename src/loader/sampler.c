@@ -196,8 +196,8 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
     w->rows = by_rows ? calloc(w->n_datasets, sizeof *w->rows) : NULL;
     if (!w->before || (by_rows && !w->rows) || (by_documents && !w->within))
         return FAIL_MEMORY(err);
-    w->whole_before = w->before + w->n_datasets;
-    w->short_before = w->whole_before + w->n_datasets;
+    w->whole_before = by_rows ? w->before + w->n_datasets : NULL;
+    w->short_before = by_rows ? w->whole_before + w->n_datasets : NULL;
     for (uint32_t d = 0; d < w->n_datasets; d++) {
         uint64_t n = 0;
         const tokmap_status status =

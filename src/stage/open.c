@@ -176,9 +176,12 @@ static tokmap_status find_device(tokmap_stage *s, tokmap_error *err)
     if (!error)
         error = s->driver->get_device(&s->device, s->options.device);
     status = tokmap_i_stage_check(s, error, "finding the device", err);
-    return status ? status
-                  : tokmap_i_stage_check(s, s->driver->retain_context(&s->context, s->device),
-                                         "retaining the primary context", err);
+    if (status)
+        return status;
+    error = s->driver->retain_context(&s->context, s->device);
+    if (error)
+        s->context = NULL; /* a driver may set it nevertheless */
+    return tokmap_i_stage_check(s, error, "retaining the primary context", err);
 }
 
 static tokmap_status open_kernel(tokmap_stage *s, tokmap_error *err)

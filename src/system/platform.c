@@ -301,7 +301,7 @@ static bool find_folder(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
     const size_t n_bytes = !slash || slash == path ? 1 : (size_t)(slash - path);
-    errno = ENAMETOOLONG;
+    errno = ENAMETOOLONG; /* if false */
     if (n_bytes >= PATH_MAX)
         return false;
     memcpy(folder, slash ? path : ".", n_bytes);

@@ -74,7 +74,7 @@ TEST(resident_bytes_are_what_open_allocates)
     o.io = TOKMAP_IO_POPULATE;
     o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
     o.row_parts = TOKMAP_ROW_DOCUMENTS;
-    check_bytes(&o, 100000);
+    check_bytes(&o, 110000);
     o = options_for(3);
     o.phases = phases;
     o.n_phases = MAX_PHASES;
