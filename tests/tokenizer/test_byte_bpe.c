@@ -268,3 +268,19 @@ TEST(tokens_that_collide_are_found_up_to_a_limit_and_refused_beyond_it)
     make_colliding(&m, 1010, 0);
     refused(&m, "too many tokens have the same hash");
 }
+
+TEST(names_that_collide_are_refused_for_that_reason)
+{
+    model m;
+    failure err;
+    model_init(&m);
+    m.kind = MODEL_BYTE_BPE;
+    for (uint32_t id = 0; id < 1400; id++) {
+        /* hash_name of name_table.c backwards, from a hash whose upper half is 0. */
+        uint64_t hash = (id + 1) * 0x0BA79078168D4BAFu;
+        hash ^= hash >> 32;
+        hash = (hash * 0xF1DE83E19937733Du) ^ 8;
+        CHECK(model_set_token(&m, &(new_token){id, &hash, sizeof hash, TOKEN_NORMAL, 0}, &err));
+    }
+    refused(&m, "too many tokens have the same hash");
+}

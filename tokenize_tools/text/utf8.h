@@ -11,7 +11,7 @@
  * bytes are not UTF-8 (overlong forms, surrogates and values above 10FFFF are not) or
  * incomplete; then *code_point stays as it was. */
 size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
-/* The same for the character that ends at text[n_bytes]. */
+/* The same for the character that ends at text[n_bytes], but *code_point may change. */
 size_t utf8_decode_last(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
 /* Writes 1 to 4 bytes; code_point must be a Unicode scalar value. */
 static inline size_t utf8_encode(uint32_t code_point, uint8_t out[4])

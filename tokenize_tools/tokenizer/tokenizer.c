@@ -201,7 +201,7 @@ size_t tokenizer_part(const tokenizer *t, const uint8_t *text, size_t n_bytes, s
 
 /* ---- New and free ---- */
 
-static bool keep_tokens(tokenizer *t, const model *m)
+static bool keep_tokens(tokenizer *t, const model *m, failure *err)
 {
     static const token_kind kinds[] = {TOKEN_CONTROL, TOKEN_NORMAL};
     name_result result = model_copy_tokens(&t->own, m) ? NAME_ADDED : NAME_NO_MEMORY;
@@ -210,7 +210,9 @@ static bool keep_tokens(tokenizer *t, const model *m)
             if (m->tokens[id].kind == kinds[k])
                 result =
                     name_table_add(&t->names, model_token_bytes(m, id), m->tokens[id].n_bytes, id);
-    return result <= NAME_THERE;
+    if (result == NAME_CROWDED)
+        return model_fail(err, 0, "too many tokens have the same hash; the file looks malicious");
+    return result != NAME_NO_MEMORY || fail_memory(err);
 }
 
 /* When everything else is set. */
@@ -229,9 +231,10 @@ tokenizer *tokenizer_new(const model *m, failure *err)
 {
     model normalized;
     tokenizer *t = calloc(1, sizeof *t);
-    bool made = (t && keep_tokens(t, m)) || fail_memory(err);
+    bool made = t || fail_memory(err);
     model_init(&normalized);
-    made = made && normalize_added(t, m, &normalized, err) && set_engine(t, m, &normalized, err) &&
+    made = made && keep_tokens(t, m, err) && normalize_added(t, m, &normalized, err) &&
+           set_engine(t, m, &normalized, err) &&
            (t->raw = added_tokens_new(m, false, err)) != NULL &&
            (!t->words || set_normalized(t, m, &normalized, err)) &&
            set_decoder(t, m, &normalized, err);
@@ -283,7 +286,7 @@ tokenizer *tokenizer_new_bytes(void)
                                    .takes_bytes = true,
                                    .decodes = true,
                                    .family = "bytes"};
-        made = keep_tokens(t, &m);
+        made = keep_tokens(t, &m, &err);
         set_ranges(t, &m);
     }
     model_free(&m);

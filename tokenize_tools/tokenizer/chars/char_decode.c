@@ -47,9 +47,11 @@ static void find_byte(char_decoder *d, model_token *t)
 bool char_decoder_set_text(char_decoder *d, uint32_t id, const model_text *text)
 {
     model *m = &d->own;
-    if (!array_reserve(&m->bytes, &m->bytes_capacity, m->n_bytes + text->n_bytes + 1, 1))
+    if (!array_reserve(&m->bytes, &m->bytes_capacity, m->n_bytes + text->n_bytes + MODEL_PADDING,
+                       1))
         return false;
     memcpy(m->bytes + m->n_bytes, text->s, text->n_bytes);
+    memset(m->bytes + m->n_bytes + text->n_bytes, 0, MODEL_PADDING);
     m->tokens[id] = (model_token){m->n_bytes, (uint32_t)text->n_bytes, TOKEN_NORMAL, 0};
     m->n_bytes += text->n_bytes;
     find_byte(d, &m->tokens[id]);

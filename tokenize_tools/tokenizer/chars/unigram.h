@@ -41,7 +41,7 @@ unigram_state *unigram_scratch_state(unigram_scratch *s);
 /* Starts a new sentence; then come its parts, each directly after the one before in memory, and its
  * end. The last ids of a part may be appended with the next one. */
 void unigram_begin(unigram_scratch *s);
-/* Encodes a part that is one word, without the cache. false: out of memory. */
+/* Encodes a part without the cache. false: out of memory. */
 bool unigram_word(unigram_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out);
 /* Encodes a part of many words; starts: from char_words_split. TEXT_PADDING bytes after it must be
  * readable. */

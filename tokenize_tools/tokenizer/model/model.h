@@ -210,7 +210,7 @@ uint32_t model_special_id(const model *m, const char *content);
 normalize_step *model_add_step(model *m, normalize_kind kind, failure *err);
 /* The ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. */
 void model_byte_ids(const model *m, uint32_t byte_ids[256]);
-/* Copies the tokens, and nothing else, to a model that is all zeros. false: out of memory. */
+/* Copies the tokens, and nothing else, to a model without any. false: out of memory. */
 bool model_copy_tokens(model *to, const model *from);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
 void model_text_free(model_text *text);

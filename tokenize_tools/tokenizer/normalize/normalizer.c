@@ -359,15 +359,20 @@ static size_t match_at(const normalize_step *step, text_span text, size_t at)
  * alone, as \s{2,}|[\n\r\t] does. */
 static bool step_replace_blanks(text_span text, const normalize_step *step, text_buffer *out)
 {
+    const bool long_only = step->kind == NORMALIZE_REPLACE_LONG_BLANKS;
     size_t start = 0;
-    for (size_t at = 0, length; at<text.n_bytes; at += length> 0 ? length : 1) {
-        length = match_at(step, text, at);
-        if (length == 0)
+    for (size_t at = 0; at < text.n_bytes;) {
+        const uint8_t c = text.bytes[at];
+        const size_t n = blank_at(text, at);
+        const size_t end = n > 0 ? blanks_end(text, at + n) : at;
+        if (n == 0 || (long_only && end == at + n && c != '\n' && c != '\r' && c != '\t')) {
+            at += n > 0 ? n : 1;
             continue;
+        }
         if (!text_buffer_append(out, text.bytes + start, at - start) ||
             !text_buffer_append(out, step->to.s, step->to.n_bytes))
             return false;
-        start = at + length;
+        start = at = end;
     }
     return text_buffer_append(out, text.bytes + start, text.n_bytes - start);
 }
