@@ -28,7 +28,8 @@ typedef struct pack_inputs {
     corpus_cut begin, end;
     const corpus_format *formats; /* of each input, as corpus_options takes them; else NULL */
     input_list files;             /* owns the names of a plain pack */
-    /* Of a plain pack, set by pack_inputs_look: of each corpus_format; of CORPUS_AUTO: empty ones. */
+    /* Of a plain pack, set by pack_inputs_look: of each corpus_format, and as CORPUS_AUTO empty
+     * ones. */
     size_t kinds[PACK_N_KINDS];
     pack_seen *seen; /* of each input, for --dry-run; else NULL */
 } pack_inputs;
