@@ -212,11 +212,11 @@ tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, tokmap_error *err)
     tokmap_status status = check_tokenizers(o, err);
     if (status)
         return status;
+    l->sources = calloc(o->n_sources, sizeof *l->sources);
     for (size_t k = 0; k < o->n_sources; k++) {
         l->token_bytes = MAX(l->token_bytes, o->sources[k].datasets[0]->header.token_bytes);
         l->n_datasets += o->sources[k].n_datasets;
     }
-    l->sources = calloc(o->n_sources, sizeof *l->sources);
     l->datasets = malloc(l->n_datasets * sizeof *l->datasets);
     if (!l->sources || !l->datasets)
         return FAIL_MEMORY(err);

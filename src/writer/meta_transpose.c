@@ -38,7 +38,8 @@ static tokmap_status number_string(string_table *t, const tokmap_value *v, uint3
         *number = t->slots[slot] - 1;
         const size_t start = *number == 0 ? 0 : t->ends[*number - 1];
         if (t->ends[*number] - start == v->text_bytes &&
-            (v->text_bytes == 0 || memcmp(t->text.data + start, v->text, v->text_bytes) == 0))
+            (v->text_bytes == 0 ||
+             (t->text.data && memcmp(t->text.data + start, v->text, v->text_bytes) == 0)))
             return TOKMAP_OK;
         slot = (slot + 1) % TABLE_SLOTS;
     }

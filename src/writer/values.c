@@ -35,7 +35,7 @@ static tokmap_status set_columns(tokmap_writer *w, const char *const *names, uin
     const uint64_t n_documents = w->index->n_documents;
     const bool resumed = w->note.data != NULL;
     w->meta_named = true;
-    bool same = w->meta && n_columns == w->meta->n_columns;
+    bool same = w->meta && names && n_columns == w->meta->n_columns;
     for (uint32_t i = 0; same && i < n_columns; i++)
         same = names[i] && strcmp(names[i], w->meta->names[i]) == 0;
     if (w->meta)

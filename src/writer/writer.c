@@ -334,7 +334,7 @@ tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json, siz
                       "%s: the metadata has %zu bytes; the limit is 64 MiB", w->names.index_path,
                       n_bytes);
     w->metadata.n_bytes = 0;
-    if (!status && !tokmap_i_bytes_append(&w->metadata, json, n_bytes))
+    if (!status && !tokmap_i_bytes_append(&w->metadata, json, json ? n_bytes : 0))
         status = FAIL_MEMORY(&w->failure);
     return tokmap_i_writer_leave(w, status, err);
 }

@@ -81,8 +81,17 @@ int64_t flat_number(const flat_table *t, unsigned slot, size_t n_bytes, int64_t 
     const size_t at = find_field(t, slot, n_bytes);
     if (at == SIZE_MAX)
         return otherwise;
-    const unsigned n_above = 64 - 8 * (unsigned)n_bytes;
-    return (int64_t)(le_get(t->buffer->bytes + at, n_bytes) << n_above) >> n_above;
+    const uint8_t *p = t->buffer->bytes + at;
+    switch (n_bytes) {
+    case 1:
+        return (int8_t)*p;
+    case 2:
+        return (int16_t)le_get16(p);
+    case 4:
+        return (int32_t)le_get32(p);
+    default:
+        return (int64_t)le_get64(p);
+    }
 }
 
 flat_table flat_child(const flat_table *t, unsigned slot)

@@ -339,7 +339,7 @@ static void list_columns(const arrow_schema *s, char *text, size_t text_bytes)
     size_t n = 0;
     char path[256];
     snprintf(text, text_bytes, "none");
-    for (size_t i = 0; i < s->n_fields; i++) {
+    for (size_t i = 0; s->fields && i < s->n_fields; i++) {
         if (!is_shown(s, i))
             continue;
         write_path(s, i, path, sizeof path);

@@ -158,10 +158,13 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
     corpus *c = calloc(1, sizeof *c);
     const char *wrong = corpus_options_wrong(options, n_names);
     const int sys_errno = c && !wrong ? input_stop_open(&c->stop) : 0;
-    const bool ok = wrong ? fail(err, "%s", wrong)
-                    : !c  ? fail_memory(err)
-                          : !sys_errno || fail_system(err, sys_errno, "eventfd");
-    if (!ok) {
+    if (wrong)
+        fail(err, "%s", wrong);
+    else if (!c)
+        fail_memory(err);
+    else if (sys_errno)
+        fail_system(err, sys_errno, "eventfd");
+    if (wrong || !c || sys_errno) {
         free(c);
         return NULL;
     }
