@@ -231,13 +231,16 @@ tokenizer *tokenizer_new(const model *m, failure *err)
 {
     model normalized;
     tokenizer *t = calloc(1, sizeof *t);
-    bool made = t || fail_memory(err);
+    if (!t) {
+        fail_memory(err);
+        return NULL;
+    }
     model_init(&normalized);
-    made = made && keep_tokens(t, m, err) && normalize_added(t, m, &normalized, err) &&
-           set_engine(t, m, &normalized, err) &&
-           (t->raw = added_tokens_new(m, false, err)) != NULL &&
-           (!t->words || set_normalized(t, m, &normalized, err)) &&
-           set_decoder(t, m, &normalized, err);
+    const bool made = keep_tokens(t, m, err) && normalize_added(t, m, &normalized, err) &&
+                      set_engine(t, m, &normalized, err) &&
+                      (t->raw = added_tokens_new(m, false, err)) != NULL &&
+                      (!t->words || set_normalized(t, m, &normalized, err)) &&
+                      set_decoder(t, m, &normalized, err);
     model_free(&normalized);
     if (!made) {
         tokenizer_free(t);

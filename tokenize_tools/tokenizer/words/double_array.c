@@ -265,7 +265,9 @@ bool double_array_of_tokens(double_array *a, const model *m, unsigned kinds, fai
 {
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
     size_t n = 0;
-    bool built = keys != NULL || fail_memory(err);
+    bool built = true;
+    if (!keys)
+        return fail_memory(err);
     for (uint32_t id = 0; id < m->n_tokens && built; id++) {
         const model_token *t = &m->tokens[id];
         const uint8_t *bytes = model_token_bytes(m, id);
