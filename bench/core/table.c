@@ -51,7 +51,7 @@ static const char *style(const look *l, const char *code)
     return l->colour ? code : "";
 }
 
-/* Three digits, with k, M, G for large values. */
+/* At most six columns: three digits, with k, M, G for large values, and fewer for tiny ones. */
 static cli_text table_number(double value)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
@@ -59,7 +59,7 @@ static cli_text table_number(double value)
     int i = 0;
     for (; i < 4 && (value >= 999.5 || value <= -999.5); i++)
         value /= 1000;
-    snprintf(text.s, sizeof text.s, "%.*g%s", value < 0.01 ? 2 : 3, value, letters[i]);
+    snprintf(text.s, sizeof text.s, "%.*g%s", value < 0.001 ? 1 : value < 0.01 ? 2 : 3, value, letters[i]);
     return text;
 }
 
