@@ -59,7 +59,11 @@ static cli_text table_number(double value)
     int i = 0;
     for (; i < 4 && (value >= 999.5 || value <= -999.5); i++)
         value /= 1000;
-    snprintf(text.s, sizeof text.s, "%.*g%s", value < 0.001 ? 1 : value < 0.01 ? 2 : 3, value, letters[i]);
+    snprintf(text.s, sizeof text.s, "%.*g%s",
+             value < 0.001  ? 1
+             : value < 0.01 ? 2
+                            : 3,
+             value, letters[i]);
     return text;
 }
 
