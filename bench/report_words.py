@@ -13,7 +13,7 @@ HEADLINES = (
     ("stall", "cold, direct, .*, p99", "keeps 99 of 100 training steps waiting for {value} at most when "
      "the data are on the disk"),
     ("tokenize, cold", "gpt2, novels: tokmap", "tokenizes English with GPT-2 at {value}"),
-    ("pack", "tokmap pack / its slowest (stage|part)", "packs at {value} its slowest part's speed"),
+    ("pack", "tokmap pack / .*", "packs at {value} the speed of what bounds it"),
     ("gpu", "staged, .*", "copies batches to the GPU at {share} times the rate of the bus ({value})"),
 )
 
