@@ -3,9 +3,8 @@
 
 #include "base/base.h"
 
-/* A row becomes one or two spans (inputs, labels) and, if it is short, the fill after them. Two
- * passes over the row, not one that writes both: the second finds the row in the nearest cache, and
- * each pass has a single stream of stores, which it can align.
+/* A row becomes a span, which writes inputs and labels in one pass, or two spans where they are
+ * aligned differently, and, if it is short, the fill after them.
  *
  * Rows are at random places of a map far larger than the caches. The cost is waiting for their
  * first lines, and for the hardware prefetcher to notice a new row. So while a row is copied, a
@@ -19,6 +18,10 @@ enum {
     /* A longer row does not prefetch the next one, which would be evicted before its turn, but its
      * own next lines. */
     LONG_ROW_BYTES = 64 << 10,
+    /* Of the rows that a batch begins with, before any is copied: for all at a time, their pages are
+     * looked up, and the hardware notices the row after these. */
+    FIRST_ROWS = 8,
+    FIRST_BYTES = 4 * LINE,
     /* With at least this much output, stores bypass the caches: the output would not stay in them
      * until it is read, and the old content of its lines need not be read first. */
     STREAM_BYTES = 32 << 20
@@ -26,6 +29,7 @@ enum {
 
 typedef struct span {
     uint8_t *dst;
+    uint8_t *labels; /* not NULL: the token after each goes here, and mask is for these */
     const uint8_t *src;
     size_t n;
     unsigned from, to; /* bytes of a token in src and dst; from = 0: all tokens are `other` */
@@ -51,16 +55,22 @@ typedef struct span {
         FOR_PAIR(copy, s, 0, 8, streaming)                                                         \
     }
 
-/* The same for with and without a mask, bypassing the caches or not. */
-#define FOR_KINDS(copy, s, from, to, streaming)                                                    \
-    if ((from) && (s)->mask && (streaming))                                                        \
-        copy(s, from, to, true, true);                                                             \
-    else if ((from) && (s)->mask)                                                                  \
-        copy(s, from, to, true, false);                                                            \
-    else if (streaming)                                                                            \
-        copy(s, from, to, false, true);                                                            \
+/* The same for with and without labels and a mask, bypassing the caches or not. */
+#define FOR_STORE(copy, s, from, to, paired, masked, streaming)                                    \
+    if (streaming)                                                                                 \
+        copy(s, from, to, paired, masked, true);                                                   \
     else                                                                                           \
-        copy(s, from, to, false, false);
+        copy(s, from, to, paired, masked, false);
+#define FOR_KINDS(copy, s, from, to, streaming)                                                    \
+    if ((from) && (s)->labels && (s)->mask) {                                                      \
+        FOR_STORE(copy, s, from, to, true, true, streaming)                                        \
+    } else if ((from) && (s)->labels) {                                                            \
+        FOR_STORE(copy, s, from, to, true, false, streaming)                                       \
+    } else if ((from) && (s)->mask) {                                                              \
+        FOR_STORE(copy, s, from, to, false, true, streaming)                                       \
+    } else {                                                                                       \
+        FOR_STORE(copy, s, from, to, false, false, streaming)                                      \
+    }
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -122,11 +132,25 @@ static void copy_scalar(const span *s, bool streaming)
         if (streaming)                                                                             \
             STREAM(vector, dst, x);                                                                \
         else                                                                                       \
-            *(vector *)dst = x;                                                                    \
+            memcpy(dst, &x, sizeof x);                                                             \
     }                                                                                              \
                                                                                                    \
-    INLINE TARGET void loop_##level(const span *in, unsigned from, unsigned to, bool masked,       \
-                                    bool streaming)                                                \
+    INLINE TARGET void turn_##level(const span *s, size_t i, size_t n, vector other, bool paired,  \
+                                    bool masked, bool streaming)                                   \
+    {                                                                                              \
+        const size_t per_vector = sizeof(vector) / s->to;                                          \
+        span labels = *s;                                                                          \
+        labels.src += s->from;                                                                     \
+        for (size_t k = i; k < i + n; k += per_vector)                                             \
+            store_##level(s->dst + k * s->to, vector_##level(s, k, other, masked && !paired),      \
+                          streaming);                                                              \
+        for (size_t k = i; paired && k < i + n; k += per_vector)                                   \
+            store_##level(s->labels + k * s->to, vector_##level(&labels, k, other, masked),        \
+                          streaming);                                                              \
+    }                                                                                              \
+                                                                                                   \
+    INLINE TARGET void loop_##level(const span *in, unsigned from, unsigned to, bool paired,       \
+                                    bool masked, bool streaming)                                   \
     {                                                                                              \
         const size_t per_vector = sizeof(vector) / to;                                             \
         const size_t per_turn = from ? LINE / from : 4 * per_vector;                               \
@@ -140,27 +164,19 @@ static void copy_scalar(const span *s, bool streaming)
         const vector other = other_##level(s.other, to);                                           \
         const uintptr_t fetch = (uintptr_t)s.src + s.ahead;                                        \
         size_t i = -(uintptr_t)s.dst % sizeof(vector) / to;                                        \
-        vector end;                                                                                \
         if (from)                                                                                  \
             _mm_prefetch((const void *)fetch, _MM_HINT_T0);                                        \
-        if (i > 0) {                                                                               \
-            end = vector_##level(&s, 0, other, masked);                                            \
-            memcpy(s.dst, &end, sizeof end);                                                       \
-        }                                                                                          \
+        if (i > 0)                                                                                 \
+            turn_##level(&s, 0, per_vector, other, paired, masked, false);                         \
         for (; i + per_turn <= s.n; i += per_turn) {                                               \
             if (from)                                                                              \
                 _mm_prefetch((const void *)(fetch + i * from), _MM_HINT_T0);                       \
-            for (size_t k = 0; k < per_turn; k += per_vector)                                      \
-                store_##level(s.dst + (i + k) * to, vector_##level(&s, i + k, other, masked),      \
-                              streaming);                                                          \
+            turn_##level(&s, i, per_turn, other, paired, masked, streaming);                       \
         }                                                                                          \
         for (; i + per_vector <= s.n; i += per_vector)                                             \
-            store_##level(s.dst + i * to, vector_##level(&s, i, other, masked), streaming);        \
-        if (i < s.n) {                                                                             \
-            i = s.n - per_vector;                                                                  \
-            end = vector_##level(&s, i, other, masked);                                            \
-            memcpy(s.dst + i * to, &end, sizeof end);                                              \
-        }                                                                                          \
+            turn_##level(&s, i, per_vector, other, paired, masked, streaming);                     \
+        if (i < s.n)                                                                               \
+            turn_##level(&s, s.n - per_vector, per_vector, other, paired, masked, false);          \
     }
 
 #define AVX2 __attribute__((target("avx2")))
@@ -273,21 +289,13 @@ AVX512 static void copy_avx512(const span *s, bool streaming)
 }
 #endif
 
-static void copy_span(const span *s, tokmap_i_gather_level level, bool streaming)
-{
+static void (*const COPIES[])(const span *s, bool streaming) = {
+    [TOKMAP_I_GATHER_SCALAR] = copy_scalar,
 #if defined(__x86_64__)
-    if (level == TOKMAP_I_GATHER_AVX512) {
-        copy_avx512(s, streaming);
-        return;
-    }
-    if (level == TOKMAP_I_GATHER_AVX2) {
-        copy_avx2(s, streaming);
-        return;
-    }
+    [TOKMAP_I_GATHER_AVX2] = copy_avx2,
+    [TOKMAP_I_GATHER_AVX512] = copy_avx512,
 #endif
-    (void)level;
-    copy_scalar(s, streaming);
-}
+};
 
 typedef struct plan {
     const tokmap_i_gather *g;
@@ -306,15 +314,12 @@ static uintptr_t find_ahead(const plan *p, size_t row_index)
     return (uintptr_t)row[p->rows_ahead].tokens - (uintptr_t)row->tokens;
 }
 
-/* Writes s.n tokens, then `fill` up to n_wanted. */
-static void write_span(const plan *p, const span *s, size_t n_wanted, uint64_t fill)
+/* Writes n times the same number. */
+static void fill(const plan *p, uint8_t *dst, size_t n, uint64_t number)
 {
-    copy_span(s, p->level, p->streaming);
-    if (s->n == n_wanted)
-        return;
-    const span rest = {
-        .dst = s->dst + s->n * s->to, .n = n_wanted - s->n, .to = s->to, .other = fill};
-    copy_span(&rest, p->level, p->streaming);
+    const span s = {.dst = dst, .n = n, .to = p->g->width, .other = number};
+    if (n > 0)
+        COPIES[p->level](&s, p->streaming);
 }
 
 /* What is read after a piece; at the end that piece. */
@@ -335,40 +340,49 @@ static void write_piece(const plan *p, size_t row_index, const tokmap_piece *pie
     const tokmap_i_gather *g = p->g;
     const tokmap_i_gather_row *row = &g->rows[row_index];
     const size_t dst_offset = (row_index * (g->n_inputs + g->whole) + piece->place) * g->width;
-    span s = {.src = piece->tokens,
-              .n = g->whole ? piece->n_tokens : piece->n_inputs,
+    uint8_t *const inputs = g->inputs ? (uint8_t *)g->inputs + dst_offset : NULL;
+    uint8_t *const labels = g->labels ? (uint8_t *)g->labels + dst_offset : NULL;
+    const size_t n_inputs = g->whole ? piece->n_tokens : piece->n_inputs;
+    const size_t n_labels = piece->n_tokens - (piece->n_tokens > 0);
+    const bool paired = inputs && labels && p->level != TOKMAP_I_GATHER_SCALAR &&
+                        n_inputs == n_labels && n_inputs * g->width >= LINE &&
+                        ((uintptr_t)labels - (uintptr_t)inputs) % LINE == 0;
+    span s = {.dst = inputs,
+              .labels = paired ? labels : NULL,
+              .src = piece->tokens,
+              .n = n_inputs,
               .from = row->token_bytes,
               .to = g->width,
               .ahead = ahead};
-    if (g->inputs) {
-        s.dst = (uint8_t *)g->inputs + dst_offset;
-        write_span(p, &s, n_places, g->pad_id);
+    if (inputs && !paired) {
+        COPIES[p->level](&s, p->streaming);
         s.ahead = 0; /* only one pass prefetches */
     }
-    if (g->labels) {
-        s.dst = (uint8_t *)g->labels + dst_offset;
-        s.src += s.from;
-        s.n = piece->n_tokens - (piece->n_tokens > 0);
+    if (labels) {
         s.mask = row->mask ? row->mask + piece->place : NULL;
         s.other = (uint64_t)g->ignore;
-        write_span(p, &s, n_places, s.other);
+        s.dst = paired ? inputs : labels;
+        s.src += paired ? 0 : s.from;
+        s.n = n_labels;
+        COPIES[p->level](&s, p->streaming);
     }
+    if (inputs)
+        fill(p, inputs + n_inputs * g->width, n_places - n_inputs, g->pad_id);
+    if (labels)
+        fill(p, labels + n_labels * g->width, n_places - n_labels, (uint64_t)g->ignore);
 }
 
-/* A row in one piece. */
 static void write_row(const plan *p, size_t row_index)
-{
-    const tokmap_i_gather_row *row = &p->g->rows[row_index];
-    const tokmap_piece piece = {
-        .tokens = row->tokens, .n_tokens = row->n_tokens, .n_inputs = row->n_tokens - 1};
-    write_piece(p, row_index, &piece, p->g->n_inputs + p->g->whole, find_ahead(p, row_index));
-}
-
-static void write_pieces(const plan *p, size_t row_index)
 {
     static const tokmap_piece none; /* for places before the first piece */
     const tokmap_i_gather_row *row = &p->g->rows[row_index];
+    const tokmap_piece whole = {
+        .tokens = row->tokens, .n_tokens = row->n_tokens, .n_inputs = row->n_tokens - 1};
     const size_t n_wanted = p->g->n_inputs + p->g->whole;
+    if (row->tokens) {
+        write_piece(p, row_index, &whole, n_wanted, find_ahead(p, row_index));
+        return;
+    }
     const size_t n_before = row->n_pieces > 0 ? row->pieces[0].place : n_wanted;
     if (n_before > 0)
         write_piece(p, row_index, &none, n_before, 0);
@@ -399,12 +413,11 @@ void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level leve
     const size_t row_bytes = (g->n_inputs + 1) * 2;
     if (row_bytes <= LONG_ROW_BYTES)
         p.rows_ahead = (size_t)div_up(FETCH_BYTES, row_bytes);
-    for (size_t i = 0; i < g->n_rows; i++) {
-        if (!g->rows[i].tokens)
-            write_pieces(&p, i);
-        else
-            write_row(&p, i);
-    }
+    for (size_t i = 0; i < MIN(g->n_rows, FIRST_ROWS); i++)
+        for (size_t k = 0; g->rows[i].tokens && k < MIN(row_bytes, FIRST_BYTES); k += LINE)
+            __builtin_prefetch((const uint8_t *)g->rows[i].tokens + k);
+    for (size_t i = 0; i < g->n_rows; i++)
+        write_row(&p, i);
 #if defined(__x86_64__)
     if (streaming)
         _mm_sfence(); /* non-temporal stores are not ordered with later ones */

@@ -344,7 +344,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     n_bytes += l->lent ? n_rows * l->o.row_stride : 0;
     n_bytes += l->pieces.capacity * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
-    n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
+    n_bytes += l->parts.n_bytes;
     n_bytes += tokmap_i_mixture_bytes(l->mixture) + l->skips.n_gaps * sizeof *l->skips.gaps;
     n_bytes += l->n_sources * sizeof *l->o.sources + l->o.n_skips * sizeof *l->o.skips +
                l->o.n_phases * (sizeof *l->o.phases + l->n_sources * sizeof(double));

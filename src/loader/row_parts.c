@@ -12,36 +12,23 @@ bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t le
     *p = (tokmap_i_row_parts){.wanted = wanted, .length = length};
     if (wanted == 0)
         return true;
-    p->cu_seqlens = malloc((n + n_rows) * sizeof *p->cu_seqlens);
-    if (wanted & TOKMAP_ROW_POSITION_IDS)
-        p->position_ids = malloc(n * sizeof *p->position_ids);
-    if (wanted & TOKMAP_ROW_DOCUMENT_IDS)
-        p->document_ids = malloc(n * sizeof *p->document_ids);
-    if (wanted & TOKMAP_ROW_LOSS_MASK)
-        p->loss_mask = malloc(n);
-    const bool complete = p->cu_seqlens &&
-                          (p->position_ids || !(wanted & TOKMAP_ROW_POSITION_IDS)) &&
-                          (p->document_ids || !(wanted & TOKMAP_ROW_DOCUMENT_IDS)) &&
-                          (p->loss_mask || !(wanted & TOKMAP_ROW_LOSS_MASK));
-    if (!complete)
-        tokmap_i_row_parts_close(p);
-    return complete;
+    const bool positions = wanted & TOKMAP_ROW_POSITION_IDS;
+    const bool documents = wanted & TOKMAP_ROW_DOCUMENT_IDS, masks = wanted & TOKMAP_ROW_LOSS_MASK;
+    p->n_bytes = 4 * (n + n_rows) + 4 * n * positions + 4 * n * documents + n * masks;
+    p->cu_seqlens = malloc(p->n_bytes); /* all parts, one after another */
+    if (!p->cu_seqlens)
+        return false;
+    int32_t *const ids = p->cu_seqlens + n + n_rows;
+    p->position_ids = positions ? ids : NULL;
+    p->document_ids = documents ? ids + n * positions : NULL;
+    p->loss_mask = masks ? (uint8_t *)p->cu_seqlens + (p->n_bytes - n) : NULL;
+    return true;
 }
 
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p)
 {
     free(p->cu_seqlens);
-    free(p->position_ids);
-    free(p->document_ids);
-    free(p->loss_mask);
     *p = (tokmap_i_row_parts){0};
-}
-
-size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows)
-{
-    const size_t n = (size_t)p->length * n_rows;
-    return (p->cu_seqlens ? 4 * (n + n_rows) : 0) + (p->position_ids ? 4 * n : 0) +
-           (p->document_ids ? 4 * n : 0) + (p->loss_mask ? n : 0);
 }
 
 /* ---- Boundaries ---- */

@@ -11,6 +11,7 @@
 typedef struct tokmap_i_row_parts {
     uint32_t wanted; /* TOKMAP_ROW_... */
     uint32_t length; /* inputs of a row */
+    size_t n_bytes;  /* of all that follow */
     int32_t *cu_seqlens, *position_ids, *document_ids;
     uint8_t *loss_mask;
     tokmap_i_index_cache *index; /* owned by the caller; NULL: use the map */
@@ -20,7 +21,6 @@ typedef struct tokmap_i_row_parts {
 bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
                              uint32_t n_rows);
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
-size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 
 /* Some part is wanted. Fills in the document parts of row number i, whose place is set. within:
  * where it may wrap around. masked: none of its labels counts. After an error,

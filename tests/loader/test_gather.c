@@ -154,7 +154,7 @@ TEST(scalar_code_does_what_the_contract_says)
     }
 }
 
-/* Each place of the source with each of the inputs; the labels stand elsewhere. The short run
+/* Each place of the source with each of the inputs; the labels stand elsewhere or alike. The short run
  * takes some of the ways and kinds for each of these, in turn, so that neighbouring lengths and
  * places together have them all. */
 static void compare_at_every_alignment(size_t n, widths w, uint8_t *source, const uint8_t *mask)
@@ -167,10 +167,10 @@ static void compare_at_every_alignment(size_t n, widths w, uint8_t *source, cons
         tokmap_i_gather g = {
             .rows = &row, .n_rows = 1, .n_inputs = n, .width = w.to, .pad_id = 77, .ignore = -100};
         for (size_t out = 0; out < 64; out += w.to) {
-            const size_t places[2] = {out, (out + 3 * w.to) % 64};
             const size_t n_turns = (check_long() ? n_variants : 4) / (check_sanitized() ? 3 : 1);
             for (size_t turn = 0; turn < n_turns; turn++) {
                 const size_t variant = cell++ % n_variants;
+                const size_t places[2] = {out, (out + (turn % 2) * 3 * w.to) % 64};
                 choose_kind(&g, &row, variant % 3, mask + at);
                 run_into(slow, &g, places, TRUTH);
                 compare(&g, places, WAYS[variant / 3]);
