@@ -67,15 +67,11 @@ def as_mixture(given: Any) -> Mixture:
                    [number("max_epochs", limit or 0, 2**64 - 1) for limit in limits], as_skip(given.get("skip", [])))
 
 
-def _weights_at(phases: List[Tuple[int, List[float]]], sample: int) -> Tuple[int, List[float]]:
-    return [phase for phase in phases if phase[0] <= sample][-1]
-
-
 def amended(old: Mixture, new: Mixture, at: int) -> Mixture:
     """The old phases before sample `at`, in which sources that are new have no samples, and then the new ones."""
     none = [0.0] * (len(new.max_epochs) - len(old.max_epochs))
     was = [(sample, weights + none) for sample, weights in old.phases if sample < at]
-    begins, weights = _weights_at(new.phases, at)
+    begins, weights = [phase for phase in new.phases if phase[0] <= at][-1]
     for sample, past in new.phases:
         if sample < begins and (sample, past) not in was:
             raise ValueError(f"the phase from sample {sample} is not one that the run had, and has no effect: it is over "

@@ -4,17 +4,13 @@
 import bisect
 import ctypes
 import errno
-import fnmatch
-import glob
 import itertools
-import json
 import operator
 import os
 import weakref
 from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _lib, _meta
 from ._errors import DamagedError, MismatchError, call, make_error
@@ -22,7 +18,7 @@ from ._lib import lib
 from ._numbers import flag, integer, number, real
 
 Path = Union[str, "os.PathLike[str]"]
-Array = npt.NDArray[Any]
+Array = _meta.Array
 
 
 class Document(NamedTuple):
@@ -73,6 +69,9 @@ def encode_path(path: Path) -> bytes:
 
 def match_pattern(pattern: str) -> List[str]:
     """As glob.glob, which leaves out all that it cannot look at: here only what does not exist is no match."""
+    import fnmatch
+    import glob
+
     folder, name = os.path.split(pattern)
     found: List[str] = []
     for one in match_pattern(folder) if glob.has_magic(folder) else [folder]:
@@ -99,7 +98,7 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
         return [one for item in path for one in find_paths(item)]
     text: str = os.fsdecode(path)  # type: ignore[arg-type]  # it is no list here
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
-    if is_one or not glob.has_magic(text):
+    if is_one or not set("*?[") & set(text):
         return [text]
     # While a dataset is replaced it has only names with .replaced, and gets the others back between two looks.
     names = (".tmi", ".bin", ".tmi.replaced") + ((".bin.replaced",) if text.endswith(".bin") else ())
@@ -270,6 +269,8 @@ class Dataset:
     @property
     def metadata(self) -> Dict[str, Any]:
         """What the writer of the dataset stored: how it was made. Of one dataset, not of several."""
+        import json
+
         n_bytes, shard = ctypes.c_size_t(), self._only("metadata")  # which another thread may close meanwhile
         text = lib.tokmap_dataset_metadata(shard.handle.pointer, ctypes.byref(n_bytes))
         try:

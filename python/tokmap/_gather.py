@@ -3,12 +3,11 @@
 
 import ctypes
 import threading
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy as np
 
 from . import _lib
-from ._dataset import Array
 from ._errors import check
 from ._lib import lib
 from ._numbers import integer, number
@@ -21,6 +20,7 @@ _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROW
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
 _batch_gather, _reference, _address, _from_buffer = (lib.tokmap_batch_gather, ctypes.byref, ctypes.addressof,
                                                     ctypes.c_char.from_buffer)
+_DTYPES = {name: np.dtype(name) for name in ("int32", "int64", "uint16", "uint32", "uint8")}
 _COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
 _PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
 
@@ -34,8 +34,8 @@ def dtype_name(dtype: Any, name: str = "dtype") -> str:
     return found
 
 
-def _new_array(shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
-    array: Any = np.empty(shape, dtype)
+def _new_array(name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+    array: Any = np.empty(shape, _DTYPES[dtype])
     return array, _address(_from_buffer(array))  # quicker than array.ctypes
 
 
@@ -56,7 +56,7 @@ class Gatherer:
         if not -2**(bits - 1) <= ignore_index < 2**(bits - 1):
             raise ValueError(f"ignore_index is {ignore_index}: does not fit {self._dtype}")
         pad_id = number("pad_id", pad_id, 2**32 - 1)
-        self._contiguous, self._id_bytes = contiguous, np.dtype(self._dtype).itemsize
+        self._contiguous, self._id_bytes = contiguous, _DTYPES[self._dtype].itemsize
         self._ids = tuple(name for name in ("inputs", "labels") if name in outputs)
         self._parts = tuple(name for name in outputs if name in _PART_DTYPES)
         self._boundaries = "cu_seqlens" in outputs
@@ -66,7 +66,6 @@ class Gatherer:
         self._detail = _lib.ErrorDetail()
         self._references = ctypes.byref(self._options), ctypes.byref(self._detail)
         self._row_length = row_length
-        self._kept = threading.local() if reuse else None
         if framework == "torch":
             import torch
 
@@ -74,21 +73,20 @@ class Gatherer:
         elif framework != "numpy":
             raise ValueError(f"framework is {framework!r}: must be 'numpy' or 'torch'")
         self._new = _new_array if framework == "numpy" else self._new_tensor
+        self._kept, self._reuse = threading.local(), reuse
+        self._make = self._keep if reuse else self._new  # gives an array and its address
         # Writes the outputs of a batch, and gives them to it.
         self.fill = self._fill_ids if self._ids and not self._parts and not self._boundaries else self._fill_all
 
-    def _new_tensor(self, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+    def _new_tensor(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
         tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)
         return tensor, tensor.data_ptr()
 
-    def _make(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
-        """An array and its address."""
-        if self._kept is None:
-            return self._new(shape, dtype)
+    def _keep(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
         kept: Dict[Any, Tuple[Any, int]] = self._kept.__dict__  # of this thread
         key = name, shape
         if key not in kept:
-            kept[key] = self._new(shape, dtype)
+            kept[key] = self._new(name, shape, dtype)
         return kept[key]
 
     def _fill_all(self, batch: "Batch", c_batch: Any) -> None:
@@ -109,9 +107,8 @@ class Gatherer:
                 setattr(batch, name, whole[_COLUMNS[name]])
         elif len(self._ids) == 2:
             both, address = self._make("ids", (2, n_rows, length), self._dtype)
-            options.inputs = address
-            options.labels = address + n_rows * length * self._id_bytes
-            batch.inputs, batch.labels = both[0], both[1]
+            options.inputs, options.labels = address, address + n_rows * length * self._id_bytes
+            batch.inputs, batch.labels = both[0], both[1]  # not = both, which is slower
         else:
             ids, address = self._make("ids", (n_rows, length), self._dtype)
             setattr(options, self._ids[0], address)
@@ -124,22 +121,19 @@ class Gatherer:
         first_row = c_batch.rows[0]
         for name in self._parts:
             array, address = self._make(name, (batch.n_rows, c_batch.sequence_length), _PART_DTYPES[name])
-            n_bytes = batch.n_rows * c_batch.sequence_length * np.dtype(_PART_DTYPES[name]).itemsize
+            n_bytes = batch.n_rows * c_batch.sequence_length * _DTYPES[_PART_DTYPES[name]].itemsize
             ctypes.memmove(address, getattr(first_row, name), n_bytes)  # tensors have no nbytes before PyTorch 2.1
             setattr(batch, name, array)
 
     def _fill_boundaries(self, batch: "Batch", c_batch: Any) -> None:
-        length, parts = self._row_length, []  # type: int, List[Array]
-        for i, row in enumerate(c_batch.rows[:batch.n_rows]):
-            begins = np.frombuffer(ctypes.string_at(row.cu_seqlens, 4 * (row.n_documents + 1)), np.int32)
-            if begins[-1] == length:  # else what a short row lacks counts as a document
-                begins = begins[:-1]
-            parts.append(begins + np.int32(i * length))
-        parts.append(np.array([batch.n_rows * length], np.int32))
-        ends = np.concatenate(parts)
-        batch.max_seqlen = int(np.diff(ends).max())
+        found = [(row[8], row[9] + 1) for row in _lib.unpack_rows(c_batch.rows, batch.n_rows)]  # cu_seqlens, n_documents
+        ends = np.frombuffer(b"".join([ctypes.string_at(begins, 4 * n) for begins, n in found]), np.int32)
+        firsts = np.arange(batch.n_rows, dtype=np.int32).repeat([n for _, n in found]) * np.int32(self._row_length)
+        # What a short row lacks counts as a document; the end of another one is where the next row begins.
+        ends = np.append((ends + firsts)[ends < self._row_length], np.int32(batch.n_rows * self._row_length))
+        batch.max_seqlen = int((ends[1:] - ends[:-1]).max())
         # Arrays that are kept have room for a power of two, so that there are few of them.
-        room = len(ends) if self._kept is None else 1 << (len(ends) - 1).bit_length()
+        room = 1 << (len(ends) - 1).bit_length() if self._reuse else len(ends)
         array, address = self._make("cu_seqlens", (room,), "int32")
-        ctypes.memmove(address, ends.ctypes.data, ends.nbytes)
+        ctypes.memmove(address, ends.tobytes(), ends.nbytes)
         batch.cu_seqlens = array[:len(ends)]

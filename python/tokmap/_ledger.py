@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import re
-import socket
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
 
@@ -265,7 +264,7 @@ class Ledger:
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         entry = _lib.LedgerEntry(
             event=event.encode(), time=now.encode(),
-            host=socket.gethostname().encode(), folder=os.fsencode(os.getcwd()), after=after.text if after else None,
+            host=os.uname().nodename.encode(), folder=os.fsencode(os.getcwd()), after=after.text if after else None,
             sample=sample, micro_batches=self._micro_batches)
         detail, room = _lib.ErrorDetail(), 1 << 16
         while True:

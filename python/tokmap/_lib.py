@@ -5,7 +5,7 @@ import ctypes
 import struct
 from ctypes import (CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_uint8, c_uint32, c_uint64, c_void_p)
-from typing import Any, List, Tuple
+from typing import Any, Iterator, List, Tuple
 
 from . import _native
 
@@ -112,9 +112,13 @@ class Row(ctypes.Structure):
                 ("pieces", c_void_p), ("n_pieces", c_size_t)]
 
 
-# Unpacks all fields of a row at once, which is faster than one by one.
 _LETTERS = {c_void_p: "P", c_uint32: "I", c_uint64: "Q"}
-ROW = struct.Struct("".join(_LETTERS[kind] for _, kind, *_bits in Row._fields_))
+_ROW = struct.Struct("".join(_LETTERS[kind] for _, kind, *_bits in Row._fields_))
+
+
+def unpack_rows(rows: Any, n: int) -> Iterator[Tuple[Any, ...]]:
+    """All fields of each row at once, which is faster than one by one."""
+    return _ROW.iter_unpack(ctypes.string_at(rows, n * _ROW.size))
 
 
 class Batch(Sized):

@@ -11,9 +11,8 @@ from . import _lib
 from ._amend import Mixture, as_mixture, as_phases
 from ._batch import Batch, save_at
 from ._dataset import Path
-from ._errors import ArgumentError, ForkedError, MismatchError, check
+from ._errors import ArgumentError, ForkedError, MismatchError, call, check
 from ._gather import Gatherer
-from ._ledger import Ledger
 from ._lib import lib
 from ._locks import new_lock
 from ._metrics import MetricsFile, as_text, collect
@@ -22,8 +21,6 @@ from ._order import IO, Order, as_outputs, choose, row_parts
 from ._ranks import check_found, find_rank, rank_in_mesh
 from ._rows import LoaderHandle, NoHandle, Row
 from ._sources import as_sources
-from ._stage import Stage
-from ._stage_core import Log
 from ._steps import Steps, as_schedule, as_skip
 
 _ON_MISMATCH = {"error": 0, "amend": 1}
@@ -152,7 +149,7 @@ class Loader:
                  phases: Optional[Mapping[int, Sequence[float]]] = None, block_windows: int = 0,
                  group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
                  mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
-                 log: Log = None, skip: Sequence[Tuple[int, int]] = (),
+                 log: Optional[Callable[[str], None]] = None, skip: Sequence[Tuple[int, int]] = (),
                  batch_schedule: Sequence[Tuple[int, int]] = (), ledger: Optional[Path] = None,
                  micro_batches: int = 0, metrics_file: Optional[Path] = None, metrics_seconds: float = 15, amend: Optional[bytes] = None,
                  amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: str = "error", align: int = 1,
@@ -229,6 +226,8 @@ class Loader:
             if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs:
                 raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, "
                                  "or the output loss_mask (mask_labels=True applies it)")
+            from ._stage import Stage
+
             self._make_stage: Callable[[], Any] = lambda: Stage(
                 self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=pad_id,
                 ignore_index=ignore_index, n_slots=n_slots, max_documents=max_documents, log=log)
@@ -236,9 +235,11 @@ class Loader:
         self._token_counts: Any = None  # of each source, where a row may have fewer tokens
         self._metrics_file = None if metrics_file is None else MetricsFile(
             os.fspath(metrics_file).replace("{rank}", str(self.rank)), real("metrics_seconds", metrics_seconds))
-        self._ledger = None if ledger is None or self.rank > 0 else Ledger(
-            ledger, number("micro_batches", micro_batches, 2**32 - 1), self._own_handle)
-        if self._ledger is not None:
+        self._ledger: Any = None
+        if ledger is not None and self.rank == 0:
+            from ._ledger import Ledger
+
+            self._ledger = Ledger(ledger, number("micro_batches", micro_batches, 2**32 - 1), self._own_handle)
             weakref.finalize(self, self._ledger.close)
         if amend_from is None and ledger is not None and os.path.exists(ledger):
             amend_from = ledger
@@ -275,13 +276,10 @@ class Loader:
         n_samples = self._get_info().n_samples
         self.n_samples: Optional[int] = None if n_samples == _NO_LIMIT else n_samples
 
-    def _call(self, function: Any, *arguments: Any) -> int:
-        detail = _lib.ErrorDetail()
+    def _call(self, function: Any, *arguments: Any) -> None:
         with self._lock:
-            handle = self._handle
-            status: int = function(handle.pointer, *arguments, ctypes.byref(detail))
-        check(status, detail)
-        return status
+            handle = self._handle  # which another thread may replace
+            call(function, handle.pointer, *arguments)
 
     def close(self) -> None:
         """Frees the loader. Arrays and states of batches stay valid. Waits for a call of another thread."""
@@ -431,7 +429,7 @@ class Loader:
                 self._call(lib.tokmap_loader_seek, first)
                 self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
                 self._gatherer.fill(batch, self._batch)
-                batch._rows = self._get_rows()
+                batch._rows = self._rows_of(self._turn)
             finally:  # also after an error: the next call tries this step again
                 self._take_turns(self._lane, self._n_lanes)
                 self._call(lib.tokmap_loader_seek, start)
@@ -450,11 +448,10 @@ class Loader:
 
     def _rows_of(self, turn: int) -> Optional[List[Row]]:
         with self._lock:
-            return self._get_rows() if self._turn == turn else None
-
-    def _get_rows(self) -> List[Row]:
-        handle = self._own_handle
-        return [Row(handle, row, self._batch.sequence_length, self._pad_id) for row in self._batch.rows[:self._batch.n_rows]]
+            if self._turn != turn:
+                return None
+            handle, batch, pad_id = self._own_handle, self._batch, self._pad_id
+            return [Row(handle, row, batch.sequence_length, pad_id) for row in _lib.unpack_rows(batch.rows, batch.n_rows)]
 
     def _next_on_device(self) -> Batch:
         staged = self._stage.next()

@@ -2,16 +2,20 @@
 """Values of documents: the columns of a dataset as NumPy arrays, and rows for the writer."""
 
 import ctypes
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _lib
 from ._errors import DamagedError
 from ._lib import lib
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+else:
+    Array = np.ndarray  # numpy.typing is slow to import
 Value = Union[None, int, float, str]
 NULL, INT64, FLOAT64, STRING = range(4)
 TYPE_NAMES = ("null", "int64", "float64", "str")

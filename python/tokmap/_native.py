@@ -3,21 +3,19 @@
 
 import ctypes
 import os
-import pathlib
 import sys
-import sysconfig
 from typing import Any, Dict, List, Optional, Tuple
 
-_PACKAGE = pathlib.Path(os.path.abspath(__file__)).parent
-_VERSION_FILE = _PACKAGE / "version.txt"  # only in a wheel
-_CHECKOUT = None if _VERSION_FILE.exists() else _PACKAGE.parent.parent
+# Without pathlib, whose import takes longer than all of this package.
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_VERSION_FILE = os.path.join(_PACKAGE, "version.txt")  # only in a wheel
+_CHECKOUT = None if os.path.exists(_VERSION_FILE) else os.path.dirname(os.path.dirname(_PACKAGE))
 
 
 def _version() -> str:
-    if _CHECKOUT is None:
-        return _VERSION_FILE.read_text().strip()
-    header = (_CHECKOUT / "include/tokmap.h").read_text()
-    return header.split('TOKMAP_VERSION_TEXT "')[1].split('"')[0]
+    with open(os.path.join(_CHECKOUT, "include/tokmap.h") if _CHECKOUT else _VERSION_FILE) as file:
+        text = file.read()
+    return text.split('TOKMAP_VERSION_TEXT "')[1].split('"')[0] if _CHECKOUT else text.strip()
 
 
 VERSION = _version()
@@ -25,12 +23,12 @@ ABI = "0"  # the number in the libraries' SONAMEs, as in the Makefile
 _ADVICE = "run `make`" if _CHECKOUT else "install the package again"
 
 
-def _candidates(name: str) -> List[pathlib.Path]:
+def _candidates(name: str) -> List[str]:
     """Places of a library or program, best first: beside the library of TOKMAP_LIBRARY, so that all are of one
     build; in the package; as `make` builds it in a checkout."""
     chosen = os.environ.get("TOKMAP_LIBRARY")
-    beside = [pathlib.Path(chosen).with_name(name)] if chosen else []
-    return [*beside, _PACKAGE / name, *([_CHECKOUT / "build" / name] if _CHECKOUT else [])]
+    beside = [os.path.join(os.path.dirname(chosen), name)] if chosen else []
+    return [*beside, os.path.join(_PACKAGE, name), *([os.path.join(_CHECKOUT, "build", name)] if _CHECKOUT else [])]
 
 
 def _find_library(file_name: str) -> Tuple[str, Optional[str]]:
@@ -39,8 +37,8 @@ def _find_library(file_name: str) -> Tuple[str, Optional[str]]:
     if chosen and file_name == "libtokmap.so":
         return chosen, "TOKMAP_LIBRARY"
     for path in _candidates(file_name):
-        if path.exists():
-            return str(path), None
+        if os.path.exists(path):
+            return path, None
     return f"{file_name}.{ABI}", "the system's libraries"
 
 
@@ -69,15 +67,17 @@ def load(file_name: str, signatures: Dict[str, Tuple[Any, List[Any]]]) -> Any:
 
 def find_program(name: str) -> str:
     """The path of the program `tokmap` or `tokbench`. Raises FileNotFoundError."""
-    site = _PACKAGE.parent
-    folders = [str(site / "bin")]  # of a --target folder; the next: PREFIX/lib/pythonX.Y/site-packages
-    if site.name in ("site-packages", "dist-packages"):
-        folders.append(str(site.parents[2] / "bin"))
+    import sysconfig  # only to run programs
+
+    site = os.path.dirname(_PACKAGE)
+    folders = [os.path.join(site, "bin")]  # of a --target folder; the next: PREFIX/lib/pythonX.Y/site-packages
+    if os.path.basename(site) in ("site-packages", "dist-packages"):
+        folders.append(os.path.normpath(os.path.join(site, "../../../bin")))
     folders += [sysconfig.get_path("scripts"), os.path.join(sys.prefix, "bin"),
                 sysconfig.get_path("scripts", os.name + "_user")]
-    paths = [*_candidates(name), *(pathlib.Path(folder, name) for folder in folders)]
+    paths = [*_candidates(name), *(os.path.join(folder, name) for folder in folders)]
     for path in paths:
-        if path.is_file() and os.access(path, os.X_OK):
-            return str(path)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
     raise FileNotFoundError(f"the program {name} is missing: it is none of "
-                            f"{', '.join(map(str, dict.fromkeys(paths)))}. To repair it, {_ADVICE}")
+                            f"{', '.join(dict.fromkeys(paths))}. To repair it, {_ADVICE}")

@@ -9,7 +9,6 @@ from ._amend import Mixture, amended
 from ._batch import PARTS
 from ._dataset import Path, Shard
 from ._errors import MismatchError, call
-from ._ledger import earlier_mixtures
 from ._lib import lib
 from ._numbers import number
 from ._rows import LoaderHandle
@@ -89,7 +88,9 @@ class Order:
                       **batches: int) -> Tuple[LoaderHandle, Mixture]:
         """A loader that continues a state with another mixture, which is the second result. before: the mixture of the
         state's loader, or a ledger that has it."""
-        sample, errors = _sample_of(state), []
+        from ._ledger import earlier_mixtures
+
+        sample, errors = int.from_bytes(state[24:32], "little"), []
         for one in [before] if before is None or isinstance(before, Mixture) else earlier_mixtures(before, sample):
             try:
                 found = amended(one, mixture, sample) if one else mixture
@@ -100,7 +101,3 @@ class Order:
             except (MismatchError, ValueError) as error:
                 errors.append(error)
         raise errors[0]  # of the likeliest one
-
-
-def _sample_of(state: bytes) -> int:
-    return int.from_bytes(state[24:32], "little")

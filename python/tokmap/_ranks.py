@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which rank this process is, if the caller does not say."""
 
-import logging
 import os
 import sys
 from typing import Any, Optional, Sequence, Tuple
@@ -9,7 +8,6 @@ from typing import Any, Optional, Sequence, Tuple
 from ._errors import ArgumentError
 from ._numbers import number
 
-_log = logging.getLogger("tokmap")
 _logged = False
 
 # Of each launcher: what it is called, and where it states rank and number of ranks. Slurm sets SLURM_NTASKS
@@ -23,7 +21,7 @@ _LAUNCHERS = (("torchrun", "RANK", "WORLD_SIZE"),
 
 def _integer(text: str) -> Optional[int]:
     try:
-        return int(text)
+        return int(text) if text else None
     except ValueError:
         return None
 
@@ -73,8 +71,10 @@ def find_rank(rank: Optional[int], n_ranks: Optional[int]) -> Tuple[int, int]:
     rank, n_ranks, source = _discover()
     if not _logged and n_ranks > 1:
         _logged = True
-        _log.info("rank %d of %d, from %s; set rank= and n_ranks= if ranks share their data, as in tensor "
-                  "parallelism", rank, n_ranks, source)
+        import logging  # as long as the rest of the package takes
+
+        logging.getLogger("tokmap").info("rank %d of %d, from %s; set rank= and n_ranks= if ranks share their data, as in "
+                                         "tensor parallelism", rank, n_ranks, source)
     return rank, n_ranks
 
 

@@ -3,7 +3,7 @@
 
 import ctypes
 import weakref
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
@@ -62,9 +62,9 @@ class Row:
     __slots__ = ("tokens", "source", "dataset", "epoch", "window", "first_token", "cu_seqlens", "n_documents",
                  "longest_document", "position_ids", "document_ids", "loss_mask", "sample")
 
-    def __init__(self, handle: LoaderHandle, row: Any, length: int, pad_id: int) -> None:
+    def __init__(self, handle: LoaderHandle, row: Tuple[Any, ...], length: int, pad_id: int) -> None:
         (pointer, n_tokens, token_bytes, source, dataset, self.epoch, self.window, self.first_token, cu_seqlens,
-         self.n_documents, self.longest_document, position_ids, document_ids, loss_mask, self.sample, pieces, n_pieces) = _lib.ROW.unpack(row)
+         self.n_documents, self.longest_document, position_ids, document_ids, loss_mask, self.sample, pieces, n_pieces) = row
         self.source: int = source
         self.dataset: int = dataset
         shard = handle.shards[source][dataset]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.Source - what a Loader mixes."""
 
+import copy
 import os
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
@@ -86,12 +87,12 @@ def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
     if not items:
         raise ValueError("there is no source")
     if all(isinstance(item, Source) for item in items):
-        sources = items
+        sources = list(map(copy.copy, items))
     elif all(isinstance(item, tuple) and len(item) == 2 for item in items):
         sources = [Source(data, weight) for data, weight in items]
     else:
         sources = [Source(items)]
-    return [Source(s.datasets, s.weight, masked=s.masked, rows_files=None if s.rows_files == [None] else s.rows_files,
-                   order_of=None if s.order_of == [None] else s.order_of,
-                   documents=None if s.documents == [None] else s.documents,
-                   max_epochs=max_epochs if s.max_epochs is None else s.max_epochs) for s in sources]
+    for s in sources:
+        if s.max_epochs is None and max_epochs is not None:
+            s.max_epochs = number("max_epochs", max_epochs, 2**64 - 1)
+    return sources

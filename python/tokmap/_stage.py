@@ -377,11 +377,7 @@ class Stage:
                 raise TypeError(f"{name}: a {type(target).__name__} has no __dlpack__")
             held = _buffer(target, n * width, name)
             return ctypes.addressof(held), held
-        if self._device == _HOST:
-            capsule = target.__dlpack__()
-        else:
-            capsule = target.__dlpack__(stream=-1)
-        tensor = _dlpack.take(capsule)
+        tensor = _dlpack.take(target.__dlpack__() if self._device == _HOST else target.__dlpack__(stream=-1))
         try:
             return self._check_tensor(name, tensor, n, width), target
         finally:

@@ -137,8 +137,8 @@ class Core:
         self.edit_error = None
         replaced: List[Any] = []
         try:
-            rows = [Row(self.loader_handle, c_rows[i], batch.contents.sequence_length, 0)
-                    for i in range(batch.contents.n_rows)]
+            rows = [Row(self.loader_handle, row, batch.contents.sequence_length, 0)
+                    for row in _lib.unpack_rows(c_rows, batch.contents.n_rows)]
             before = [(row.tokens, row.loss_mask) for row in rows]
             assert self.user_edit
             self.user_edit(rows, batch.contents.first_sample)

@@ -215,7 +215,7 @@ def torch_before_2_0_is_enough(folder):
     outputs = ["inputs", "labels", "position_ids", "loss_mask", "cu_seqlens"]
     loader, wanted = (tokmap.Loader(folder / "a", 16, 4, outputs=outputs) for _ in range(2))
     gatherer = loader._gatherer
-    gatherer._torch, gatherer._pinned, gatherer._new = Torch, False, gatherer._new_tensor
+    gatherer._torch, gatherer._pinned, gatherer._make = Torch, False, gatherer._new_tensor
     batch, reference = next(loader), next(wanted)
     for name in outputs:
         assert (getattr(batch, name).array == getattr(reference, name)).all(), name
