@@ -21,6 +21,7 @@ from loader_adapter import ADAPTERS as OWN
 from loader_adapter import COPY_IS_COMPLETE, NotSupported, open_flat
 
 MODULES = ("loader_tokmap", "loader_numpy", "loader_megatron", "loader_streams", "loader_stores")
+FED_TOKENS = 8 * 10000  # a second: what eight GPUs train on
 WARM_UP_SECONDS = 0.25
 LEAST_BATCHES = 3
 
@@ -146,6 +147,8 @@ def measure_one(adapter_class, job, length, rows):
         "p50_us": times[len(times) // 2] * 1e6,
         "p99_us": times[int(len(times) * 0.99)] * 1e6,
         "cpu_us": cpu / len(times) * 1e6,
+        "cpu_ns": cpu / (len(times) * rows * length) * 1e9,
+        "feed_percent": cpu / (len(times) * rows * length) * FED_TOKENS * 100,
         "device_bytes_a_byte": device / (len(times) * rows * 2 * (length + 1)),
         "private_mib": memory["private"],
         "own_mib": memory["private"] - imported,

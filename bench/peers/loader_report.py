@@ -51,18 +51,19 @@ def cell(found, measure, text="%s"):
 def hot_tables(result):
     for key in result.places("hot"):
         heads = ["system", "hands out", "tokens/s", "min .. max", "p50 us", "p99 us", "CPU us"]
-        heads += ["first ms", "MiB", "tokmap is", "new arrays", ""]
+        heads += ["CPU ns a token", "% of a CPU for 8 GPUs", "first ms", "MiB", "tokmap is", "new arrays", ""]
         lines = []
         for name, found in result.rows[key].items():
             work, note = result.about(name)
             line = [name, work, cell(found, "speed"), spread(found["speed"])]
-            line += [cell(found, m) for m in ("p50_us", "p99_us", "cpu_us", "first_ms")]
+            line += [cell(found, m) for m in ("p50_us", "p99_us", "cpu_us", "cpu_ns")]
+            line += [cell(found, m) for m in ("feed_percent", "first_ms")]
             line += [cell(found, "private_mib"), cell(found, "ratio", "%s x")]
             lines.append([*line, cell(found, "ratio_new", "%s x"), note])
         order = {"views": 0, "u16": 1, "i64": 2}
         lines.sort(key=lambda line: order.get(line[1], 3))
         title = "Hot, %d rows of %s tokens" % (key[2], "{:,}".format(key[1]))
-        yield Table(title, columns(heads, "<<>>>>>>>>><"), lines)
+        yield Table(title, columns(heads, "<<>>>>>>>>>>><"), lines)
 
 
 def cold_tables(result):

@@ -26,6 +26,8 @@ MEASURES = {
     "p50_us": ("us", "a batch, p50"),
     "p99_us": ("us", "a batch, p99"),
     "cpu_us": ("us", "processor time a batch"),
+    "cpu_ns": ("ns", "processor time a token"),
+    "feed_percent": ("%", "of a processor to feed 8 GPUs at 10,000 tokens/s each"),
     "first_ms": ("ms", "to the first batch"),
     "private_mib": ("MiB", "private memory"),
     "own_mib": ("MiB", "private memory beyond what was imported"),
