@@ -20,11 +20,11 @@ class Tensor(ctypes.Structure):
 
 
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
-_NAME, _USED = b"dltensor", b"used_dltensor"
+NAME, _USED = b"dltensor", b"used_dltensor"
 
 _python = ctypes.PyDLL(None)  # not ctypes.pythonapi, which all modules share, with its declarations
-_new_capsule = _python.PyCapsule_New
-_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [c_void_p, c_char_p, c_void_p]
+new_capsule = _python.PyCapsule_New
+new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [c_void_p, c_char_p, c_void_p]
 _is_capsule = _python.PyCapsule_IsValid
 _is_capsule.restype, _is_capsule.argtypes = c_int, [ctypes.py_object, c_char_p]
 _tensor_of = _python.PyCapsule_GetPointer
@@ -35,7 +35,7 @@ _rename.restype, _rename.argtypes = c_int, [ctypes.py_object, c_char_p]
 
 def take(capsule: Any) -> Tensor:
     """Consumes a capsule. The caller has to delete the tensor."""
-    address = _tensor_of(capsule, _NAME)
+    address = _tensor_of(capsule, NAME)
     _rename(capsule, _USED)
     return Tensor.from_address(address)
 
@@ -52,15 +52,11 @@ _probe = [object()]
 _ALONE = sys.getrefcount(_probe[0])
 
 
-def capsule(tensor: Any) -> Any:
-    return _new_capsule(tensor, _NAME, None)
-
-
 def sweep(capsules: List[Any]) -> List[Any]:
     """Deletes the tensors that will never be consumed; returns the capsules that still may be."""
     left = []
     for i in range(len(capsules)):
-        if not _is_capsule(capsules[i], _NAME):
+        if not _is_capsule(capsules[i], NAME):
             continue
         if sys.getrefcount(capsules[i]) > _ALONE:
             left.append(capsules[i])

@@ -6,7 +6,7 @@ import re
 import sys
 import weakref
 from collections import namedtuple
-from ctypes import c_uint8, c_void_p
+from ctypes import c_uint8
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _dlpack, _lib
@@ -162,7 +162,7 @@ class DeviceBatch:
             if not self._c.id:
                 raise BufferError("the batch has been released")
             core.call(lib.tokmap_stage_export, ctypes.byref(self._c), ctypes.byref(tensor))
-        capsule = _dlpack.capsule(c_void_p(tensor.managed))
+        capsule = _dlpack.new_capsule(tensor.managed, _dlpack.NAME, None)
         self._capsules = _dlpack.sweep(self._capsules)
         self._capsules.append(capsule)
         return capsule

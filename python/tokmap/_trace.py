@@ -233,14 +233,10 @@ class Run:
         found: Set[int] = set()
         for source, datasets in enumerate(self._datasets):
             for k in [k for k, dataset in enumerate(datasets) if dataset.paths[0] in paths]:
-                for epoch in range(self._n_epochs(source)):
+                info = self.loader._source_infos()[source]
+                for epoch in range(-(-info.n_samples_before // info.n_windows)):  # of which a sample was before the end
                     found.update(find_samples(self.loader, source, k, epoch, first_token, n_tokens).tolist())
         return [self._row(sample) for sample in sorted(found) if self._has(sample)]
-
-    def _n_epochs(self, source: int) -> int:
-        """Of which a sample was before the end."""
-        info = self.loader._source_infos()[source]
-        return int(-(-info.n_samples_before // info.n_windows))
 
 
 def find_samples(loader: Loader, source: int, dataset: int, epoch: int, first_token: int, n_tokens: int) -> Array:
