@@ -18,8 +18,8 @@ enum {
     /* A longer row does not prefetch the next one, which would be evicted before its turn, but its
      * own next lines. */
     LONG_ROW_BYTES = 64 << 10,
-    /* Of the rows that a batch begins with, before any is copied: for all at a time, their pages are
-     * looked up, and the hardware notices the row after these. */
+    /* Prefetched of the rows that a batch begins with, before any is copied: their pages are looked
+     * up at the same time. */
     FIRST_ROWS = 8,
     FIRST_BYTES = 4 * LINE,
     /* With at least this much output, stores bypass the caches: the output would not stay in them

@@ -154,9 +154,9 @@ TEST(scalar_code_does_what_the_contract_says)
     }
 }
 
-/* Each place of the source with each of the inputs; the labels stand elsewhere or alike. The short run
- * takes some of the ways and kinds for each of these, in turn, so that neighbouring lengths and
- * places together have them all. */
+/* Each place of the source with each of the inputs; the labels stand elsewhere, or at an equal place,
+ * where both are written in one pass. The short run takes some of the ways and kinds for each of
+ * these, in turn, so that neighbouring lengths and places together have them all. */
 static void compare_at_every_alignment(size_t n, widths w, uint8_t *source, const uint8_t *mask)
 {
     static size_t cell;
