@@ -154,7 +154,7 @@ TEST(scalar_code_does_what_the_contract_says)
     }
 }
 
-/* Each place of the source with each of the inputs; the labels stand elsewhere, or at an equal place,
+/* Each place of the source with each of the inputs; the labels stand elsewhere, or at a like place,
  * where both are written in one pass. The short run takes some of the ways and kinds for each of
  * these, in turn, so that neighbouring lengths and places together have them all. */
 static void compare_at_every_alignment(size_t n, widths w, uint8_t *source, const uint8_t *mask)
