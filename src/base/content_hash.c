@@ -105,11 +105,12 @@ static void add_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
 
 enum {
     GROUP_128 = 4 * 16,
-    GROUP_512 = 4 * 64
+    GROUP_WIDE = 4 * 64 /* of registers of 32 bytes too */
 };
 
 #define CLMUL __attribute__((target("pclmul,sse4.1")))
-#define VCLMUL __attribute__((target("vpclmulqdq,avx512f")))
+#define VCLMUL_256 __attribute__((target("vpclmulqdq,avx2")))
+#define VCLMUL_512 __attribute__((target("vpclmulqdq,avx512f")))
 
 /* One remainder of a multiple of 4 bytes. */
 static uint64_t reduce(const uint64_t (*t)[256], const uint8_t *p, size_t n_bytes)
@@ -144,22 +145,53 @@ CLMUL static uint64_t fold_128(const modulus *m, uint64_t crc, const uint8_t *p,
     return reduce(m->tables, (const uint8_t *)group, sizeof group);
 }
 
-VCLMUL static inline __m512i move_512(__m512i l, __m512i by)
+VCLMUL_256 static inline __m256i move_256(__m256i l, __m256i by)
+{
+    return _mm256_xor_si256(_mm256_clmulepi64_epi128(l, by, 0x00),
+                            _mm256_clmulepi64_epi128(l, by, 0x11));
+}
+
+/* The 32 bytes at `at`. narrow: 16 bytes are stored for them, as numbers of 16 bits. */
+VCLMUL_256 static inline __m256i load_256(const uint8_t *p, size_t at, bool narrow)
+{
+    if (narrow)
+        return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p + at / 2)));
+    return _mm256_loadu_si256((const __m256i *)(p + at));
+}
+
+/* One remainder of a multiple of GROUP_WIDE, and not 0; narrow: half as many bytes are stored. */
+VCLMUL_256 static inline uint64_t fold_256(const modulus *m, uint64_t crc, const uint8_t *p,
+                                           size_t n_bytes, bool narrow)
+{
+    const __m128i move = _mm_loadu_si128((const __m128i *)m->move_256);
+    const __m256i by = _mm256_broadcastsi128_si256(move);
+    __m256i group[8];
+    for (int i = 0; i < 8; i++)
+        group[i] = load_256(p, 32 * (size_t)i, narrow);
+    group[0] = _mm256_xor_si256(group[0], _mm256_set_epi64x(0, 0, 0, (long long)crc));
+    for (size_t at = GROUP_WIDE; at < n_bytes; at += GROUP_WIDE)
+        for (int i = 0; i < 8; i++)
+            group[i] =
+                _mm256_xor_si256(move_256(group[i], by), load_256(p, at + 32 * (size_t)i, narrow));
+    return fold_128(m, 0, (const uint8_t *)group, sizeof group);
+}
+
+VCLMUL_512 static inline __m512i move_512(__m512i l, __m512i by)
 {
     return _mm512_xor_si512(_mm512_clmulepi64_epi128(l, by, 0x00),
                             _mm512_clmulepi64_epi128(l, by, 0x11));
 }
 
-/* The 64 bytes at `at`. narrow: 32 bytes are stored for them, as numbers of 16 bits. */
-VCLMUL static inline __m512i load_512(const uint8_t *p, size_t at, bool narrow)
+VCLMUL_512 static inline __m512i load_512(const uint8_t *p, size_t at, bool narrow)
 {
     if (narrow)
         return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p + at / 2)));
     return _mm512_loadu_si512(p + at);
 }
 
-/* Both remainders of a multiple of GROUP_512, and not 0; narrow: half as many bytes are stored. */
-VCLMUL static inline void fold_512(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow)
+/* Both remainders. */
+VCLMUL_512 static inline void fold_512(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
+                                       bool narrow)
 {
     __m512i group[2][4], by[2];
     for (int i = 0; i < 4; i++)
@@ -169,7 +201,7 @@ VCLMUL static inline void fold_512(uint64_t crc[2], const uint8_t *p, size_t n_b
         by[k] = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)moduli[k].move_256));
         group[k][0] = _mm512_xor_si512(group[k][0], before);
     }
-    for (size_t at = GROUP_512; at < n_bytes; at += GROUP_512) {
+    for (size_t at = GROUP_WIDE; at < n_bytes; at += GROUP_WIDE) {
         for (int i = 0; i < 4; i++) {
             const __m512i next = load_512(p, at + 64 * (size_t)i, narrow);
             group[0][i] = _mm512_xor_si512(move_512(group[0][i], by[0]), next);
@@ -180,14 +212,19 @@ VCLMUL static inline void fold_512(uint64_t crc[2], const uint8_t *p, size_t n_b
         crc[k] = fold_128(&moduli[k], 0, (const uint8_t *)group[k], sizeof group[k]);
 }
 
-VCLMUL static void fold_wide(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
+VCLMUL_256 static void fold_with_256(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow)
 {
-    fold_512(crc, p, n_bytes, false);
+    for (int k = 0; k < 2; k++)
+        crc[k] = narrow ? fold_256(&moduli[k], crc[k], p, n_bytes, true)
+                        : fold_256(&moduli[k], crc[k], p, n_bytes, false);
 }
 
-VCLMUL static void fold_narrow(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
+VCLMUL_512 static void fold_with_512(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow)
 {
-    fold_512(crc, p, n_bytes, true);
+    if (narrow)
+        fold_512(crc, p, n_bytes, true);
+    else
+        fold_512(crc, p, n_bytes, false);
 }
 
 static bool has_clmul(void)
@@ -195,22 +232,31 @@ static bool has_clmul(void)
     return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 }
 
-static bool has_vclmul(void)
+/* Adds a multiple of GROUP_WIDE; false: this machine or the engine cannot. */
+static bool fold_wide(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow,
+                      tokmap_i_content_engine engine)
 {
-    return has_clmul() && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f");
+    if (engine < CONTENT_256 || n_bytes == 0 || !has_clmul() ||
+        !__builtin_cpu_supports("vpclmulqdq") || !__builtin_cpu_supports("avx2"))
+        return false;
+    if (engine == CONTENT_512 && __builtin_cpu_supports("avx512f"))
+        fold_with_512(crc, p, n_bytes, narrow);
+    else
+        fold_with_256(crc, p, n_bytes, narrow);
+    return true;
 }
 
 /* Adds as much from the front as the engine can; returns how much. */
 static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
                          tokmap_i_content_engine engine)
 {
-    const bool wide = engine == CONTENT_512 && n_bytes >= GROUP_512 && has_vclmul();
-    const size_t group = wide ? GROUP_512 : GROUP_128, n = n_bytes / group * group;
+    const size_t n_wide = n_bytes / GROUP_WIDE * GROUP_WIDE;
+    if (fold_wide(crc, p, n_wide, false, engine))
+        return n_wide;
+    const size_t n = n_bytes / GROUP_128 * GROUP_128;
     if (n == 0 || engine == CONTENT_SCALAR || !has_clmul())
         return 0;
-    if (wide)
-        fold_wide(crc, p, n);
-    for (int k = 0; k < 2 && !wide; k++)
+    for (int k = 0; k < 2; k++)
         crc[k] = fold_128(&moduli[k], crc[k], p, n);
     return n;
 }
@@ -218,10 +264,8 @@ static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
 /* The same for tokens of 2 bytes, in tokens. */
 static size_t fold_tokens(uint64_t crc[2], const uint8_t *p, size_t n_tokens)
 {
-    const size_t n = has_vclmul() ? n_tokens / (GROUP_512 / 4) * (GROUP_512 / 4) : 0;
-    if (n > 0)
-        fold_narrow(crc, p, 4 * n);
-    return n;
+    const size_t n = n_tokens / (GROUP_WIDE / 4) * (GROUP_WIDE / 4);
+    return fold_wide(crc, p, 4 * n, true, CONTENT_512) ? n : 0;
 }
 
 #else

@@ -32,6 +32,7 @@ void tokmap_i_content_hash_join(tokmap_i_content_hash *h, const tokmap_i_content
 typedef enum tokmap_i_content_engine {
     CONTENT_SCALAR,
     CONTENT_128,
+    CONTENT_256,
     CONTENT_512
 } tokmap_i_content_engine;
 void tokmap_i_content_hash_add_with(tokmap_i_content_hash *h, const void *data, size_t n_bytes,
