@@ -11,7 +11,8 @@
 tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_dataset *ds,
                                          tokmap_error *err)
 {
-    *r = (tokmap_i_index_reader){ds, {-1, ds->index_path}, malloc(TOKMAP_I_READER_BUFFER_BYTES)};
+    uint8_t *buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_READER_BUFFER_BYTES);
+    *r = (tokmap_i_index_reader){ds, {-1, ds->index_path}, buffer};
     if (!r->buffer)
         return FAIL_MEMORY(err);
     const tokmap_status status = tokmap_i_dataset_open_index(ds, &r->file.fd, err);

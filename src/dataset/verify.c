@@ -235,7 +235,8 @@ static int by_index(const void *a, const void *b)
 static void *check_blocks(void *context)
 {
     verify_job *job = context;
-    block_reader r = {malloc(PIECE_BYTES), tokmap_i_hasher_open(), 0, {{0, 0}, 0}};
+    uint8_t *buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, PIECE_BYTES);
+    block_reader r = {buffer, tokmap_i_hasher_open(), 0, {{0, 0}, 0}};
     if (r.buffer && r.hasher) {
         uint64_t block;
         while ((block = atomic_fetch_add(&job->next_block, 1)) < job->n_blocks)
