@@ -160,8 +160,8 @@ VCLMUL_256 static inline __m256i load_256(const uint8_t *p, size_t at, bool narr
 }
 
 /* One remainder of a multiple of GROUP_WIDE, and not 0; narrow: half as many bytes are stored. */
-VCLMUL_256 static inline uint64_t fold_256(const modulus *m, uint64_t crc, const uint8_t *p,
-                                           size_t n_bytes, bool narrow)
+VCLMUL_256 static uint64_t fold_256(const modulus *m, uint64_t crc, const uint8_t *p,
+                                    size_t n_bytes, bool narrow)
 {
     const __m128i move = _mm_loadu_si128((const __m128i *)m->move_256);
     const __m256i by = _mm256_broadcastsi128_si256(move);
@@ -212,13 +212,6 @@ VCLMUL_512 static inline void fold_512(uint64_t crc[2], const uint8_t *p, size_t
         crc[k] = fold_128(&moduli[k], 0, (const uint8_t *)group[k], sizeof group[k]);
 }
 
-VCLMUL_256 static void fold_with_256(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow)
-{
-    for (int k = 0; k < 2; k++)
-        crc[k] = narrow ? fold_256(&moduli[k], crc[k], p, n_bytes, true)
-                        : fold_256(&moduli[k], crc[k], p, n_bytes, false);
-}
-
 VCLMUL_512 static void fold_with_512(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow)
 {
     if (narrow)
@@ -227,22 +220,18 @@ VCLMUL_512 static void fold_with_512(uint64_t crc[2], const uint8_t *p, size_t n
         fold_512(crc, p, n_bytes, false);
 }
 
-static bool has_clmul(void)
-{
-    return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
-}
-
 /* Adds a multiple of GROUP_WIDE; false: this machine or the engine cannot. */
 static bool fold_wide(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow,
                       tokmap_i_content_engine engine)
 {
-    if (engine < CONTENT_256 || n_bytes == 0 || !has_clmul() ||
-        !__builtin_cpu_supports("vpclmulqdq") || !__builtin_cpu_supports("avx2"))
+    if (engine < CONTENT_256 || n_bytes == 0 || !__builtin_cpu_supports("vpclmulqdq") ||
+        !__builtin_cpu_supports("avx2"))
         return false;
     if (engine == CONTENT_512 && __builtin_cpu_supports("avx512f"))
         fold_with_512(crc, p, n_bytes, narrow);
     else
-        fold_with_256(crc, p, n_bytes, narrow);
+        for (int k = 0; k < 2; k++)
+            crc[k] = fold_256(&moduli[k], crc[k], p, n_bytes, narrow);
     return true;
 }
 
@@ -254,7 +243,8 @@ static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
     if (fold_wide(crc, p, n_wide, false, engine))
         return n_wide;
     const size_t n = n_bytes / GROUP_128 * GROUP_128;
-    if (n == 0 || engine == CONTENT_SCALAR || !has_clmul())
+    if (n == 0 || engine == CONTENT_SCALAR || !__builtin_cpu_supports("pclmul") ||
+        !__builtin_cpu_supports("sse4.1"))
         return 0;
     for (int k = 0; k < 2; k++)
         crc[k] = fold_128(&moduli[k], crc[k], p, n);
