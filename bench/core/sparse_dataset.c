@@ -37,15 +37,15 @@ static void add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes)
     free(zeros);
 }
 
-/* Lengths are random around the mean. The end of each document is within one mean of where equal
- * lengths would put it: so no two stretches look alike, and the last document ends at the last
- * token. */
+/* Lengths are random and independent, many short and few long, so that where a document is does not
+ * follow from its number. The last one ends at the last token. */
 static void add_documents(tokmap_i_index_writer *w, uint64_t n_tokens, uint64_t n_documents)
 {
-    uint64_t seed = 1;
+    uint64_t seed = 1, end = 0;
     const uint64_t mean = n_tokens / n_documents;
     for (uint64_t i = 1; i < n_documents; i++) {
-        const uint64_t end = i * mean + (mean ? bench_random(&seed) % mean : 0);
+        const uint64_t half = bench_random(&seed) % (2 * mean + 1); /* of the most */
+        end = MIN(end + bench_random(&seed) % (2 * half + 1), n_tokens);
         bench_check(tokmap_i_index_writer_document(w, end, &bench_error));
     }
     bench_check(tokmap_i_index_writer_document(w, n_tokens, &bench_error));

@@ -7,7 +7,8 @@
 #define WIDE_MARK UINT32_MAX
 enum {
     SPAN_OFFSET = 4 * (TOKMAP_I_GROUP_DOCUMENTS - 1),
-    NODE_BYTES = 8 * TOKMAP_I_NODE_KEYS
+    NODE_BYTES = 8 * TOKMAP_I_NODE_KEYS,
+    GUESS_LEVELS = 2 /* above level 0: those whose guesses are right more often than not */
 };
 
 void tokmap_i_documents_layout_of(uint64_t n_documents, tokmap_i_documents_layout *out)
@@ -149,6 +150,22 @@ tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, tokmap_i_pi
                 : read_document(docs, NULL, group, j, out);
 }
 
+/* Fetches what the levels below will most likely need: the tokens from a key to the next one are
+ * about evenly spread over the groups between them. */
+LOOKUP void fetch_guess(const tokmap_i_documents *docs, uint32_t level, uint64_t entry,
+                        const uint8_t *key, uint64_t token)
+{
+    const uint64_t first = load_le64(key), span = load_le64(key + 8) - first; /* not trusted */
+    const uint64_t guess = (entry << 4 * level) + (token - first) / ((span >> 4 * level) + 1);
+    const uint64_t group = MIN(guess, docs->layout.n_groups - 1);
+    const uint8_t *node = docs->bytes + docs->layout.level_offset[0] + group / 16 * NODE_BYTES;
+    const uint8_t *record = docs->bytes + group * TOKMAP_I_GROUP_BYTES;
+    for (size_t at = 0; at < TOKMAP_I_GROUP_BYTES; at += 64) {
+        __builtin_prefetch(record + at);
+        __builtin_prefetch(node + at % NODE_BYTES);
+    }
+}
+
 LOOKUP tokmap_status find_document(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                    uint64_t token, tokmap_document *out)
 {
@@ -163,6 +180,8 @@ LOOKUP tokmap_status find_document(const tokmap_i_documents *docs, tokmap_i_piec
         entry = node * TOKMAP_I_NODE_KEYS + n - 1;
         if (n == 0 || entry >= l->level_entries[level])
             return TOKMAP_ERR_CORRUPT;
+        if (!from && level > 0 && level <= GUESS_LEVELS && level + 1 < l->n_levels)
+            fetch_guess(docs, level, entry, keys + 8 * (size_t)(n - 1), token);
     }
     group_ends ends;
     const uint64_t start = group_start(docs, from, entry);

@@ -6,9 +6,10 @@
  *     wide     64 u64 for each group that spans 2^32 - 1 tokens or more
  *
  * A lookup goes down the levels, 16 keys (two cache lines) at a time, and then counts within one
- * group: about three cache misses at 10^9 documents, whatever their lengths. With 64 documents in a
- * group the levels take 0.13 bytes a document. With 16 keys a node is fetched at once, and all
- * levels but the lowest stay in the processor's caches. Pure; docs/FORMAT.md section 3.3. */
+ * group: three cache misses at 10^9 documents, of which a guess at the place makes less than two,
+ * unless the lengths of neighbours differ by orders of magnitude. With 64 documents in a group the
+ * levels take 0.13 bytes a document. With 16 keys a node is fetched at once, and all levels but the
+ * two lowest stay in the processor's caches. Pure; docs/FORMAT.md section 3.3. */
 #pragma once
 
 #include <stdbool.h>
