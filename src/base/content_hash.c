@@ -326,7 +326,8 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
     }
     for (size_t i = 0; i < n_tokens; i++)
         wide[i] = load_le16(p + 2 * i);
-    tokmap_i_content_hash_add(h, wide, n_tokens * sizeof *wide);
+    if (n_tokens > 0)
+        tokmap_i_content_hash_add(h, wide, n_tokens * sizeof *wide);
 }
 
 /* ---- Joining ---- */
