@@ -294,10 +294,17 @@ static void store_word(word_cache *c, key k, const uint32_t *ids, size_t n)
         grow_cache(c);
     if (!make_value(c, ids, n, &v))
         return;
-    c->n_words += !find_word(c, k, hash_key(k), &p);
-    if (!p.key) {
-        grow_cache(c); /* counts the words again */
+    const uint64_t hash = hash_key(k);
+    const bool found = find_word(c, k, hash, &p);
+    if (!p.key && c->n_lines * 2 <= c->max_lines) {
+        grow_cache(c);
         return;
+    }
+    if (!p.key) { /* replaces a word: at most one in a thousand, far from full */
+        line *own = &c->lines[hash >> c->shift];
+        p = (place){&own->keys[0], &own->values[0]};
+    } else {
+        c->n_words += !found;
     }
     *p.key = k;
     *p.value = v;
