@@ -33,7 +33,7 @@ struct unigram {
     uint32_t n_ids, unknown_id;
     bool byte_fallback;
     uint32_t byte_ids[256];
-    size_t longest; /* piece, in bytes */
+    size_t longest; /* piece or character, in bytes */
 };
 
 /* Adding two floats as doubles and rounding to float gives the same result as adding floats. */
@@ -42,14 +42,18 @@ static inline double sum_of(bool single, double a, double b)
     return single ? (double)(float)(a + b) : a + b;
 }
 
+/* A piece on a path; of length 0: there is no path yet. */
+typedef struct step {
+    uint32_t id; /* MODEL_NO_ID: a character that is no piece */
+    uint32_t length;
+} step;
+
 struct unigram_scratch {
     const unigram *u;
     double *scores; /* of the latest places, by their low bits */
     size_t mask;
-    uint16_t *lengths; /* of the last piece that ends at each place of the window; 0: none yet */
+    step *steps; /* the last one to each place of the window */
     size_t capacity;
-    uint16_t *row; /* lengths of the pieces of a window, the last one first */
-    size_t row_capacity;
     unigram_state state;
     word_cache *cache; /* or NULL */
     id_buffer found;
@@ -156,6 +160,7 @@ unigram *unigram_new(const model *m, bool spaces_are_marks, failure *err)
     }
     u->single = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
     u->n_ids = (uint32_t)m->n_tokens;
+    u->longest = 4;
     u->trie.spaces_are_marks = spaces_are_marks;
     char_words_init(&u->words, spaces_are_marks);
     u->byte_fallback = m->byte_fallback;
@@ -229,46 +234,34 @@ static bool end_run(const unigram *u, unigram_state *state, const uint8_t *end, 
     return id_buffer_append(out, id == MODEL_NO_ID ? u->unknown_id : id);
 }
 
-static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *text,
-                         size_t n_bytes, id_buffer *out)
+static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *text, step piece,
+                         id_buffer *out)
 {
-    const uint32_t id = find_piece(u, text, n_bytes);
-    if (id != MODEL_NO_ID && id != u->unknown_id)
-        return (!state->unknown || end_run(u, state, text, out)) && id_buffer_append(out, id);
+    if (piece.id != MODEL_NO_ID && piece.id != u->unknown_id)
+        return (!state->unknown || end_run(u, state, text, out)) &&
+               id_buffer_append(out, piece.id);
     if (u->single && u->byte_fallback)
-        return append_bytes(u, text, n_bytes, out);
+        return append_bytes(u, text, piece.length, out);
     if (state->unknown)
         return true;
     state->unknown = text;
     return !u->single || id_buffer_append(out, u->unknown_id);
 }
 
-/* Lists the pieces on the best path to the end of a window in s->row; SIZE_MAX: out of memory. */
-static size_t trace_back(unigram_scratch *s, size_t n_bytes)
-{
-    size_t n = 0;
-    for (size_t at = n_bytes; at > 0; at -= s->lengths[at])
-        n++;
-    if (!array_reserve(&s->row, &s->row_capacity, n, sizeof *s->row))
-        return SIZE_MAX;
-    n = 0;
-    for (size_t at = n_bytes; at > 0; at -= s->lengths[at])
-        s->row[n++] = s->lengths[at];
-    return n;
-}
-
+/* Turns the steps to places into those from places, and appends the ids. */
 static bool append_window(unigram_scratch *s, unigram_state *state, const uint8_t *text,
                           size_t n_bytes, id_buffer *out)
 {
-    size_t n = trace_back(s, n_bytes);
-    if (n == SIZE_MAX)
-        return false;
-    while (n > 0) {
-        const size_t length = s->row[--n];
-        if (!append_piece(s->u, state, text, length, out))
-            return false;
-        text += length;
+    step next = n_bytes > 0 ? s->steps[n_bytes] : (step){0};
+    for (size_t at = n_bytes; at > 0;) {
+        at -= next.length;
+        const step here = s->steps[at];
+        s->steps[at] = next;
+        next = here;
     }
+    for (size_t at = 0; at < n_bytes; at += s->steps[at].length)
+        if (!append_piece(s->u, state, text + at, s->steps[at], out))
+            return false;
     return true;
 }
 
@@ -282,19 +275,23 @@ typedef struct search {
     size_t n_bytes;
     size_t window;   /* its start */
     size_t frontier; /* the last place where a piece ends */
+    size_t cleared;  /* the last place that has a step, even if it is none */
 } search;
 
 #define GIVE_OUT_AFTER 512 /* bytes of a window */
 
-static inline bool reach_place(search *w, size_t place)
+/* Makes steps to all places that a piece may reach. */
+static inline bool clear_places(search *w, size_t from)
 {
     unigram_scratch *s = w->s;
-    const size_t last = place - w->window;
-    if (!array_reserve(&s->lengths, &s->capacity, last + 1, sizeof *s->lengths))
+    const size_t left = w->n_bytes - from, most = s->mask + 1;
+    const size_t last = from + (left < most ? left : most);
+    if (last == w->cleared || w->cleared - from >= s->u->longest)
+        return true;
+    if (!array_reserve(&s->steps, &s->capacity, last - w->window + 1, sizeof *s->steps))
         return false;
-    for (size_t i = w->frontier + 1; i <= place; i++)
-        s->lengths[i - w->window] = 0;
-    w->frontier = place;
+    memset(&s->steps[w->cleared - w->window + 1], 0, (last - w->cleared) * sizeof *s->steps);
+    w->cleared = last;
     return true;
 }
 
@@ -303,32 +300,29 @@ static size_t length_of_character(uint8_t first)
     return first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
-/* A piece of this length leads from `from` with this score. Of equal scores the first one stays. */
-static inline bool try_piece(search *w, size_t from, size_t length, double score)
+/* A piece leads from `from` with this score. Of equal scores the first one stays. */
+static inline void try_piece(search *w, size_t from, step piece, double score)
 {
     unigram_scratch *s = w->s;
-    const size_t to = from + length;
-    if (to > w->frontier && !reach_place(w, to))
-        return false;
-    uint16_t *best = &s->lengths[to - w->window];
+    const size_t to = from + piece.length;
+    step *best = &s->steps[to - w->window];
     double *best_score = &s->scores[to & s->mask];
-    if (*best == 0 || score > *best_score) {
-        *best = (uint16_t)length;
+    if (best->length == 0 || score > *best_score) {
+        *best = piece;
         *best_score = score;
     }
-    return true;
 }
 
 static void take_off(search *w, size_t from, double offset)
 {
     for (size_t i = from; i <= w->frontier; i++) {
         double *score = &w->s->scores[i & w->s->mask];
-        if (i == from || w->s->lengths[i - w->window] != 0)
+        if (i == from || w->s->steps[i - w->window].length != 0)
             *score = sum_of(true, *score, -offset);
     }
 }
 
-/* Tries all pieces that begin at one character. Returns its length, or 0: out of memory. */
+/* Tries all pieces that begin at one character. Returns its length. */
 static inline size_t try_pieces(search *w, size_t from, bool single)
 {
     const unigram *u = w->s->u;
@@ -336,19 +330,24 @@ static inline size_t try_pieces(search *w, size_t from, bool single)
     const size_t left = w->n_bytes - from;
     const size_t character = length_of_character(w->text[from]);
     const size_t one = character < left ? character : left;
-    uint32_t state = double_array_root(&u->trie);
+    uint32_t state = double_array_root(&u->trie), longest = 0;
     bool has_one = false, has_value;
     for (size_t i = 0;
          i < left && double_array_follow(&u->trie, &state, w->text[from + i], &has_value); i++) {
         if (!has_value)
             continue;
-        const double score = u->scores[double_array_value(&u->trie, state)];
-        has_one |= i + 1 == one;
-        if (!try_piece(w, from, i + 1, sum_of(single, score, before)))
-            return 0;
+        longest = (uint32_t)i + 1;
+        has_one |= longest == one;
+        const uint32_t id = double_array_value(&u->trie, state);
+        try_piece(w, from, (step){id, longest}, sum_of(single, u->scores[id], before));
     }
-    if (!has_one && !try_piece(w, from, one, sum_of(single, u->unknown_score, before)))
-        return 0;
+    if (!has_one)
+        try_piece(w, from, (step){MODEL_NO_ID, (uint32_t)one},
+                  sum_of(single, u->unknown_score, before));
+    if (longest < one)
+        longest = (uint32_t)one;
+    if (w->frontier < from + longest)
+        w->frontier = from + longest;
     return one;
 }
 
@@ -360,15 +359,14 @@ static inline bool encode_search(search *w, unigram_state *state, bool single, i
         if (at == w->frontier && at - w->window >= GIVE_OUT_AFTER) {
             if (!append_window(s, state, w->text + w->window, at - w->window, out))
                 return false;
-            w->window = at;
+            w->window = w->cleared = at;
         }
+        if (!clear_places(w, at))
+            return false;
         const double here = s->scores[at & s->mask];
         if (single && fabs(here) > RESET_ABOVE)
             take_off(w, at, here);
-        const size_t length = try_pieces(w, at, single);
-        if (length == 0)
-            return false;
-        at += length;
+        at += try_pieces(w, at, single);
     }
     state->score = s->scores[w->n_bytes & s->mask];
     return append_window(s, state, w->text + w->window, w->n_bytes - w->window, out);
@@ -391,15 +389,15 @@ static double usual_limit(const unigram *u)
 /* The best path to a place, and the best of the other paths. */
 typedef struct place {
     double score, other;
-    uint16_t length;
-    bool unknown;
+    step last;
 } place;
 
-static void try_place(place *to, size_t length, double score, bool unknown)
+static inline void try_place(place *to, step piece, double score)
 {
-    if (to->length == 0 || score > to->score) {
-        to->other = to->length == 0 ? -INFINITY : to->score;
-        *to = (place){score, to->other, (uint16_t)length, unknown};
+    if (to->last.length == 0 || score > to->score) {
+        to->other = to->last.length == 0 ? -INFINITY : to->score;
+        to->score = score;
+        to->last = piece;
     } else if (score > to->other) {
         to->other = score;
     }
@@ -417,10 +415,10 @@ static void try_places(const unigram *u, const uint8_t *text, size_t left, place
             continue;
         const uint32_t id = double_array_value(&u->trie, state);
         has_one |= i + 1 == one;
-        try_place(&here[i + 1], i + 1, here->score + u->scores[id], id == u->unknown_id);
+        try_place(&here[i + 1], (step){id, (uint32_t)i + 1}, here->score + u->scores[id]);
     }
     if (!has_one)
-        try_place(&here[one], one, here->score + u->unknown_score, true);
+        try_place(&here[one], (step){MODEL_NO_ID, (uint32_t)one}, here->score + u->unknown_score);
 }
 
 /* A sum of n scores, after any state, is off by at most n errors: if the best path leads by more
@@ -428,9 +426,10 @@ static void try_places(const unigram *u, const uint8_t *text, size_t left, place
 static bool is_clear(const unigram *u, const place *places, size_t n_bytes)
 {
     const double error = u->single ? FLOAT_ERROR : DOUBLE_ERROR;
-    for (size_t at = n_bytes; at > 0; at -= places[at].length) {
+    for (size_t at = n_bytes; at > 0; at -= places[at].last.length) {
         const double lead = places[at].score - places[at].other;
-        if (places[at].unknown || !(lead > 2 * error * (double)(at + 1)))
+        const uint32_t id = places[at].last.id;
+        if (id == MODEL_NO_ID || id == u->unknown_id || !(lead > 2 * error * (double)(at + 1)))
             return false;
     }
     return true;
@@ -443,7 +442,7 @@ static bool encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_bytes
 {
     const unigram *u = s->u;
     place places[MAX_FIXED_BYTES + 1];
-    unigram_state state = {0};
+    size_t n_ids = 0;
     *fixed = false;
     if (n_bytes == 0 || n_bytes > MAX_FIXED_BYTES ||
         (double)n_bytes * u->largest >= MAX_FIXED_SCORE)
@@ -453,13 +452,16 @@ static bool encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_bytes
         try_places(u, text + at, n_bytes - at, &places[at]);
     if (!is_clear(u, places, n_bytes))
         return true;
-    search w = {.s = s, .text = text, .n_bytes = n_bytes};
-    if (!reach_place(&w, n_bytes))
+    for (size_t at = n_bytes; at > 0; at -= places[at].last.length)
+        n_ids++;
+    if (!id_buffer_reserve(out, n_ids))
         return false;
-    for (size_t at = 1; at <= n_bytes; at++)
-        s->lengths[at] = places[at].length;
     *fixed = true;
-    return append_window(s, &state, text, n_bytes, out);
+    out->n += n_ids;
+    uint32_t *to = out->ids + out->n;
+    for (size_t at = n_bytes; at > 0; at -= places[at].last.length)
+        *--to = places[at].last.id;
+    return true;
 }
 
 /* ---- Sentences: with a cache of words ----
@@ -510,8 +512,7 @@ void unigram_scratch_free(unigram_scratch *s)
     if (!s)
         return;
     free(s->scores);
-    free(s->lengths);
-    free(s->row);
+    free(s->steps);
     word_cache_free(s->cache);
     id_buffer_free(&s->found);
     free(s);
@@ -538,25 +539,25 @@ bool unigram_end(unigram_scratch *s, const uint8_t *end, id_buffer *out)
 typedef struct word_finder {
     const uint64_t *starts;
     size_t n_bytes;
-    size_t block, n_before; /* words that start before this block */
+    size_t block;  /* the next one */
+    uint64_t bits; /* of the block before it, from word number `next` on */
+    size_t next;
 } word_finder;
 
 static size_t start_of(word_finder *f, size_t number)
 {
     const size_t n_blocks = (f->n_bytes + 63) / 64;
-    while (f->block < n_blocks) {
-        const size_t n_here = (size_t)__builtin_popcountll(f->starts[f->block]);
-        if (f->n_before + n_here > number)
-            break;
-        f->n_before += n_here;
-        f->block++;
+    while (f->bits == 0 || f->next < number) {
+        if (f->bits != 0) {
+            f->bits &= f->bits - 1;
+            f->next++;
+        } else if (f->block == n_blocks) {
+            return f->n_bytes;
+        } else {
+            f->bits = f->starts[f->block++];
+        }
     }
-    if (f->block == n_blocks)
-        return f->n_bytes;
-    uint64_t bits = f->starts[f->block];
-    for (size_t i = f->n_before; i < number; i++)
-        bits &= bits - 1;
-    return f->block * 64 + (size_t)__builtin_ctzll(bits);
+    return (f->block - 1) * 64 + (size_t)__builtin_ctzll(f->bits);
 }
 
 static bool encode_open(unigram_scratch *s, word_finder *f, const uint8_t *text, size_t number,
@@ -579,18 +580,20 @@ static inline void append_usual(unigram_scratch *s, found_ids *found, bool singl
 {
     const double *scores = s->u->scores, limit = usual_limit(s->u);
     double score = s->state.score;
+    float sum = (float)score; /* of floats, as sum_of, without converting what waits for it */
     uint32_t *to = out->ids + out->n;
     for (; found->at < found->end; found->at++) {
-        const uint32_t id = *found->at & OPEN;
-        if (*found->at >= WORD_BEGINS) {
-            if (id == OPEN || !(fabs(score) < limit))
-                break;
-            found->word++;
-        }
-        score = sum_of(single, score, scores[id]);
+        const uint32_t begins = *found->at / WORD_BEGINS, id = *found->at & OPEN;
+        if (begins & ((id == OPEN) | !(fabs(single ? (double)sum : score) < limit)))
+            break;
+        found->word += begins;
+        if (single)
+            sum += (float)scores[id];
+        else
+            score += scores[id];
         *to++ = id;
     }
-    s->state.score = score;
+    s->state.score = single ? (double)sum : score;
     out->n = (size_t)(to - out->ids);
 }
 
