@@ -40,6 +40,9 @@ static void find_plain(charsmap *c)
         }
         c->plain[first] = !replaced && !longer;
     }
+    c->regular = true;
+    for (unsigned byte = 0x20; byte < 0x7F; byte++)
+        c->regular &= c->plain[byte];
 }
 
 bool charsmap_load(charsmap *c, const model_text *blob, failure *err)

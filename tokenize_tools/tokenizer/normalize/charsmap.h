@@ -11,8 +11,8 @@ typedef struct charsmap { /* starts as {0}, which replaces nothing */
     double_array rules;
     char *replacements;    /* each ends with NUL */
     size_t n_replacements; /* bytes */
-    /* ASCII characters that stay unchanged before an ASCII character. */
-    bool plain[128];
+    /* ASCII characters that stay unchanged before an ASCII character; so do U+0020 to U+007E. */
+    bool plain[128], regular;
 } charsmap;
 
 bool charsmap_load(charsmap *c, const model_text *blob, failure *err);

@@ -30,7 +30,7 @@ struct normalizer {
     double_array user; /* user-defined pieces, which stay unchanged */
     bool dummy, collapse, suffix;
     bool fast[256]; /* unchanged before ASCII, and not the start of a user-defined piece */
-    bool blank_is_fast;
+    bool blank_is_fast, regular; /* regular: so are U+0020 to U+007E */
     /* tokenizer.json */
     list_step steps[MAX_LIST_STEPS];
     size_t n_steps;
@@ -57,6 +57,9 @@ static bool load_sentencepiece_rules(normalizer *n, const model *m, failure *err
         return false;
     n->blank_is_fast = n->fast[' '];
     n->fast[' '] &= !n->collapse;
+    n->regular = n->blank_is_fast;
+    for (unsigned c = 0x21; c < 0x7F; c++)
+        n->regular &= n->fast[c];
     n->identity = !n->collapse && !n->suffix && n->map.rules.n_units == 0;
     if (n->identity) {
         n->form.prefix_first = n->dummy;
@@ -105,12 +108,33 @@ static text_span without_leading_blanks(const normalizer *n, text_span text)
     return text;
 }
 
+#define BLOCK_BYTES 32
+
+/* The length of a beginning of whole blocks of U+0020 to U+007E, with more of them after a blank
+ * than blanks. */
+static size_t regular_prefix(text_span text)
+{
+    size_t n = 0;
+    uint8_t odd = 0;
+    for (; text.n_bytes - n > BLOCK_BYTES; n += BLOCK_BYTES) {
+        const uint8_t *at = text.bytes + n;
+        for (size_t i = 0; i < BLOCK_BYTES; i++)
+            odd |= (uint8_t)(((uint8_t)(at[i] - 0x20) > 0x5E) |
+                             ((at[i] == ' ') & ((uint8_t)(at[i + 1] - 0x21) > 0x5D)));
+        if (odd)
+            break;
+    }
+    return n;
+}
+
 /* The length of a beginning that can be copied: characters that stay unchanged, with single blanks
  * between. */
 static size_t fast_prefix(const normalizer *n, text_span text, bool *after_blank)
 {
     const bool before = *after_blank;
-    size_t i = 0;
+    size_t i = n->regular && !(before && text.bytes[0] == ' ') ? regular_prefix(text) : 0;
+    if (i > 0)
+        *after_blank = n->collapse && text.bytes[i - 1] == ' ';
     for (; i < text.n_bytes; i++) {
         const uint8_t c = text.bytes[i];
         if (n->fast[c])
@@ -395,7 +419,7 @@ static bool append_characters(const charsmap *map, text_span text, text_buffer *
 /* The length of a beginning that stays unchanged: ASCII characters before ASCII characters. */
 static size_t plain_prefix(const charsmap *map, text_span text)
 {
-    size_t n = 0;
+    size_t n = map->regular ? regular_prefix(text) : 0;
     while (n < text.n_bytes && text.bytes[n] < 0x80 && text.bytes[n] != '\r' &&
            map->plain[text.bytes[n]])
         n++;
