@@ -48,6 +48,7 @@ struct char_engine {
     sentence_kind sentences;
     splitter *split; /* PIECES: */
     bool prefix_words, splits_at_marks;
+    bool pieces_are_words; /* the splitter finds the words of a text */
     added_tokens *added; /* in normalized text, or NULL */
     bool blanks_only;    /* to find `added`, all U+2581 in the text become blanks */
     char_cuts cuts;
@@ -342,6 +343,7 @@ static void choose_words(char_engine *e, const model *m)
         e->sentences = PIECES;
         e->prefix_words = m->metaspace && m->prepend == PREPEND_ALWAYS;
         e->splits_at_marks = m->metaspace && m->metaspace_split;
+        e->pieces_are_words = m->split == STAGE_WHITESPACE_SPLIT;
         char_words_init(&e->words, e->form.spaces_are_marks);
         if (first_drops_blanks(m) || is_at_punctuation(m))
             char_words_join_all_but_blanks(&e->words);
@@ -467,6 +469,13 @@ static bool encode_piece(char_scratch *s, text_span text, id_buffer *out)
     return e->splits_at_marks ? encode_between_marks(s, text, out) : encode_sentence(s, text, out);
 }
 
+/* A piece as the splitter leaves it. */
+static bool encode_split(char_scratch *s, text_span text, id_buffer *out)
+{
+    const size_t n = splitter_dropped_blanks(s->e->split, text.bytes, text.n_bytes);
+    return encode_piece(s, (text_span){text.bytes + n, text.n_bytes - n}, out);
+}
+
 static bool encode_pieces(char_scratch *s, text_span text, id_buffer *out)
 {
     const char_engine *e = s->e;
@@ -475,8 +484,7 @@ static bool encode_pieces(char_scratch *s, text_span text, id_buffer *out)
         return false;
     for (size_t at = 0, end; at < w->n_bytes; at = end) {
         end = split_next_start(w->starts, at + 1, w->n_bytes);
-        at += splitter_dropped_blanks(e->split, w->text + at, end - at);
-        if (!encode_piece(s, (text_span){w->text + at, end - at}, out))
+        if (!encode_split(s, (text_span){w->text + at, end - at}, out))
             return false;
     }
     return true;
@@ -488,7 +496,7 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
     const text_span text = {word, n_bytes};
     switch (s->e->sentences) {
     case PIECES:
-        return encode_pieces(s, text, out);
+        return s->e->pieces_are_words ? encode_split(s, text, out) : encode_pieces(s, text, out);
     case BETWEEN_MARKS:
         return encode_between_marks(s, text, out);
     default:
@@ -507,6 +515,10 @@ static bool split_chunk(char_scratch *s, text_span text, size_t n_bytes)
     if (!array_reserve(&s->starts, &s->starts_capacity, n_blocks, sizeof *s->starts))
         return false;
     const size_t sizes[2] = {n_bytes, text.n_bytes};
+    if (s->e->pieces_are_words) {
+        splitter_words(s->e->split, SIMD_BEST, text.bytes, n_bytes, s->starts);
+        return true;
+    }
     char_words_split(&s->e->words, SIMD_BEST, text.bytes, sizes, s->starts);
     if (s->e->bpe)
         char_bpe_join_user_pieces(s->e->bpe, text.bytes, sizes, s->starts);
