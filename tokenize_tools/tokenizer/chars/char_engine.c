@@ -49,8 +49,8 @@ struct char_engine {
     splitter *split; /* PIECES: */
     bool prefix_words, splits_at_marks;
     bool pieces_are_words; /* the splitter finds the words of a text */
-    added_tokens *added; /* in normalized text, or NULL */
-    bool blanks_only;    /* to find `added`, all U+2581 in the text become blanks */
+    added_tokens *added;   /* in normalized text, or NULL */
+    bool blanks_only;      /* to find `added`, all U+2581 in the text become blanks */
     char_cuts cuts;
 };
 

@@ -238,8 +238,7 @@ static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *
                          id_buffer *out)
 {
     if (piece.id != MODEL_NO_ID && piece.id != u->unknown_id)
-        return (!state->unknown || end_run(u, state, text, out)) &&
-               id_buffer_append(out, piece.id);
+        return (!state->unknown || end_run(u, state, text, out)) && id_buffer_append(out, piece.id);
     if (u->single && u->byte_fallback)
         return append_bytes(u, text, piece.length, out);
     if (state->unknown)
