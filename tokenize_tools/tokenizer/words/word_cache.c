@@ -300,7 +300,7 @@ static void store_word(word_cache *c, key k, const uint32_t *ids, size_t n)
         grow_cache(c);
         return;
     }
-    if (!p.key) { /* replaces a word: at most one in a thousand, far from full */
+    if (!p.key) { /* no free place near its own, though the table is far from full: rare */
         line *own = &c->lines[hash >> c->shift];
         p = (place){&own->keys[0], &own->values[0]};
     } else {

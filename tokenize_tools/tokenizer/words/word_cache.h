@@ -2,7 +2,8 @@
 /* word_cache.h - caches the ids of words; most words of a text were seen before.
  *
  * Words of at most 15 bytes are their own keys, two to a cache line. The result never depends on
- * the contents of the cache, which is bounded and emptied when full. */
+ * the contents of the cache, which is bounded: a word that finds no free place near its own
+ * replaces another one, and a full cache is emptied. */
 #pragma once
 
 #include "tokenizer/model/id_buffer.h"
