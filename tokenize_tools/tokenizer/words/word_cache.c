@@ -244,12 +244,17 @@ static void empty_cache(word_cache *c)
     c->many.n = 0;
 }
 
-/* Doubles the table. Words that no longer fit are dropped; at the limit all are. */
+static bool can_grow(const word_cache *c)
+{
+    return c->n_lines * 2 <= c->max_lines;
+}
+
+/* Doubles the table. Words that no longer fit are dropped; without memory all are. */
 static void grow_cache(word_cache *c)
 {
     line *old = c->lines;
     const size_t n_old = c->n_lines;
-    if (n_old * 2 > c->max_lines || !set_lines(c, n_old * 2)) {
+    if (!set_lines(c, n_old * 2)) {
         empty_cache(c);
         return;
     }
@@ -290,17 +295,17 @@ static void store_word(word_cache *c, key k, const uint32_t *ids, size_t n)
     value v;
     if (c->many.n + n > c->max_many)
         empty_cache(c);
-    else if (c->n_words > c->n_lines)
+    else if (c->n_words > c->n_lines && can_grow(c))
         grow_cache(c);
     if (!make_value(c, ids, n, &v))
         return;
     const uint64_t hash = hash_key(k);
     const bool found = find_word(c, k, hash, &p);
-    if (!p.key && c->n_lines * 2 <= c->max_lines) {
+    if (!p.key && can_grow(c)) {
         grow_cache(c);
         return;
     }
-    if (!p.key) { /* no free place near its own, though the table is far from full: rare */
+    if (!p.key) {
         line *own = &c->lines[hash >> c->shift];
         p = (place){&own->keys[0], &own->values[0]};
     } else {

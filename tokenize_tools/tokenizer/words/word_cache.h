@@ -3,7 +3,7 @@
  *
  * Words of at most 15 bytes are their own keys, two to a cache line. The result never depends on
  * the contents of the cache, which is bounded: a word that finds no free place near its own
- * replaces another one, and a full cache is emptied. */
+ * replaces another one. */
 #pragma once
 
 #include "tokenizer/model/id_buffer.h"
