@@ -40,8 +40,8 @@ static const struct {
     {"lookup", bench_lookup, true, " documents ",
      .help = "which document holds a token, among a million and a billion documents"},
     {"load", bench_load, true, " load-mib data ",
-     .help = "the loader: a sample, a batch gathered or widened, ways of shuffling; with --data, "
-             "cold data too"},
+     .help = "the loader on data in memory: a sample, a batch gathered or widened, ways of "
+             "shuffling"},
     {"cold", bench_cold, true, " load-mib data ",
      .help = "the loader on data that are not in memory, compared with the device's own rate"},
     {"stall", bench_stall, true, " load-mib data step-ms ",
