@@ -33,8 +33,6 @@ static const struct {
     const char *takes; /* names of options that not all pages take, with blanks around them */
     const char *help;  /* what it measures */
 } pages[] = {
-    {"limits", bench_limits, true, " load-mib ",
-     .help = "the machine: copies, rows gathered from random places, page faults, O_DIRECT"},
     {"verify", bench_verify, true, " verify-mib ",
      .help = "checking a dataset, compared with only reading the same file"},
     {"lookup", bench_lookup, true, " documents ",
@@ -111,7 +109,7 @@ static const cli_option option_table[] = {
     {"verify-mib", 0, CLI_NUMBER, TARGET(options.verify_mib), "N",
      .help = "size of the verify dataset in MiB [512]", .lowest = 1, .highest = MAX_MIB},
     {"load-mib", 0, CLI_NUMBER, TARGET(options.load_mib), "N",
-     .help = "size of the data of limits, load, cold, stall, start and gpu in MiB [1024; cold: "
+     .help = "size of the data of load, cold, stall, start and gpu in MiB [1024; cold: "
              "8192, or 2048 with all]",
      .lowest = 1, .highest = MAX_MIB},
     {"data", 0, CLI_TEXT, TARGET(options.data), "P",

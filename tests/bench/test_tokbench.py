@@ -22,7 +22,7 @@ BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
 TOKBENCH, TOKMAP = BUILD / "tokbench", BUILD / "tokmap"
 SMALL = ["--rounds", "3", "--documents", "100000", "--verify-mib", "3", "--load-mib", "16",
          "--step-ms", "1,2.5"]
-PAGES = {"limits", "verify", "lookup", "load", "cold", "stall", "start", "mix"}
+PAGES = {"verify", "lookup", "load", "cold", "stall", "start", "mix"}
 WAYS = ("direct", "populate", "read", "plain map", "populate, block shuffle")
 PLAIN = {"LC_ALL": "C", "COLUMNS": "80", "TERM": "xterm"}
 
@@ -102,7 +102,7 @@ def every_page_gives_figures(folder):
     for row in rows:
         check_row(row, names)
         assert is_shown(row["name"], run.stdout), row["name"]
-    for page in PAGES - {"limits"} - without:
+    for page in PAGES - without:
         assert any("limit" in row for row in rows if row["page"] == page), page
     check_start({row["name"]: row for row in rows if row["page"] == "start"})
     too_long = [line for line in run.stdout.split("\n") if len(line) > 80]
@@ -334,7 +334,7 @@ def busy_neighbours_are_named(folder):
 
 
 def a_stopped_run_leaves_no_data(folder):
-    for page in (["lookup", "--documents", "30000000"], ["limits", "--load-mib", "512"],
+    for page in (["lookup", "--documents", "30000000"], ["load", "--load-mib", "512"],
                  ["stall", "--load-mib", "512"]):
         run = subprocess.Popen([TOKBENCH, *page, "--dir", folder], stderr=subprocess.PIPE)
         run.stderr.readline()  # the page has begun
