@@ -33,15 +33,13 @@ static const struct {
     const char *takes; /* names of options that not all pages take, with blanks around them */
     const char *help;  /* what it measures */
 } pages[] = {
-    {"limits", bench_limits, true, " load-mib ",
-     .help = "the machine: copies, rows gathered from random places, page faults, O_DIRECT"},
     {"verify", bench_verify, true, " verify-mib ",
      .help = "checking a dataset, compared with only reading the same file"},
     {"lookup", bench_lookup, true, " documents ",
      .help = "which document holds a token, among a million and a billion documents"},
     {"load", bench_load, true, " load-mib data ",
-     .help = "the loader: a sample, a batch gathered or widened, ways of shuffling; with --data, "
-             "cold data too"},
+     .help = "the loader on data in memory: a sample, a batch gathered or widened, ways of "
+             "shuffling"},
     {"cold", bench_cold, true, " load-mib data ",
      .help = "the loader on data that are not in memory, compared with the device's own rate"},
     {"stall", bench_stall, true, " load-mib data step-ms ",
@@ -111,7 +109,7 @@ static const cli_option option_table[] = {
     {"verify-mib", 0, CLI_NUMBER, TARGET(options.verify_mib), "N",
      .help = "size of the verify dataset in MiB [512]", .lowest = 1, .highest = MAX_MIB},
     {"load-mib", 0, CLI_NUMBER, TARGET(options.load_mib), "N",
-     .help = "size of the data of limits, load, cold, stall, start and gpu in MiB [1024; cold: "
+     .help = "size of the data of load, cold, stall, start and gpu in MiB [1024; cold: "
              "8192, or 2048 with all]",
      .lowest = 1, .highest = MAX_MIB},
     {"data", 0, CLI_TEXT, TARGET(options.data), "P",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - the loader. load: on hot data, a zero-copy sample, and batches gathered, compared with
- * the machine's limit for copying rows from random places; on the user's own data also the same
- * when cold. cold: the ways of reading data that is not in memory, compared with the device's rate
- * for reads of the same size, and with a plain map. */
+ * the machine's limit for copying rows from random places. cold: the ways of reading data that is
+ * not in memory, compared with the device's rate for reads of the same size, and with a plain
+ * map. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,13 +212,14 @@ static void measure_hot(const load_data *data, const bench_options *options, ben
 /* ---- Cold data ---- */
 
 enum {
-    MAX_LENGTHS = 8,
+    N_COLD_LENGTHS = 3,
     AT_ONCE = 128, /* as many reads at once as the loader has */
     SEQUENTIAL_BYTES = 1 << 20,
     SEQUENTIAL_AT_ONCE = 32
 };
 
 static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a measure */
+static const uint32_t cold_lengths[N_COLD_LENGTHS] = {1024, 4096, 8192};
 
 typedef struct way {
     const char *name, *system;
@@ -267,13 +268,8 @@ static const char *const figures[N_FIGURES][2] = {
     {"rate", "rows/s"}, {"share", "x"}, {"bytes", "x"}};
 
 typedef struct cold {
-    const char *prefix; /* of names: "cold, " on a page that has hot data too */
     const load_data *data;
-    const uint32_t *lengths; /* of rows, in tokens; at most MAX_LENGTHS */
-    uint32_t n_lengths, n_rounds;
-    bool may_be_left_out; /* if the data are too small, or the file system has no device or no
-                             O_DIRECT; this is printed */
-    uint64_t seed, ns;    /* of each measure */
+    uint64_t seed, ns; /* of each measure */
     bool works[N_WAYS];
 } cold;
 
@@ -367,16 +363,16 @@ static void add_cold_rows(const cold *c, bench_report *report, cold_rows *r)
 {
     const double most_bytes = r->length < 2048 ? 3 : r->length < 8192 ? 2 : 1.3;
     for (int i = 0; i < N_PLAIN; i++) {
-        r->plain[i] = bench_add_row(report, "rows/s", "%s%s, %u tokens", c->prefix,
-                                    plain_names[i][0], r->length);
+        r->plain[i] =
+            bench_add_row(report, "rows/s", "%s, %u tokens", plain_names[i][0], r->length);
         bench_set_group(r->plain[i], plain_names[i][1], "cold, %u tokens", r->length);
     }
     for (int i = 0; i < N_WAYS; i++) {
         if (!c->works[i])
             continue;
         for (int k = 0; k < N_FIGURES; k++)
-            r->ways[i][k] = bench_add_cell(report, figures[k], "%s%s, %u tokens", c->prefix,
-                                           ways[i].name, r->length);
+            r->ways[i][k] =
+                bench_add_cell(report, figures[k], "%s, %u tokens", ways[i].name, r->length);
         bench_set_group(r->ways[i][RATE], ways[i].system, "cold, %u tokens", r->length);
         if (ways[i].least_share > 0)
             bench_set_goal(r->ways[i][SHARE], BENCH_AT_LEAST, ways[i].least_share);
@@ -385,49 +381,29 @@ static void add_cold_rows(const cold *c, bench_report *report, cold_rows *r)
     }
 }
 
-static void measure_all(cold *c, bench_report *report)
+static void measure_cold(cold *c, bench_report *report, uint32_t n_rounds)
 {
-    const uint32_t n_lengths = c->n_lengths;
-    cold_rows rows[MAX_LENGTHS];
+    cold_rows rows[N_COLD_LENGTHS];
     for (int i = 0; i < N_WAYS; i++) /* block shuffle follows the way that it is compared with */
         c->works[i] =
             i == BLOCK_SHUFFLE ? c->works[POPULATE] : load_data_works(c->data->ds, ways[i].io);
-    for (uint32_t k = 0; k < n_lengths; k++) {
-        const uint32_t length = c->lengths[k];
+    for (uint32_t k = 0; k < N_COLD_LENGTHS; k++) {
+        const uint32_t length = cold_lengths[k];
         rows[k] = (cold_rows){.length = length,
                               .row_bytes = c->data->info.token_bytes * ((size_t)length + 1)};
         add_cold_rows(c, report, &rows[k]);
     }
-    for (uint32_t i = 0; i < c->n_rounds * n_lengths; i++)
-        measure_cold_round(c, &rows[i % n_lengths]);
-    for (uint32_t k = 0; k < n_lengths; k++) {
+    for (uint32_t i = 0; i < n_rounds * N_COLD_LENGTHS; i++)
+        measure_cold_round(c, &rows[i % N_COLD_LENGTHS]);
+    for (uint32_t k = 0; k < N_COLD_LENGTHS; k++) {
         const cold_rows *r = &rows[k];
         for (int i = 0; i < N_WAYS; i++)
             if (c->works[i])
                 bench_set_limit(r->ways[i][RATE], limit_of(r, i), 1);
         if (c->works[BLOCK_SHUFFLE])
             bench_add_ratio(report, r->ways[BLOCK_SHUFFLE][RATE], r->plain[PLAIN_READS],
-                            "%sblock shuffle / plain reads in order, %u tokens", c->prefix,
-                            r->length);
+                            "block shuffle / plain reads in order, %u tokens", r->length);
     }
-}
-
-static void measure_cold(cold *c, bench_report *report)
-{
-    static const char text[] = "%s: cold reads are left out: this needs %s";
-    const load_data *d = c->data;
-    const char *path = d->info.token_path;
-    const char *needs = d->info.token_file_bytes < 4 << 20 ? "4 MiB and more"
-                        : d->file.direct_fd < 0
-                            ? "a file system on a device, with O_DIRECT (see --dir)"
-                            : NULL;
-    c->ns = d->is_trial ? trial_ns : usual_ns;
-    if (!needs)
-        measure_all(c, report);
-    else if (c->may_be_left_out)
-        cli_warn(text, path, needs);
-    else
-        bench_fail(text, path, needs);
 }
 
 /* ---- Pages ---- */
@@ -435,30 +411,25 @@ static void measure_cold(cold *c, bench_report *report)
 void bench_load(const bench_options *options, bench_report *report)
 {
     load_data data = load_data_open(options, LOAD_DATA_USUAL_MIB);
-    cold c = {.prefix = "cold, ",
-              .data = &data,
-              .lengths = lengths + 2,
-              .n_lengths = 1,
-              .n_rounds = bench_rounds(options, 5),
-              .may_be_left_out = true,
-              .seed = 1};
     measure_hot(&data, options, report);
-    if (options->data) /* generated data has its own page for this */
-        measure_cold(&c, report);
     load_data_close(&data);
 }
 
 void bench_cold(const bench_options *options, bench_report *report)
 {
-    static const uint32_t cold_lengths[] = {1024, 4096, 8192};
+    static const char text[] = "%s: cold reads are left out: this needs %s";
     load_data data = load_data_open(options, options->all ? 2048 : 8192);
-    cold c = {.prefix = "",
-              .data = &data,
-              .lengths = cold_lengths,
-              .n_lengths = sizeof cold_lengths / sizeof *cold_lengths,
-              .n_rounds = bench_rounds(options, options->all ? 3 : 5),
-              .may_be_left_out = options->all,
-              .seed = 1};
-    measure_cold(&c, report);
+    cold c = {.data = &data, .seed = 1, .ns = data.is_trial ? trial_ns : usual_ns};
+    const char *path = data.info.token_path;
+    const char *needs = data.info.token_file_bytes < 4 << 20 ? "4 MiB and more"
+                        : data.file.direct_fd < 0
+                            ? "a file system on a device, with O_DIRECT (see --dir)"
+                            : NULL;
+    if (!needs)
+        measure_cold(&c, report, bench_rounds(options, options->all ? 3 : 5));
+    else if (options->all)
+        cli_warn(text, path, needs);
+    else
+        bench_fail(text, path, needs);
     load_data_close(&data);
 }

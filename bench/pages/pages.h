@@ -4,7 +4,6 @@
 
 #include "core/load_data.h"
 
-void bench_limits(const bench_options *options, bench_report *report);
 void bench_verify(const bench_options *options, bench_report *report);
 void bench_lookup(const bench_options *options, bench_report *report);
 void bench_load(const bench_options *options, bench_report *report);

@@ -3,7 +3,6 @@
  * cold, warm, and with several threads; compared with what cannot be avoided: reading the text and
  * writing as many ids. pack: tokmap pack from end to end, against its slowest stage alone, or the
  * work of all if that is more than the processors can do. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>

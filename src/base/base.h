@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base.h - little-endian loads and stores, checked arithmetic, alignment. */
+/* base.h - little-endian loads and stores, alignment. */
 #pragma once
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -51,12 +51,6 @@ static inline void store_le32(uint8_t *p, uint32_t x)
 static inline void store_le64(uint8_t *p, uint64_t x)
 {
     memcpy(p, &x, sizeof x);
-}
-
-/* False when the true result does not fit. */
-static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *sum)
-{
-    return !__builtin_add_overflow(a, b, sum);
 }
 
 static inline uint64_t div_up(uint64_t a, uint64_t b)

@@ -278,7 +278,7 @@ const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_sta
     }
     if (ends.wide && last < WIDE_MARK)
         return "a group has wide ends but does not need them";
-    if (!checked_add(*next_start, last, next_start))
+    if (__builtin_add_overflow(*next_start, last, next_start))
         return "document ends overflow";
     return NULL;
 }

@@ -229,8 +229,8 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
                        " that this tokmap does not know: use a newer one",
                        file->name, s->kind);
     uint64_t end = 0;
-    if (s->offset != tokmap_i_section_start(h, i) || !checked_add(s->offset, s->n_bytes, &end) ||
-        end > file->n_bytes)
+    if (s->offset != tokmap_i_section_start(h, i) ||
+        __builtin_add_overflow(s->offset, s->n_bytes, &end) || end > file->n_bytes)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 8,
                        "%s: damaged: section %" PRIu32 " (offset %" PRIu64 ", size %" PRIu64
                        ") is not where it must be in the file",

@@ -76,9 +76,8 @@ bool tokmap_i_meta_place(tokmap_i_meta *m)
         for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {
             c->n_bytes[part] = c->has[part] ? n_bytes[part] : 0;
             c->at[part] = c->has[part] ? round_up(end, TOKMAP_I_META_ALIGNMENT) : 0;
-            if (c->has[part] && !checked_add(c->at[part], c->n_bytes[part], &end))
-                return false;
-            if (end > UINT64_MAX / 4)
+            if ((c->has[part] && __builtin_add_overflow(c->at[part], c->n_bytes[part], &end)) ||
+                end > UINT64_MAX / 4)
                 return false;
         }
     }

@@ -123,13 +123,11 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
     if (!b)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: batch is NULL");
     tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
-    if (status)
-        return status;
-    status = tokmap_i_take_ignore_index(o.has_ignore_index, &o.ignore_index, err);
-    if (status)
-        return status;
+    if (!status)
+        status = tokmap_i_take_ignore_index(o.has_ignore_index, &o.ignore_index, err);
     const shape s = shape_of(b, o.format);
-    status = check_options(b, &o, s, err);
+    if (!status)
+        status = check_options(b, &o, s, err);
     if (status)
         return status;
     const size_t row_bytes = (b->sequence_length + (size_t)s.whole) * s.width;

@@ -114,12 +114,12 @@ tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_s
                                         size_t n_samples, uint32_t *sources, tokmap_error *err)
 {
     tokmap_i_mixture_sample at;
-    uint64_t end = 0;
+    uint64_t end;
     tokmap_i_error_clear(err);
     if (!l || (!sources && n_samples > 0))
         return FAIL_NULL(err);
-    const bool fits = checked_add(first_sample, n_samples, &end);
-    const tokmap_status status = tokmap_i_loader_check_sample(l, fits ? end : UINT64_MAX, err);
+    const bool overflows = __builtin_add_overflow(first_sample, n_samples, &end);
+    const tokmap_status status = tokmap_i_loader_check_sample(l, overflows ? UINT64_MAX : end, err);
     for (size_t i = 0; i < n_samples && !status; i++) {
         tokmap_i_mixture_at(l->mixture, first_sample + i, &at);
         sources[i] = at.source;

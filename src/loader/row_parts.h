@@ -3,7 +3,6 @@
  * the loss mask. All from the document index: docs/ORDER.md, section 7. */
 #pragma once
 
-#include "dataset/dataset.h"
 #include "dataset/index_cache.h"
 #include "dataset/token_files.h"
 #include "tokmap_loader.h"

@@ -47,8 +47,7 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
             end = ends[j];
         }
         if (!sound)
-            return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged",
-                        ds->index_path);
+            return tokmap_i_index_cache_fail(NULL, ds, err);
     }
     return TOKMAP_OK;
 }

@@ -4,7 +4,6 @@
  * within documents, a search and a scan of 256 documents. */
 #pragma once
 
-#include "dataset/dataset.h"
 #include "dataset/index_cache.h"
 #include "dataset/token_files.h"
 #include "order/mixture.h"

@@ -84,7 +84,7 @@ static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted
         places[i] = d.first_token;
     }
     if (!sound || places[0] > places[1])
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
+        return tokmap_i_index_cache_fail(NULL, ds, err);
     *range = (tokmap_i_range){
         wanted[0], wanted[1], {places[0], places[1]}, wanted[0] > 0 || wanted[1] < n};
     return TOKMAP_OK;

@@ -5,7 +5,6 @@
  * time: the chunk, its documents, and where those are. */
 #pragma once
 
-#include "dataset/dataset.h"
 #include "dataset/index_cache.h"
 #include "rows/rows_file.h"
 #include "tokmap_loader.h"

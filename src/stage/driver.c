@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage/driver.h"
 
-#include "base/base.h"
 #include "system/platform.h"
 #include "system/platform_library.h"
 #include "system/platform_thread.h"

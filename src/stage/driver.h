@@ -17,7 +17,6 @@ typedef uint64_t tokmap_i_address;
 
 /* Errors that a stage distinguishes. */
 enum {
-    TOKMAP_I_DRIVER_OK = 0,
     TOKMAP_I_DRIVER_OUT_OF_MEMORY = 2,
     TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only for linking */
     TOKMAP_I_DRIVER_NO_DEVICE = 100,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* queue.c - the calls of the driver for each batch. */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/base.h"
 #include "stage/stage.h"
 #include "base/status.h"
 

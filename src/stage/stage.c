@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "base/base.h"
 #include "base/status.h"
 
 static tokmap_status check_fork(const tokmap_stage *s, tokmap_error *err)
