@@ -4,6 +4,7 @@
 
 #include "support/check.h"
 #include "support/split_words.h"
+#include "tokenizer/bytes/byte_bpe.h"
 #include "tokenizer/char_engine_case.h"
 
 enum {
@@ -27,6 +28,7 @@ static struct {
     model_merge merges[MAX_TOKENS * 2];
     size_t n_merges;
     bool listed, whole_word_first;
+    bool wide;      /* tokens have the bytes of one Chinese character, mostly */
     bool gone[256]; /* bytes without a token: only a listed vocabulary may lack some */
     bool lacks, fuse_unknown;
     bool has_suffix;   /* "w": the last byte of a word and "w" are one token */
@@ -68,7 +70,8 @@ static void add_random_token(void)
     plain_token t = {.n_bytes = 0};
     for (int i = 0; i < 2; i++) {
         static const char letters[] = "aabbc  '1\n\xC3\xA9\xE4\xB8\xAD";
-        const uint8_t letter = (uint8_t)letters[check_below(sizeof letters - 1)];
+        const uint32_t n_letters = sizeof letters - 1, skipped = plain.wide ? n_letters - 3 : 0;
+        const uint8_t letter = (uint8_t)letters[skipped + check_below(n_letters - skipped)];
         parts[i] = check_below(3) ? find_token(&letter, 1) : check_below((uint32_t)plain.n_tokens);
         if (check_below(2) && plain.n_tokens > 256)
             parts[i] = 256 + check_below((uint32_t)plain.n_tokens - 256);
@@ -92,8 +95,9 @@ static void add_random_token(void)
 static void add_unreachable_token(void)
 {
     plain_token t = {.n_bytes = 2 + check_below(MAX_TOKEN_BYTES - 2)};
+    const size_t wide = check_below(6); /* 0 to 2: begins at this byte of a character */
     for (size_t i = 0; i < t.n_bytes; i++)
-        t.bytes[i] = (uint8_t)("abc "[check_below(4)]);
+        t.bytes[i] = (uint8_t)(wide < 3 ? "\xE4\xB8\xAD"[(wide + i) % 3] : "abc "[check_below(4)]);
     if (find_token(t.bytes, t.n_bytes) == MODEL_NO_ID)
         add_token(&t);
 }
@@ -130,7 +134,8 @@ static void make_vocabulary(void)
         if (find_token(t.bytes, 2) == MODEL_NO_ID)
             add_token(&t);
     }
-    const size_t n_merged = 1 + check_below(200);
+    plain.wide = check_below(3) == 0;
+    const size_t n_merged = 1 + check_below(plain.wide ? 20 : 200);
     for (size_t i = 0; i < n_merged; i++)
         add_random_token();
     for (uint32_t i = check_below(10); i > 0; i--)
@@ -211,6 +216,58 @@ TEST(safe_cuts_change_nothing)
     }
     CHECK(n_cuts > 1000);
     plain.prefix_words = false;
+}
+
+/* Encodes the words one by one; returns how many there are. */
+static size_t encode_words(const byte_bpe *b, const uint8_t *text, size_t n_bytes,
+                           const uint64_t *starts, id_buffer *out)
+{
+    merge_scratch scratch = {0};
+    size_t n_words = 0;
+    for (size_t at = 0, end; at < n_bytes; at = end, n_words++) {
+        end = split_next_start(starts, at + 1, n_bytes);
+        CHECK(byte_bpe_encode(b, &scratch, text + at, end - at, out));
+    }
+    merge_scratch_free(&scratch);
+    return n_words;
+}
+
+TEST(parts_of_long_words_have_their_ids)
+{
+    enum {
+        MAX_BYTES = 260
+    };
+    size_t n_cut = 0;
+    for (int round = 0; round < (check_long() ? 40000 : 8000); round++) {
+        static const char characters[] = "\xE4\xB8\xAD\xE4\xB8\xB8\xE4\xAD\xAD";
+        const size_t n_bytes = 12 + check_below(MAX_BYTES - 12);
+        const uint32_t damage = 2 + check_below(60), others = 12 + check_below(60);
+        uint8_t text[MAX_BYTES + TEXT_PADDING];
+        uint64_t starts[MAX_BYTES / 64 + 1] = {1};
+        id_buffer whole = {0}, parts = {0};
+        failure err;
+        model m;
+        for (size_t i = 0; i < sizeof text; i++)
+            text[i] =
+                (uint8_t)(check_below(damage) ? (uint8_t)characters[i % 9] : check_below(256));
+        for (size_t i = 0; i < n_bytes; i++)
+            starts[i / 64] |= (uint64_t)(check_below(others) == 0) << i % 64;
+        if (round % 2 == 0)
+            make_vocabulary();
+        make_model(&m, SPLIT_NONE);
+        byte_bpe *b = byte_bpe_new(&m, &err);
+        CHECK(b);
+        const size_t n_words = encode_words(b, text, n_bytes, starts, &whole);
+        byte_bpe_cut_words(b, text, n_bytes, starts);
+        n_cut += encode_words(b, text, n_bytes, starts, &parts) > n_words;
+        CHECK(starts[n_bytes / 64] >> n_bytes % 64 == 0);
+        CHECK(whole.n == parts.n && memcmp(whole.ids, parts.ids, whole.n * sizeof *whole.ids) == 0);
+        byte_bpe_free(b);
+        model_free(&m);
+        id_buffer_free(&whole);
+        id_buffer_free(&parts);
+    }
+    CHECK(n_cut > 1000);
 }
 
 /* ---- Tokens that were made to collide ---- */

@@ -241,5 +241,7 @@ bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buf
     }
     if (at > 0)
         found_words_skip(w, at);
+    if (s->e->bytes && s->e->n_steps == 0 && !s->e->drops_blanks)
+        byte_bpe_cut_words(s->e->bytes, w->text, w->n_bytes, w->starts);
     return w->n_bytes == 0 || word_cache_encode(s->cache, w->text, w->n_bytes, w->starts, out);
 }

@@ -10,6 +10,8 @@
 
 #define MAX_RANKED_BYTES 1024 /* because all splits of a token are tried */
 #define MAX_SUFFIX_BYTES 32
+#define JOINED_BITS 19
+#define MIN_CUT_WORD 12 /* bytes; shorter words repeat */
 
 /* Internally, symbols 0 to 255 are the bytes, whatever their ids, followed by the others. */
 struct byte_bpe {
@@ -20,7 +22,8 @@ struct byte_bpe {
     uint32_t unknown;   /* the symbol of a byte without a token; UINT32_MAX: it is left out */
     uint32_t last[256]; /* the symbols of bytes at the end of a word, if there is a suffix */
     bool has_suffix, fuse_unknown;
-    bool takes_bytes;
+    bool takes_bytes, can_cut;
+    uint64_t *joined; /* hashes of the places that are not cut */
 };
 
 /* ---- Symbols ---- */
@@ -34,15 +37,28 @@ typedef struct builder {
     merge_list list;
 } builder;
 
+static bool is_middle(uint8_t byte)
+{
+    return byte >> 6 == 2;
+}
+
+/* Of kana and Chinese characters, as a first byte. Other scripts do not gain from cuts. */
+static bool is_wide(uint8_t byte)
+{
+    return byte >= 0xE3 && byte <= 0xE9;
+}
+
 static void number_bytes(builder *w)
 {
     byte_bpe *b = w->b;
     b->takes_bytes = true;
+    b->can_cut = w->m->word_suffix.n_bytes == 0;
     for (unsigned i = 0; i < 256; i++) {
         const uint8_t byte[1 + MODEL_PADDING] = {(uint8_t)i};
         const uint32_t id = vocabulary_find(b->words, byte, 1);
         b->ids[i] = id;
         b->takes_bytes &= id != MODEL_NO_ID;
+        b->can_cut &= id != MODEL_NO_ID || !(is_middle(byte[0]) || is_wide(byte[0]));
         if (id != MODEL_NO_ID)
             w->symbols[id] = i;
     }
@@ -55,9 +71,11 @@ static bool number_tokens(builder *w)
     const model *m = w->m;
     b->ids = malloc((m->n_tokens + 256) * sizeof *b->ids);
     w->symbols = calloc(m->n_tokens + 1, sizeof *w->symbols);
+    b->is_whole = calloc(m->n_tokens / 8 + 1, 1);
+    b->joined = calloc(((size_t)1 << JOINED_BITS) / 64, sizeof *b->joined);
     errno = 0;
     b->words = vocabulary_new(m);
-    if (!b->ids || !w->symbols)
+    if (!b->ids || !b->is_whole || !b->joined || !w->symbols)
         return fail_memory(w->err);
     if (!b->words)
         return model_table_failed(w->err, "tokens");
@@ -124,8 +142,10 @@ static bool keep_last(builder *w)
             continue; /* the splits of a token are adjacent */
         for (size_t k = 0; k < n_bytes; k++)
             symbols[k] = bytes[k];
-        if (merge_last(all, symbols, n_bytes, &last) && last.result == w->symbols[id])
+        if (merge_last(all, symbols, n_bytes, &last) && last.result == w->symbols[id]) {
             list->pairs[n_kept++] = (merge_pair){last.left, last.right, pair.rank, pair.result};
+            w->b->is_whole[id / 8] |= (uint8_t)(1 << id % 8);
+        }
     }
     list->n = n_kept;
     merge_table_free(all);
@@ -223,6 +243,55 @@ static bool make_merges(builder *w)
     return true;
 }
 
+/* ---- Where words are cut ---- */
+
+/* A word of Chinese or Japanese is often a sentence, which hardly ever repeats; its parts do. It is
+ * cut where no token has the bytes of both sides. Then no merge joins the sides, and those of one
+ * do not depend on the other: the first pair of the lowest rank in it is its next merge, whatever
+ * is done elsewhere. A token with the bytes of both sides is listed by two bytes before the cut and
+ * three after it (FAR) if it has them, or else by one and one (NEAR). All
+ * five bytes of a cut have tokens of their own, whatever becomes of others.
+ *
+ * A word that has the bytes of a token may be that token even if merges do not make it. A word that
+ * is cut has not: the token would be listed. For its parts, there are no cuts where such a token
+ * would begin or end. */
+#define FAR 0xFFFFFFFFFFu
+#define NEAR 0x0000FFFF00u
+
+static size_t hash_place(uint64_t place, uint64_t bytes)
+{
+    return (place & bytes) * 0x9E3779B97F4A7C15u >> (64 - JOINED_BITS);
+}
+
+static void join(byte_bpe *b, uint64_t place, uint64_t bytes)
+{
+    const size_t i = hash_place(place, bytes);
+    b->joined[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+static void join_inside(byte_bpe *b, const uint8_t *token, size_t n_bytes)
+{
+    for (size_t at = 1; at < n_bytes; at++) {
+        const bool far = at >= 2 && at + 3 <= n_bytes;
+        uint64_t place = (uint64_t)token[at - 1] << 8 | (uint64_t)token[at] << 16;
+        if (far)
+            memcpy(&place, token + at - 2, sizeof place);
+        if (is_wide(token[at]) && is_middle(token[at - 1]))
+            join(b, place, far ? FAR : NEAR);
+    }
+}
+
+static void join_ends(byte_bpe *b, const uint8_t *token, size_t n_bytes)
+{
+    uint64_t place;
+    memcpy(&place, token, sizeof place);
+    for (unsigned i = 0; i < 64 * 64 && is_wide(token[0]); i++)
+        join(b, place << 16 | (0x80 | i / 64) << 8 | (0x80 | i % 64), FAR);
+    for (unsigned i = 0xE3; i <= 0xE9; i++)
+        join(b, (uint64_t)token[n_bytes - 1] << 8 | i << 16, NEAR);
+    b->can_cut &= n_bytes >= 3 || !is_wide(token[0]);
+}
+
 /* ---- Words ---- */
 
 /* Of bytes without a token, those in a row are one unknown token if they are fused. */
@@ -258,15 +327,24 @@ static bool find_whole(byte_bpe *b, const model *m, failure *err)
 {
     merge_scratch scratch = {0};
     uint32_t *symbols = malloc((vocabulary_longest(b->words) + 1) * sizeof *symbols);
-    b->is_whole = calloc(m->n_tokens / 8 + 1, 1);
-    size_t n = symbols && b->is_whole ? 0 : SIZE_MAX;
+    size_t n = symbols ? 0 : SIZE_MAX;
     for (uint32_t id = 0; id < m->n_tokens && n != SIZE_MAX; id++) {
         if (m->tokens[id].kind != TOKEN_NORMAL)
             continue;
         const uint8_t *bytes = model_token_bytes(m, id);
-        if (!m->whole_word_first)
-            n = merge_word(b, &scratch, bytes, m->tokens[id].n_bytes, symbols);
-        if (m->whole_word_first || (n == 1 && b->ids[symbols[0]] == id))
+        const size_t n_bytes = m->tokens[id].n_bytes;
+        const bool at_cut =
+            n_bytes > 1 &&
+            (is_wide(bytes[0]) || (is_middle(bytes[n_bytes - 1]) && is_middle(bytes[n_bytes - 2])));
+        bool made = (b->is_whole[id / 8] >> id % 8 & 1) != 0;
+        if (!made && (!m->whole_word_first || at_cut)) {
+            n = merge_word(b, &scratch, bytes, n_bytes, symbols);
+            made = n == 1 && b->ids[symbols[0]] == id;
+        }
+        join_inside(b, bytes, n_bytes);
+        if (!made && at_cut && m->whole_word_first)
+            join_ends(b, bytes, n_bytes);
+        if (made || m->whole_word_first)
             b->is_whole[id / 8] |= (uint8_t)(1 << id % 8);
     }
     merge_scratch_free(&scratch);
@@ -290,6 +368,47 @@ bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *w
         symbols[i] = b->ids[symbols[i]];
     out->n += n;
     return true;
+}
+
+/* ---- Cutting words ---- */
+
+static void cut_word(const byte_bpe *b, const uint8_t *text, size_t at, size_t end,
+                     uint64_t *starts)
+{
+    uint64_t place;
+    for (at += 2; at < end; at++) {
+        memcpy(&place, text + at - 2, sizeof place);
+        if (!is_wide(text[at]) || (place & 0xC0C000C0C0) != 0x8080008080)
+            continue;
+        const size_t far = hash_place(place, FAR), near = hash_place(place, NEAR);
+        const uint64_t joined = b->joined[far / 64] >> far % 64 | b->joined[near / 64] >> near % 64;
+        starts[at / 64] |= (~joined & 1) << at % 64; /* a branch would not be predicted */
+        at += 2;
+    }
+}
+
+void byte_bpe_cut_words(const byte_bpe *b, const uint8_t *text, size_t n_bytes, uint64_t *starts)
+{
+    size_t done = 0;
+    for (size_t i = 0; i * 64 < n_bytes && b->can_cut; i++) {
+        uint64_t run = ~starts[i]; /* bits that 14 more follow */
+        for (unsigned k = 1; k < 8; k *= 2)
+            run &= run >> k;
+        run &= run >> 7;
+        if (run == 0 || done >= i * 64 + 64)
+            continue;
+        const uint8_t *in_run = text + i * 64 + __builtin_ctzll(run);
+        if (!is_wide(in_run[0]) && !is_wide(in_run[1]) && !is_wide(in_run[2]))
+            continue;
+        size_t word = done > i * 64 ? done : i * 64, end;
+        while (word > done && (starts[word / 64] >> word % 64 & 1) == 0)
+            word--;
+        for (; word < i * 64 + 64 && word < n_bytes; word = done = end) {
+            end = split_next_start(starts, word + 1, n_bytes);
+            if (end - word >= MIN_CUT_WORD)
+                cut_word(b, text, word, end, starts);
+        }
+    }
 }
 
 /* ---- New and free ---- */
@@ -322,6 +441,7 @@ void byte_bpe_free(byte_bpe *b)
     merge_table_free(b->merges);
     free(b->ids);
     free(b->is_whole);
+    free(b->joined);
     free(b);
 }
 

@@ -18,3 +18,6 @@ bool byte_bpe_takes_bytes(const byte_bpe *b);
  * memory. */
 bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word, size_t n_bytes,
                      id_buffer *out);
+/* Sets more bits of starts, as of splitter_words(): the parts of a long word have its ids, and are
+ * more often in a cache than it is. */
+void byte_bpe_cut_words(const byte_bpe *b, const uint8_t *text, size_t n_bytes, uint64_t *starts);
