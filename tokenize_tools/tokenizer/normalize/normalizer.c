@@ -354,14 +354,6 @@ static size_t blank_at(text_span text, size_t at)
     return n > 0 && unicode_class_of(c) == CLASS_SPACE ? n : 0;
 }
 
-/* The end of the white space that begins here. */
-static size_t blanks_end(text_span text, size_t at)
-{
-    for (size_t n; at < text.n_bytes && (n = blank_at(text, at)) > 0;)
-        at += n;
-    return at;
-}
-
 /* The length of the match of a Replace that begins here, or 0. */
 static size_t match_at(const normalize_step *step, text_span text, size_t at)
 {
@@ -373,7 +365,7 @@ static size_t match_at(const normalize_step *step, text_span text, size_t at)
                                                : (n > from->n_bytes ? n : 0);
     }
     const size_t n = blank_at(text, at);
-    const size_t all = n > 0 ? blanks_end(text, at + n) - at : 0;
+    const size_t all = n > 0 ? unicode_blanks_after(text.bytes, text.n_bytes, at + n) - at : 0;
     const bool alone = step->kind == NORMALIZE_REPLACE_LONG_BLANKS && all == n && *here != '\n' &&
                        *here != '\r' && *here != '\t';
     return alone ? 0 : all;
@@ -388,7 +380,7 @@ static bool step_replace_blanks(text_span text, const normalize_step *step, text
     for (size_t at = 0; at < text.n_bytes;) {
         const uint8_t c = text.bytes[at];
         const size_t n = blank_at(text, at);
-        const size_t end = n > 0 ? blanks_end(text, at + n) : at;
+        const size_t end = n > 0 ? unicode_blanks_after(text.bytes, text.n_bytes, at + n) : at;
         if (n == 0 || (long_only && end == at + n && c != '\n' && c != '\r' && c != '\t')) {
             at += n > 0 ? n : 1;
             continue;
@@ -472,17 +464,9 @@ static bool step_nfc(text_span *text, nfc_scratch *scratch, text_buffer *out)
 /* Removes the blanks at its ends. */
 static text_span step_strip(text_span text, bool left, bool right)
 {
-    for (size_t n; left && text.n_bytes > 0 && (n = blank_at(text, 0)) > 0;) {
-        text.bytes += n;
-        text.n_bytes -= n;
-    }
-    uint32_t c;
-    for (size_t n; right && (n = utf8_decode_last(text.bytes, text.n_bytes, &c)) > 0;) {
-        if (unicode_class_of(c) != CLASS_SPACE)
-            break;
-        text.n_bytes -= n;
-    }
-    return text;
+    const size_t n = text.n_bytes, from = left ? unicode_blanks_after(text.bytes, n, 0) : 0;
+    const size_t end = right ? unicode_blanks_before(text.bytes, from, n) : n;
+    return (text_span){text.bytes + from, end - from};
 }
 
 /* Leaves *text, or writes the whole text to `out`, which is empty, and sets *text to it. */
@@ -492,9 +476,7 @@ static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratc
     bool done = true;
     switch (step->kind) {
     case NORMALIZE_PREPEND:
-        done = (text->n_bytes == 0 || text_buffer_append(out, step->to.s, step->to.n_bytes)) &&
-               text_buffer_append(out, text->bytes, text->n_bytes);
-        break;
+        return text->n_bytes == 0 || text_buffer_prefix(out, step->to.s, step->to.n_bytes, text);
     case NORMALIZE_REPLACE:
     case NORMALIZE_REPLACE_RUNS:
         done = normalize_replace(*text, step->from, step->to, step->kind == NORMALIZE_REPLACE_RUNS,
