@@ -9,7 +9,6 @@
 #include <xxhash.h>
 
 #include "codec/decoder.h"
-#include "config.h"
 #include "system/input_file.h"
 #include "system/platform.h"
 

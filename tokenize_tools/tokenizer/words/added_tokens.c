@@ -2,7 +2,6 @@
 #include "tokenizer/words/added_tokens.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tokenizer/words/double_array.h"
 #include "tokenizer/words/pair_filter.h"
