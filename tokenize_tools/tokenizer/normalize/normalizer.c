@@ -354,6 +354,14 @@ static size_t blank_at(text_span text, size_t at)
     return n > 0 && unicode_class_of(c) == CLASS_SPACE ? n : 0;
 }
 
+/* The end of the white space that begins here: inline, for the loop below. */
+static size_t blanks_end(text_span text, size_t at)
+{
+    for (size_t n; at < text.n_bytes && (n = blank_at(text, at)) > 0;)
+        at += n;
+    return at;
+}
+
 /* The length of the match of a Replace that begins here, or 0. */
 static size_t match_at(const normalize_step *step, text_span text, size_t at)
 {
@@ -365,7 +373,7 @@ static size_t match_at(const normalize_step *step, text_span text, size_t at)
                                                : (n > from->n_bytes ? n : 0);
     }
     const size_t n = blank_at(text, at);
-    const size_t all = n > 0 ? unicode_blanks_after(text.bytes, text.n_bytes, at + n) - at : 0;
+    const size_t all = n > 0 ? blanks_end(text, at + n) - at : 0;
     const bool alone = step->kind == NORMALIZE_REPLACE_LONG_BLANKS && all == n && *here != '\n' &&
                        *here != '\r' && *here != '\t';
     return alone ? 0 : all;
@@ -380,7 +388,7 @@ static bool step_replace_blanks(text_span text, const normalize_step *step, text
     for (size_t at = 0; at < text.n_bytes;) {
         const uint8_t c = text.bytes[at];
         const size_t n = blank_at(text, at);
-        const size_t end = n > 0 ? unicode_blanks_after(text.bytes, text.n_bytes, at + n) : at;
+        const size_t end = n > 0 ? blanks_end(text, at + n) : at;
         if (n == 0 || (long_only && end == at + n && c != '\n' && c != '\r' && c != '\t')) {
             at += n > 0 ? n : 1;
             continue;
