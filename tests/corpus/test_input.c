@@ -81,7 +81,7 @@ static outcome read_all(const uint8_t *bytes, size_t n_bytes, size_t out_bytes)
     int fd = memfd_create("input", MFD_CLOEXEC);
     CHECK(write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    input *in = input_open(name, &o.err);
+    input *in = input_open(&(input_source){.path = name}, -1, &o.err);
     o.result = in ? 1 : -1;
     while (o.result > 0) {
         o.result = input_read(in, out, out_bytes, &o.err);
@@ -292,7 +292,7 @@ TEST(an_open_input_ends_when_it_is_told_to_stop)
     failure err;
     CHECK(pipe(stop) == 0 && pipe(data) == 0 && write(data[1], "abcdef", 6) == 6);
     snprintf(name, sizeof name, "/proc/self/fd/%d", data[0]);
-    input *in = input_open_with(&(input_source){.path = name}, stop[0], &err);
+    input *in = input_open(&(input_source){.path = name}, stop[0], &err);
     char bytes[16];
     CHECK(in && input_read(in, bytes, sizeof bytes, &err) == 6);
     CHECK(write(stop[1], "", 1) == 1);
@@ -309,11 +309,11 @@ TEST(an_input_whose_calls_are_always_interrupted_is_an_error)
 {
     failure err;
     char byte;
-    input *in = input_open("/dev/zero", &err);
+    input *in = input_open(&(input_source){.path = "/dev/zero"}, -1, &err);
     CHECK(in && input_read(in, &byte, 1, &err) == 1);
     input_close(in);
     is_interrupted = true;
-    in = input_open("/dev/zero", &err);
+    in = input_open(&(input_source){.path = "/dev/zero"}, -1, &err);
     is_interrupted = false;
     CHECK(!in && err.status == EINTR);
 }

@@ -84,7 +84,7 @@ static bool read_plain(const char *name, uint8_t *plain, size_t *n_plain)
 {
     failure err;
     ssize_t n = -1;
-    input *in = input_open(name, &err);
+    input *in = input_open(&(input_source){.path = name}, -1, &err);
     *n_plain = 0;
     while (in && *n_plain < MAX_PLAIN &&
            (n = input_read(in, plain + *n_plain, MAX_PLAIN - *n_plain, &err)) > 0)

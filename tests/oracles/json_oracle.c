@@ -339,7 +339,7 @@ oracle_result scan_pieces(json_paths *paths, const uint8_t *line, size_t n_bytes
     json_line_result r;
     const json_line_status status = json_line_end(s, &r);
     oracle_result result = result_of(status, &r, text, n_text);
-    json_line_scanner_free(s);
+    free(s);
     free(text);
     return result;
 }

@@ -145,7 +145,7 @@ static int export_tokens(export_job *job, output_file *out)
 
 static int export_raw(export_job *job)
 {
-    output_file out;
+    output_file out = {.fd = -1};
     const path_text path = path_of(job->prefix, ".bin");
     if (job->force && job->info.token_offset == 0 && is_own_file(job, path.s) &&
         job->tokens_facts.n_names > 1 && !file_is_same_name(path.s, job->tokens.path)) {
@@ -153,9 +153,8 @@ static int export_raw(export_job *job)
         return CLI_OK;
     }
     int code = name_bin(job, 0, &out);
-    if (code != CLI_OK)
-        return code;
-    code = export_tokens(job, &out);
+    if (code == CLI_OK)
+        code = export_tokens(job, &out);
     if (code != CLI_OK)
         output_abandon(&out);
     return code;

@@ -46,8 +46,9 @@ static uint64_t bucket_last(unsigned bucket)
     return bucket ? (UINT64_C(1) << bucket) - 1 : 0;
 }
 
-static tokmap_status count_lengths(const tokmap_dataset *ds, const tokmap_dataset_info *info,
-                                   length_table *table, tokmap_error *err)
+/* CLI_OK, or the exit code after a message. */
+static int count_lengths(const tokmap_dataset *ds, const tokmap_dataset_info *info,
+                         length_table *table)
 {
     *table = (length_table){.min = UINT64_MAX};
     for (uint64_t i = 0; i < info->n_documents; i++) {
@@ -59,13 +60,9 @@ static tokmap_status count_lengths(const tokmap_dataset *ds, const tokmap_datase
             status = TOKMAP_ERR_CORRUPT;
         if (status == TOKMAP_OK && info->n_spans)
             status = tokmap_dataset_get_spans(ds, doc.first_token, doc.n_tokens, &span, 1, &n);
-        if (status != TOKMAP_OK) {
-            *err = (tokmap_error){.status = status};
-            snprintf(err->text, sizeof err->text,
-                     "%.400s: damaged: the entry%s of document %" PRIu64, info->index_path,
-                     info->n_spans ? " or the spans" : "", i);
-            return status;
-        }
+        if (status != TOKMAP_OK)
+            return cli_error(CLI_DATASET, "%.400s: damaged: the entry%s of document %" PRIu64,
+                             info->index_path, info->n_spans ? " or the spans" : "", i);
         if (span.role == TOKMAP_SPAN_REDACTED || span.role == TOKMAP_SPAN_REDACTED_PROMPT) {
             table->n_redacted++;
             table->redacted_tokens += doc.n_tokens;
@@ -76,7 +73,7 @@ static tokmap_status count_lengths(const tokmap_dataset *ds, const tokmap_datase
         table->min = doc.n_tokens < table->min ? doc.n_tokens : table->min;
         table->max = doc.n_tokens > table->max ? doc.n_tokens : table->max;
     }
-    return TOKMAP_OK;
+    return CLI_OK;
 }
 
 static double divide(uint64_t a, uint64_t b)
@@ -243,12 +240,10 @@ static bool has_size(const tokmap_input_info *entry)
     return entry->input_bytes || entry->input_checksum;
 }
 
-static int refuse_input(const tokmap_dataset_info *info, tokmap_status status, uint64_t index)
+static int refuse_input(const tokmap_dataset_info *info, uint64_t index)
 {
-    tokmap_error err = {.status = status};
-    snprintf(err.text, sizeof err.text, "%.400s: damaged: the entry of input %" PRIu64,
-             info->index_path, index);
-    return cli_fail(&err);
+    return cli_error(CLI_DATASET, "%.400s: damaged: the entry of input %" PRIu64, info->index_path,
+                     index);
 }
 
 static int print_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *info)
@@ -257,9 +252,8 @@ static int print_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *inf
         printf("\n%17s %25s %12s  %s\n", "documents", "tokens", "size", "input");
     for (uint64_t i = 0; i < info->n_inputs; i++) {
         tokmap_input_info entry = TOKMAP_INIT(tokmap_input_info);
-        tokmap_status status = tokmap_dataset_get_input(ds, i, &entry);
-        if (status != TOKMAP_OK)
-            return refuse_input(info, status, i);
+        if (tokmap_dataset_get_input(ds, i, &entry) != TOKMAP_OK)
+            return refuse_input(info, i);
         printf("%17s %25s %12s  ", format_range(entry.first_document, entry.n_documents).s,
                format_range(entry.first_token, entry.n_tokens).s,
                has_size(&entry) ? cli_bytes(entry.input_bytes).s : "-");
@@ -316,9 +310,9 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
            info->lowest_reader);
     if (info->n_documents && !options->no_lengths) {
         length_table table;
-        tokmap_error err;
-        if (count_lengths(ds, info, &table, &err) != TOKMAP_OK)
-            return cli_fail(&err);
+        const int code = count_lengths(ds, info, &table);
+        if (code != CLI_OK)
+            return code;
         print_redacted(ds, &table);
         print_lengths(&table);
     }
@@ -352,14 +346,14 @@ static void put_lengths(json_out *o, const tokmap_dataset_info *info, const leng
 
 static int put_inputs(json_out *o, const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    tokmap_status status = TOKMAP_OK;
-    uint64_t i = 0;
+    int code = CLI_OK;
     json_out_begin(o, "inputs", '[');
-    for (; i < info->n_inputs; i++) {
+    for (uint64_t i = 0; i < info->n_inputs; i++) {
         tokmap_input_info entry = TOKMAP_INIT(tokmap_input_info);
-        status = tokmap_dataset_get_input(ds, i, &entry);
-        if (status != TOKMAP_OK)
+        if (tokmap_dataset_get_input(ds, i, &entry) != TOKMAP_OK) {
+            code = refuse_input(info, i);
             break;
+        }
         json_out_begin(o, NULL, '{');
         json_out_text(o, "name", entry.name, entry.name_bytes);
         json_out_number(o, "first_document", entry.first_document);
@@ -374,7 +368,7 @@ static int put_inputs(json_out *o, const tokmap_dataset *ds, const tokmap_datase
         json_out_end(o, '}');
     }
     json_out_end(o, ']');
-    return status == TOKMAP_OK ? CLI_OK : refuse_input(info, status, i);
+    return code;
 }
 
 static void put_columns(json_out *o, const tokmap_dataset *ds, const tokmap_dataset_info *info)
@@ -438,16 +432,13 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
         json_out_string(&o, "bytes_per_document", NULL);
     if (!options->no_lengths) {
         length_table table;
-        tokmap_error err = {.status = TOKMAP_OK};
-        if (info->n_documents && count_lengths(ds, info, &table, &err) == TOKMAP_OK)
+        code = info->n_documents ? count_lengths(ds, info, &table) : CLI_OK;
+        if (info->n_documents && code == CLI_OK)
             put_lengths(&o, info, &table);
         else
             json_out_string(&o, "document_lengths", NULL);
-        if (err.status != TOKMAP_OK)
-            code = cli_fail(&err);
     }
-    int inputs_code = put_inputs(&o, ds, info);
-    code = code == CLI_OK ? inputs_code : code;
+    code = cli_first_failure(code, put_inputs(&o, ds, info));
     put_columns(&o, ds, info);
     json_out_number(&o, "n_spans", info->n_spans);
     if (info->n_spans)

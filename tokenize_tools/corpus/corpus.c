@@ -11,6 +11,7 @@
 #include "corpus/second_look.h"
 #include "system/files.h"
 #include "system/input_file.h"
+#include "system/platform.h"
 #include "text/array.h"
 #include "text/utf8.h"
 #include "text/value_bytes.h"
@@ -110,7 +111,7 @@ struct corpus {
     size_t n_names;
     corpus_options options; /* format: of the current input, if a part of it is read */
     corpus_format format;   /* as asked for */
-    input_stop stop;        /* ends all reading */
+    int stop_fd;            /* ends all reading */
 
     size_t input;
     reader *reader;    /* NULL: not open */
@@ -157,14 +158,15 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
 {
     corpus *c = calloc(1, sizeof *c);
     const char *wrong = corpus_options_wrong(options, n_names);
-    const int sys_errno = c && !wrong ? input_stop_open(&c->stop) : 0;
+    if (c)
+        c->stop_fd = wrong ? -1 : input_stop_open();
     if (wrong)
         fail(err, "%s", wrong);
     else if (!c)
         fail_memory(err);
-    else if (sys_errno)
-        fail_system(err, sys_errno, "eventfd");
-    if (wrong || !c || sys_errno) {
+    else if (c->stop_fd < 0)
+        fail_system(err, errno, "eventfd");
+    if (wrong || !c || c->stop_fd < 0) {
         free(c);
         return NULL;
     }
@@ -190,7 +192,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
 
 void corpus_interrupt(corpus *c)
 {
-    input_stop_raise(&c->stop);
+    input_stop_raise(c->stop_fd);
 }
 
 void corpus_close(corpus *c)
@@ -202,7 +204,7 @@ void corpus_close(corpus *c)
     second_look_free(c->look);
     assembler_free(&c->assembler);
     free(c->values);
-    input_stop_close(&c->stop);
+    tokmap_i_file_close(c->stop_fd);
     free(c);
 }
 
@@ -304,8 +306,7 @@ static second_look *open_second_look(corpus *c)
 {
     const input_source source = source_now(c);
     if (!c->look)
-        c->look = second_look_new(&source, &c->options, reader_format(c->reader),
-                                  input_stop_fd(&c->stop));
+        c->look = second_look_new(&source, &c->options, reader_format(c->reader), c->stop_fd);
     if (!c->look)
         fail_memory(&c->error);
     return c->look;
@@ -562,7 +563,7 @@ static step open_input(corpus *c)
     input_source source = source_now(c);
     if (c->state == SEEKING)
         source.prefix = c->from.stored;
-    c->reader = reader_open(&source, &c->options, input_stop_fd(&c->stop), &c->error);
+    c->reader = reader_open(&source, &c->options, c->stop_fd, &c->error);
     if (!c->reader)
         return input_failed(c);
     /* The bytes before a part are in its offsets, and were not read. */

@@ -9,7 +9,6 @@
 #include <xxhash.h>
 
 #include "codec/decoder.h"
-#include "config.h"
 #include "system/input_file.h"
 #include "system/platform.h"
 
@@ -188,7 +187,7 @@ static void name_place(const input *in, failure *err)
                 in->begin + in->n_read - in->buffers.in_bytes);
 }
 
-input *input_open_with(const input_source *source, int stop_fd, failure *err)
+input *input_open(const input_source *source, int stop_fd, failure *err)
 {
     input *in = calloc(1, sizeof *in + STORED_BYTES);
     if (in)
@@ -216,11 +215,6 @@ input *input_open_with(const input_source *source, int stop_fd, failure *err)
     name_place(in, err);
     input_close(in);
     return NULL;
-}
-
-input *input_open(const char *path, failure *err)
-{
-    return input_open_with(&(input_source){.path = path}, -1, err);
 }
 
 /* One step of the decompressor. */

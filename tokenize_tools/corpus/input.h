@@ -16,9 +16,6 @@
 
 typedef struct input input;
 
-/* Opens an input; "-" is stdin. The path must stay valid until the input is closed. NULL on
- * failure. */
-input *input_open(const char *path, failure *err);
 /* Reads up to n_bytes > 0 bytes. Returns the number read, 0 at the end, -1 on an error. */
 ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err);
 /* How the input is compressed: "gzip"; NULL: it is not. */
@@ -63,5 +60,6 @@ typedef struct input_source {
     input_prefix prefix;          /* the file or part must begin with it; 0 bytes: none */
 } input_source;
 
-/* stop_fd: opening and reading fail with ECANCELED once it is readable; -1: none. */
-input *input_open_with(const input_source *source, int stop_fd, failure *err);
+/* The path must stay valid until the input is closed. stop_fd: opening and reading fail with
+ * ECANCELED once it is readable; -1: none. NULL on failure. */
+input *input_open(const input_source *source, int stop_fd, failure *err);

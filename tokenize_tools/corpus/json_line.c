@@ -552,11 +552,6 @@ json_line_scanner *json_line_scanner_new(json_paths *paths)
     return s;
 }
 
-void json_line_scanner_free(json_line_scanner *s)
-{
-    free(s);
-}
-
 void json_line_begin(json_line_scanner *s)
 {
     *s = (json_line_scanner){.paths = s->paths, .calls = json_span_engine(s->paths->level)};

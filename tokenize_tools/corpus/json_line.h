@@ -45,9 +45,8 @@ json_line_status json_line_text(json_paths *paths, const uint8_t *line, size_t n
 /* ---- A line in pieces ---- */
 
 typedef struct json_line_scanner json_line_scanner;
-/* The paths must stay valid until the scanner is freed. NULL: out of memory. */
+/* Malloced; the paths must stay valid until it is freed. NULL: out of memory. */
 json_line_scanner *json_line_scanner_new(json_paths *paths);
-void json_line_scanner_free(json_line_scanner *s);
 
 #define JSON_LINE_ROOM 16
 

@@ -15,11 +15,6 @@
 
 #define LABEL_NONE (-100) /* as PyTorch's ignore_index */
 
-void marked_text_free(marked_text *m)
-{
-    free(m->bytes);
-}
-
 static reader_result bad_list(marked_text *m, reader_text *text, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static reader_result bad_list(marked_text *m, reader_text *text, const char *format, ...)

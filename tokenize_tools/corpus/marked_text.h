@@ -13,7 +13,7 @@
 #define MARKED_END 0xff
 
 typedef struct marked_text { /* start with {0} */
-    uint8_t *bytes;
+    uint8_t *bytes;          /* freed by the owner */
     size_t n_bytes, capacity;
     char reason[160];
 } marked_text;
@@ -22,4 +22,3 @@ typedef struct marked_text { /* start with {0} */
  * READER_BAD: the list is not as it must be. */
 reader_result marked_text_read(marked_text *m, const corpus_options *options, reader_text *text,
                                failure *err);
-void marked_text_free(marked_text *m);

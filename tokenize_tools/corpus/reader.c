@@ -78,7 +78,7 @@ void reader_close(reader *r)
         reader_close(r->inner);
     window_close(&r->window);
     free(r->values);
-    marked_text_free(&r->marked);
+    free(r->marked.bytes);
     free(r);
 }
 

@@ -83,12 +83,6 @@ static const char *copy_name(char *name, const uint8_t *bytes, size_t n_bytes)
     return NULL;
 }
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t n_name = strlen(name), n_suffix = strlen(suffix);
-    return n_name > n_suffix && strcasecmp(name + n_name - n_suffix, suffix) == 0;
-}
-
 tar_document tar_document_kind(const char *name)
 {
     static const struct {
@@ -97,12 +91,12 @@ tar_document tar_document_kind(const char *name)
     } suffixes[] = {{".txt", TAR_TEXT},  {".text", TAR_TEXT},        {".md", TAR_TEXT},
                     {".json", TAR_JSON}, {".jsonl", TAR_JSON_LINES}, {".ndjson", TAR_JSON_LINES}};
     const char *slash = strrchr(name, '/');
-    const char *base = slash ? slash + 1 : name;
+    const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
     /* The attributes of a file as macOS stores them. */
     if (strncmp(base, "._", 2) == 0)
         return TAR_NO_DOCUMENT;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        if (ends_with(base, suffixes[i].suffix))
+        if (dot && dot > base && strcasecmp(dot, suffixes[i].suffix) == 0)
             return suffixes[i].kind;
     }
     return TAR_NO_DOCUMENT;

@@ -310,7 +310,7 @@ static bool open_text(reader *base, failure *err)
 static void close_text(reader *base)
 {
     text_reader *r = (text_reader *)base;
-    json_line_scanner_free(r->scanner);
+    free(r->scanner);
     json_paths_free(r->paths);
     free(r->decoded);
 }

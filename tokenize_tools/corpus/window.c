@@ -121,7 +121,7 @@ static stream *stream_open(const input_source *source, bool ahead, size_t block_
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->changed);
     s->block_bytes = block_bytes;
-    s->in = input_open_with(source, stop_fd, err);
+    s->in = input_open(source, stop_fd, err);
     if (s->in && (!ahead || start_thread(s, err)))
         return s;
     stream_close(s);

@@ -52,7 +52,7 @@ static double stored_ratio(const char *name)
     static uint8_t plain[64 * 1024];
     uint64_t n_plain = 0;
     ssize_t n = 1;
-    input *in = input_open(name, &err);
+    input *in = input_open(&(input_source){.path = name}, -1, &err);
     if (!in)
         return 1;
     while (n > 0 && n_plain < RATIO_BYTES) {

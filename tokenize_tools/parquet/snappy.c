@@ -62,9 +62,7 @@ static bool read_literal(output *o, const uint8_t **from, const uint8_t *end, ui
     if (n_extra > 0) {
         if ((size_t)(end - *from) < n_extra)
             return false;
-        n_bytes = 0;
-        for (size_t i = 0; i < n_extra; i++)
-            n_bytes |= (size_t)(*from)[i] << (8 * i);
+        n_bytes = le_get(*from, n_extra);
         *from += n_extra;
     }
     return copy_literal(o, from, end, n_bytes + 1);

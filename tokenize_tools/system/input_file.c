@@ -10,27 +10,16 @@
 
 #include "system/interrupted.h"
 
-int input_stop_open(input_stop *stop)
+int input_stop_open(void)
 {
-    stop->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return stop->fd < 0 ? errno : 0;
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-void input_stop_raise(const input_stop *stop)
+void input_stop_raise(int stop_fd)
 {
     int sys_errno = errno;
-    eventfd_write(stop->fd, 1);
+    eventfd_write(stop_fd, 1);
     errno = sys_errno;
-}
-
-void input_stop_close(input_stop *stop)
-{
-    close(stop->fd);
-}
-
-int input_stop_fd(const input_stop *stop)
-{
-    return stop->fd;
 }
 
 bool input_stop_raised(int stop_fd)

@@ -8,18 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef struct input_stop {
-    int fd; /* an eventfd: reading ends when it is readable */
-} input_stop;
-
-/* 0 or an errno value. */
-int input_stop_open(input_stop *stop);
+/* The stop_fd of input_file_read: reading ends when it is readable. -1: errno. */
+int input_stop_open(void);
 /* May be called from any thread: reading with this stop fails from then on. */
-void input_stop_raise(const input_stop *stop);
-void input_stop_close(input_stop *stop);
-/* The stop_fd of input_file_read. */
-int input_stop_fd(const input_stop *stop);
-/* Whether it was raised, by its stop_fd; -1: no. */
+void input_stop_raise(int stop_fd);
+/* Whether it was raised; -1: no. */
 bool input_stop_raised(int stop_fd);
 
 /* Opens a file; "-" is stdin. Does not wait for the other end of a pipe: the first read does. -1:

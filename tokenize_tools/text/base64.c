@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-static uint32_t value_of(char c)
+uint32_t base64_value(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return (uint32_t)(c - 'A');
@@ -20,7 +20,7 @@ static bool decode_group(const char *text, size_t n_padding, uint8_t *out)
 {
     uint32_t bits = 0;
     for (size_t i = 0; i < 4; i++) {
-        const uint32_t value = i < 4 - n_padding ? value_of(text[i]) : 0;
+        const uint32_t value = i < 4 - n_padding ? base64_value(text[i]) : 0;
         if (value > 63)
             return false;
         bits = bits << 6 | value;

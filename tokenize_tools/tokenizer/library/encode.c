@@ -7,7 +7,6 @@
 #include "base/base.h"
 #include "base/status.h"
 #include "system/platform.h"
-#include "system/process.h"
 #include "system/platform_thread.h"
 #include "text/array.h"
 #include "text/utf8.h"

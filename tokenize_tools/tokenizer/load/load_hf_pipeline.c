@@ -2,7 +2,6 @@
 #include "tokenizer/load/load_hf_pipeline.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "text/base64.h"
 #include "tokenizer/load/hf_json.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/base64.h"
+#include "text/exact_number.h"
 #include "tokenizer/load/load_bytes.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/load/presets.h"
@@ -20,18 +20,12 @@ typedef struct rank_line {
 static bool parse_line(const char *line, size_t n_bytes, rank_line *out)
 {
     const char *space = memchr(line, ' ', n_bytes);
-    const char *digit = space ? space + 1 : line + n_bytes;
-    uint64_t rank = 0;
-    if (!space || space == line || digit == line + n_bytes)
+    const size_t n_token = space ? (size_t)(space - line) : 0;
+    uint64_t rank;
+    if (n_token == 0 || !number_read_digits(space + 1, n_bytes - n_token - 1, &rank) ||
+        rank >= MODEL_MAX_TOKENS)
         return false;
-    for (; digit < line + n_bytes; digit++) {
-        if (*digit < '0' || *digit > '9')
-            return false;
-        rank = rank * 10 + (uint64_t)(*digit - '0');
-        if (rank >= MODEL_MAX_TOKENS)
-            return false;
-    }
-    *out = (rank_line){line, (size_t)(space - line), (uint32_t)rank};
+    *out = (rank_line){line, n_token, (uint32_t)rank};
     return true;
 }
 

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/base64.h"
+#include "text/exact_number.h"
 #include "text/json_reader.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
@@ -54,17 +56,12 @@ static loader *json_loader(const model_source *source, failure *err)
     return failed ? NULL : found;
 }
 
-static bool is_base64(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
-           c == '/' || c == '=';
-}
-
 /* Whether the file begins with a line of base64, a space and a digit. */
 static bool is_tiktoken(const model_source *source)
 {
     size_t i = 0;
-    while (i < source->n_bytes && is_base64(source->data[i]))
+    while (i < source->n_bytes &&
+           (base64_value((char)source->data[i]) < 64 || source->data[i] == '='))
         i++;
     return i > 0 && i + 1 < source->n_bytes && source->data[i] == ' ' &&
            source->data[i + 1] >= '0' && source->data[i + 1] <= '9';
@@ -101,18 +98,6 @@ bool model_load(model *m, const model_source *source, failure *err)
 
 /* ---- Specials ---- */
 
-/* All digits, below MODEL_MAX_TOKENS. */
-static bool parse_id(json_string s, uint64_t *id)
-{
-    *id = 0;
-    for (size_t i = 0; i < s.n_bytes; i++) {
-        if (s.s[i] < '0' || s.s[i] > '9' || i == 8)
-            return false;
-        *id = *id * 10 + (uint64_t)(s.s[i] - '0');
-    }
-    return s.n_bytes > 0;
-}
-
 typedef struct specials_reader {
     model *m;
     failure *err;
@@ -128,7 +113,7 @@ static bool read_special(json_reader *r, specials_reader *s, json_string key)
     if (json_peek(r) == JSON_NUMBER) {
         if (!json_read_uint(r, &id))
             return false;
-    } else if (!parse_id(key, &id)) {
+    } else if (key.n_bytes > 8 || !number_read_digits(key.s, key.n_bytes, &id)) {
         return json_fail(r, "expected an id as key or value");
     } else if (!json_read_string(r, &content)) {
         return false;

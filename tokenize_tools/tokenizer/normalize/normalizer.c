@@ -354,7 +354,7 @@ static size_t blank_at(text_span text, size_t at)
     return n > 0 && unicode_class_of(c) == CLASS_SPACE ? n : 0;
 }
 
-/* The end of the white space that begins here. */
+/* The end of the white space that begins here: inline, for the loop below. */
 static size_t blanks_end(text_span text, size_t at)
 {
     for (size_t n; at < text.n_bytes && (n = blank_at(text, at)) > 0;)
@@ -472,17 +472,9 @@ static bool step_nfc(text_span *text, nfc_scratch *scratch, text_buffer *out)
 /* Removes the blanks at its ends. */
 static text_span step_strip(text_span text, bool left, bool right)
 {
-    for (size_t n; left && text.n_bytes > 0 && (n = blank_at(text, 0)) > 0;) {
-        text.bytes += n;
-        text.n_bytes -= n;
-    }
-    uint32_t c;
-    for (size_t n; right && (n = utf8_decode_last(text.bytes, text.n_bytes, &c)) > 0;) {
-        if (unicode_class_of(c) != CLASS_SPACE)
-            break;
-        text.n_bytes -= n;
-    }
-    return text;
+    const size_t n = text.n_bytes, from = left ? unicode_blanks_after(text.bytes, n, 0) : 0;
+    const size_t end = right ? unicode_blanks_before(text.bytes, from, n) : n;
+    return (text_span){text.bytes + from, end - from};
 }
 
 /* Leaves *text, or writes the whole text to `out`, which is empty, and sets *text to it. */
@@ -492,9 +484,7 @@ static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratc
     bool done = true;
     switch (step->kind) {
     case NORMALIZE_PREPEND:
-        done = (text->n_bytes == 0 || text_buffer_append(out, step->to.s, step->to.n_bytes)) &&
-               text_buffer_append(out, text->bytes, text->n_bytes);
-        break;
+        return text->n_bytes == 0 || text_buffer_prefix(out, step->to.s, step->to.n_bytes, text);
     case NORMALIZE_REPLACE:
     case NORMALIZE_REPLACE_RUNS:
         done = normalize_replace(*text, step->from, step->to, step->kind == NORMALIZE_REPLACE_RUNS,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/unicode/unicode.h"
 
+#include "text/utf8.h"
 #include "tokenizer/unicode/hf_tables.h"
 
 unicode_class unicode_class_of(uint32_t code_point)
@@ -58,4 +59,26 @@ size_t unicode_lowercase(uint32_t code_point, uint32_t out[2])
         (code_point - low->first) % low->step == 0)
         out[0] = (uint32_t)((int32_t)code_point + low->distance);
     return 1;
+}
+
+size_t unicode_blanks_before(const uint8_t *text, size_t from, size_t end)
+{
+    uint32_t c;
+    for (size_t n; end > from; end -= n) {
+        n = utf8_decode_last(text + from, end - from, &c);
+        if (n == 0 || unicode_class_of(c) != CLASS_SPACE)
+            break;
+    }
+    return end;
+}
+
+size_t unicode_blanks_after(const uint8_t *text, size_t n_bytes, size_t at)
+{
+    uint32_t c;
+    for (size_t n; at < n_bytes; at += n) {
+        n = utf8_decode(text + at, n_bytes - at, &c);
+        if (n == 0 || unicode_class_of(c) != CLASS_SPACE)
+            break;
+    }
+    return at;
 }

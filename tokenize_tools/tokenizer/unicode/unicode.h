@@ -51,6 +51,9 @@ typedef enum hf_class {
 bool unicode_hf_is(hf_class class, uint32_t code_point);
 /* Lowercase, of Unicode 17. Returns how many code points. */
 size_t unicode_lowercase(uint32_t code_point, uint32_t out[2]);
+/* Where the white space before `end` begins, from `from` on; where that at `at` ends. */
+size_t unicode_blanks_before(const uint8_t *text, size_t from, size_t end);
+size_t unicode_blanks_after(const uint8_t *text, size_t n_bytes, size_t at);
 
 /* The same for Whitespace and BertPreTokenizer, which split by Rust's \w and by the punctuation of
  * Punctuation. Each code point has one of these classes:

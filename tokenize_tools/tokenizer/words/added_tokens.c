@@ -2,7 +2,6 @@
 #include "tokenizer/words/added_tokens.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tokenizer/words/double_array.h"
 #include "tokenizer/words/pair_filter.h"
@@ -131,28 +130,6 @@ static bool is_single_word(const uint8_t *text, size_t n_bytes, size_t start, si
     return end == n_bytes || utf8_decode(text + end, n_bytes - end, &c) == 0 || !unicode_is_word(c);
 }
 
-static size_t blanks_before(const uint8_t *text, size_t taken, size_t end)
-{
-    uint32_t c;
-    for (size_t n; end > taken; end -= n) {
-        n = utf8_decode_last(text + taken, end - taken, &c);
-        if (n == 0 || unicode_class_of(c) != CLASS_SPACE)
-            break;
-    }
-    return end;
-}
-
-static size_t blanks_after(const uint8_t *text, size_t n_bytes, size_t end)
-{
-    uint32_t c;
-    for (size_t n; end < n_bytes; end += n) {
-        n = utf8_decode(text + end, n_bytes - end, &c);
-        if (n == 0 || unicode_class_of(c) != CLASS_SPACE)
-            break;
-    }
-    return end;
-}
-
 bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
                        added_match *match)
 {
@@ -165,12 +142,12 @@ bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_byte
             from = match->next; /* what is inside it is not searched */
             continue;
         }
-        match->end = t->rstrip ? blanks_after(text, n_bytes, match->next) : match->next;
+        match->end = t->rstrip ? unicode_blanks_after(text, n_bytes, match->next) : match->next;
         if (t->lstrip && match->end <= match->taken) { /* only blanks, which the token before has */
             from = match->next;
             continue;
         }
-        match->start = t->lstrip ? blanks_before(text, match->taken, from) : from;
+        match->start = t->lstrip ? unicode_blanks_before(text, match->taken, from) : from;
         match->id = t->id;
         match->special = t->special;
         return true;
