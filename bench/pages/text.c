@@ -257,7 +257,7 @@ typedef struct subject {
     bench_text text; /* in memory, so that encoding alone waits for nothing */
     id_buffer ids;   /* the output of encoding and the input of writing */
     size_t *ends;    /* of documents, in ids */
-    size_t n_documents;
+    size_t n_documents, n_jobs;
     path_text prefix;
 } subject;
 
@@ -278,17 +278,27 @@ static void take_documents(subject *s)
     corpus_batch_free(&batch);
 }
 
+/* Loads the vocabulary, as a pack must, and then encodes as each thread of a pack does its share:
+ * with an encoder of its own, whose cache of words is empty. */
 static void encode_all(subject *s)
 {
     static const encoder_options options;
-    encoder *e = encoder_new(s->file.tokenizer, &options);
-    if (!e)
-        bench_fail("out of memory");
+    tokenizer_file file = open_tokenizer(s->options);
+    encoder_state state = {0};
     s->ids.n = 0;
     s->n_documents = 0;
-    for (size_t i = 0; i < s->text.n_batches; i++)
-        encode_batch(e, &s->text.batches[i], &s->ids, s->ends, &s->n_documents);
-    encoder_free(e);
+    for (size_t k = 0, i = 0; k < s->n_jobs; k++) {
+        encoder *e = encoder_new(file.tokenizer, &options);
+        if (!e)
+            bench_fail("out of memory");
+        if (k > 0)
+            encoder_restore(e, state);
+        for (; i < s->text.n_batches * (k + 1) / s->n_jobs; i++)
+            encode_batch(e, &s->text.batches[i], &s->ids, s->ends, &s->n_documents);
+        state = encoder_save(e);
+        encoder_free(e);
+    }
+    tokenizer_file_close(&file);
 }
 
 static void write_ids(subject *s)
@@ -310,7 +320,7 @@ static void pack_text(subject *s)
     const char *words[16] = {"pack",      "-q", "--force", "-o",
                              s->prefix.s, "-j", threads,   "--tokenizer"};
     int argc = 8;
-    snprintf(threads, sizeof threads, "%" PRIu64, s->options->n_jobs ? s->options->n_jobs : 1);
+    snprintf(threads, sizeof threads, "%zu", s->n_jobs);
     words[argc++] = s->options->tokenizer;
     if (s->options->pattern) {
         words[argc++] = "--pattern";
@@ -340,17 +350,18 @@ void bench_pack(const bench_options *options, bench_report *report)
     };
     static void (*const stages[N_STAGES])(subject *) = {take_documents, encode_all, write_ids};
     const uint32_t n_processors = tokmap_i_n_processors();
-    const uint64_t n_jobs = options->n_jobs ? options->n_jobs : 1;
+    const size_t n_jobs = options->n_jobs ? (size_t)options->n_jobs : 1;
     bench_row *bounds[N_BOUNDS], *whole;
     int least = DOCUMENTS;
-    subject s = {
-        .options = options, .prefix = load_data_name(options, 0), .file = open_tokenizer(options)};
+    subject s = {.options = options,
+                 .n_jobs = n_jobs,
+                 .prefix = load_data_name(options, 0),
+                 .file = open_tokenizer(options)};
     s.text = load_text(options->text, s.file.tokenizer);
     s.ends = bench_memory((s.text.n_ends + 1) * sizeof *s.ends);
     encode_all(&s); /* so that it has its memory */
     bounds[DOCUMENTS] = bench_add_row(report, "MB/s", "taking documents out of the file alone");
-    bounds[ENCODING] =
-        bench_add_row(report, "MB/s", "encoding alone, %" PRIu64 " x one thread", n_jobs);
+    bounds[ENCODING] = bench_add_row(report, "MB/s", "encoding alone, %zu x one thread", n_jobs);
     bounds[WRITING] = bench_add_row(report, "MB/s", "writing alone");
     bounds[ALL] = bench_add_row(report, "MB/s", "all stages, %u busy processors", n_processors);
     whole = bench_add_row(report, "MB/s", "tokmap pack, from end to end");

@@ -208,7 +208,7 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     pack_report_file report;
     const pack_parts parts = {
         .options = options, .tokenizer = &file, .tokens = &tokens, .inputs = &inputs};
-    process_share_heap();
+    process_prepare_threads();
     int code = pack_inputs_find(&inputs, names, n_names, options);
     if (code == CLI_OK)
         code = pack_tokens_open(&tokens, &file, options);

@@ -349,7 +349,7 @@ int pack_task_run(const pack_task_options *options)
     if (!t)
         return cli_no_memory();
     t->o = options;
-    process_share_heap();
+    process_prepare_threads();
     int code = begin_task(t);
     if (code == CLI_OK)
         code = pack_plan_tokenizer(&t->plan, options->options, &t->tokens, &t->tokenizer);

@@ -85,11 +85,13 @@ int process_enter_folder(const char *path)
     return chdir(path) == 0 ? 0 : errno;
 }
 
-void process_share_heap(void)
+void process_prepare_threads(void)
 {
 #ifdef M_ARENA_MAX
     mallopt(M_ARENA_MAX, 1);
 #endif
+    if (sched_getscheduler(0) == SCHED_OTHER) /* not what the user has chosen */
+        sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 }
 
 uint64_t process_peak_bytes(void)

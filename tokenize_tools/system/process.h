@@ -25,8 +25,10 @@ int process_enter_folder(const char *path);
 int process_make_absolute(const char **path, char *absolute, size_t n_bytes);
 
 /* All threads allocate from one heap. For threads that allocate their buffers once, a heap for each
- * would not be faster, but would reserve 64 MiB of address space each, which may be limited. */
-void process_share_heap(void);
+ * would not be faster, but would reserve 64 MiB of address space each, which may be limited. And
+ * none stops another when it wakes up, which would cost the other its place in the cache: the
+ * buffers between them are for waiting. */
+void process_prepare_threads(void);
 
 /* The peak memory of the process. */
 uint64_t process_peak_bytes(void);
