@@ -79,6 +79,10 @@ class _Memory:
         self._free(self._address)
 
 
+def _array(address: int, shape: Tuple[int, ...], kind: str) -> NDArray[Any]:
+    return np.asarray(_Memory(address, shape, kind))
+
+
 class _Handle:
     """Closes the C tokenizer when nothing refers to it any longer, a running call included."""
 
@@ -222,20 +226,17 @@ class Tokenizer:
         file, specials_file = self._full_paths
         return _open_again, (file, self._pattern, specials_file)
 
-    def _encode(self, table: _Table, specials: str, n_threads: int,
-                token_offsets: bool) -> Tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+    def _encode(self, texts: int, n_texts: int, specials: str, n_threads: int, token_offsets: bool) -> Encoding:
+        """Of a table of texts at this address."""
         if specials not in _SPECIALS:
             raise ValueError(f"specials: {specials!r} is not one of {', '.join(_SPECIALS)}")
         n_threads = number("n_threads", n_threads, 1024)
         handle = self._handle  # the handle stays while the call runs
-        options = EncodeOptions(texts=table.ctypes.data, n_texts=len(table), text_stride=16, n_threads=n_threads,
+        options = EncodeOptions(texts=texts, n_texts=n_texts, text_stride=16, n_threads=n_threads,
                                 specials=_SPECIALS.index(specials), token_offsets=bool(token_offsets))
         out = Encoding()
         call(_library().tokmap_tokenizer_encode, handle.pointer, byref(options), byref(out))
-        ranges = (np.asarray(_Memory(out.token_offsets, (out.n_ids, 2), "=i8")) if token_offsets
-                  else np.empty((0, 2), np.int64))
-        return (np.asarray(_Memory(out.ids, (out.n_ids,), "=u4")),
-                np.asarray(_Memory(out.offsets, (len(table) + 1,), "=i8")), ranges)
+        return out
 
     @overload
     def encode(self, text: Text, *, specials: str = "text", offsets: Literal[False] = False) -> NDArray[np.uint32]: ...
@@ -256,10 +257,18 @@ class Tokenizer:
                     of an id that stands for no byte, such as a blank that is put before the text, both are the
                     same. UnsupportedError: the tokenizer, or this text, has none, because the tokens are not
                     what the text says, as in lower case"""
-        table, keep = _table_of_list([text])
-        ids, _, ranges = self._encode(table, specials, 1, offsets)
-        del keep  # until here the address is valid
-        return (ids, ranges) if offsets else ids
+        offset = _ASCII_OFFSET if type(text) is str and text.isascii() else None
+        data: Any = text
+        if offset is None:
+            data, offset = _to_bytes(text), _BYTES_OFFSET
+        if offset is None:
+            data = (ctypes.c_char * len(data)).from_buffer_copy(data)
+        one = TokenText(ctypes.addressof(data) if offset is None else id(data) + offset, len(data))
+        out = self._encode(ctypes.addressof(one), 1, specials, 1, offsets)
+        del data  # until here the address is valid
+        _library().tokmap_tokenizer_free(out.offsets)
+        ids = _array(out.ids, (out.n_ids,), "=u4")
+        return (ids, _array(out.token_offsets, (out.n_ids, 2), "=i8")) if offsets else ids
 
     @overload
     def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", n_threads: int = 0,
@@ -291,9 +300,10 @@ class Tokenizer:
             table, keep = _table_of_list(texts if isinstance(texts, (list, tuple)) else list(texts))
         else:
             table, keep = _table_of_buffer(texts, offsets)
-        encoded = self._encode(table, specials, n_threads, token_offsets)
+        out = self._encode(table.ctypes.data, len(table), specials, n_threads, token_offsets)
         del keep  # until here the addresses are valid
-        return encoded if token_offsets else encoded[:2]
+        encoded = _array(out.ids, (out.n_ids,), "=u4"), _array(out.offsets, (len(table) + 1,), "=i8")
+        return (*encoded, _array(out.token_offsets, (out.n_ids, 2), "=i8")) if token_offsets else encoded
 
     def decode_bytes(self, ids: Any) -> bytes:
         """The text of the ids as UTF-8, which is not valid if they do not begin and end with whole characters.
