@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
-_batch_gather, _reference, _address, _from_buffer = (lib.tokmap_batch_gather, ctypes.byref, ctypes.addressof,
-                                                    ctypes.c_char.from_buffer)
+_batch_gather, _address, _from_buffer = lib.tokmap_batch_gather, ctypes.addressof, ctypes.c_char.from_buffer
 _DTYPES = {name: np.dtype(name) for name in ("int32", "int64", "uint16", "uint32", "uint8")}
 _COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
 _PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
@@ -40,10 +39,10 @@ def _new_array(name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]
 
 
 class Gatherer:
-    """Makes the arrays of batches of one loader. ignore_index: of labels that a short row lacks; masked_index: of
-    labels whose loss mask is 0, or None."""
+    """Makes the arrays of batches of one loader. c_batch: where the library describes them. ignore_index: of labels
+    that a short row lacks; masked_index: of labels whose loss mask is 0, or None."""
 
-    def __init__(self, outputs: Tuple[str, ...], dtype: Any, contiguous: bool, framework: str, reuse: bool,
+    def __init__(self, c_batch: Any, outputs: Tuple[str, ...], dtype: Any, contiguous: bool, framework: str, reuse: bool,
                  pad_id: int, masked_index: Optional[int], ignore_index: int, row_length: int) -> None:
         self._dtype = dtype_name(dtype)
         if (self._dtype, contiguous) not in _FORMATS:
@@ -64,7 +63,8 @@ class Gatherer:
             format=_FORMATS[self._dtype, contiguous],
             mask_labels=masked_index is not None, ignore_index=ignore_index, has_ignore_index=1, pad_id=pad_id)
         self._detail = _lib.ErrorDetail()
-        self._references = ctypes.byref(self._options), ctypes.byref(self._detail)
+        self._batch = c_batch
+        self._references = ctypes.byref(c_batch), ctypes.byref(self._options), ctypes.byref(self._detail)
         self._row_length = row_length
         if framework == "torch":
             import torch
@@ -75,8 +75,6 @@ class Gatherer:
         self._new = _new_array if framework == "numpy" else self._new_tensor
         self._kept, self._reuse = threading.local(), reuse
         self._make = self._keep if reuse else self._new  # gives an array and its address
-        # Writes the outputs of a batch, and gives them to it.
-        self.fill = self._fill_ids if self._ids and not self._parts and not self._boundaries else self._fill_all
 
     def _new_tensor(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
         tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)
@@ -89,16 +87,16 @@ class Gatherer:
             kept[key] = self._new(name, shape, dtype)
         return kept[key]
 
-    def _fill_all(self, batch: "Batch", c_batch: Any) -> None:
-        if self._ids:
-            self._fill_ids(batch, c_batch)
+    def fill(self, batch: "Batch") -> None:
+        """Writes the outputs of a batch, and gives them to it."""
         if self._parts:
-            self._fill_parts(batch, c_batch)
+            self._fill_parts(batch)
         if self._boundaries:
-            self._fill_boundaries(batch, c_batch)
-
-    def _fill_ids(self, batch: "Batch", c_batch: Any) -> None:
-        options, n_rows, length = self._options, batch.n_rows, c_batch.sequence_length
+            self._fill_boundaries(batch)
+        if not self._ids:
+            return
+        options, c_batch, n_rows = self._options, self._batch, batch.n_rows
+        length = c_batch.sequence_length
         if not self._contiguous:
             if options.format == _TOKENS and self._dtype != ("uint16" if c_batch.token_bytes == 2 else "uint32"):
                 raise ValueError(f"dtype is {self._dtype}, but the data have tokens of {c_batch.token_bytes} bytes")
@@ -113,20 +111,20 @@ class Gatherer:
             ids, address = self._make("ids", (n_rows, length), self._dtype)
             setattr(options, self._ids[0], address)
             setattr(batch, self._ids[0], ids)
-        status = _batch_gather(_reference(c_batch), *self._references)
+        status = _batch_gather(*self._references)
         if status:
             check(status, self._detail)
 
-    def _fill_parts(self, batch: "Batch", c_batch: Any) -> None:
-        first_row = c_batch.rows[0]
+    def _fill_parts(self, batch: "Batch") -> None:
+        c_batch, first_row = self._batch, self._batch.rows[0]
         for name in self._parts:
             array, address = self._make(name, (batch.n_rows, c_batch.sequence_length), _PART_DTYPES[name])
             n_bytes = batch.n_rows * c_batch.sequence_length * _DTYPES[_PART_DTYPES[name]].itemsize
             ctypes.memmove(address, getattr(first_row, name), n_bytes)  # tensors have no nbytes before PyTorch 2.1
             setattr(batch, name, array)
 
-    def _fill_boundaries(self, batch: "Batch", c_batch: Any) -> None:
-        found = [(row[8], row[9] + 1) for row in _lib.unpack_rows(c_batch.rows, batch.n_rows)]  # cu_seqlens, n_documents
+    def _fill_boundaries(self, batch: "Batch") -> None:
+        found = [(row[8], row[9] + 1) for row in _lib.unpack_rows(self._batch.rows, batch.n_rows)]  # cu_seqlens, n_documents
         ends = np.frombuffer(b"".join([ctypes.string_at(begins, 4 * n) for begins, n in found]), np.int32)
         firsts = np.arange(batch.n_rows, dtype=np.int32).repeat([n for _, n in found]) * np.int32(self._row_length)
         # What a short row lacks counts as a document; the end of another one is where the next row begins.

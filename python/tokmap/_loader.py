@@ -220,7 +220,7 @@ class Loader:
                           "all ranks, so there is no batch: set drop_last=False, or fewer batch_rows")
         self._stage: Any = None
         if device is None:
-            self._gatherer = Gatherer(self.outputs, dtype, contiguous, framework, reuse, pad_id,
+            self._gatherer = Gatherer(self._batch, self.outputs, dtype, contiguous, framework, reuse, pad_id,
                                       ignore_index if mask_labels else None, ignore_index, self.sequence_length)
         else:
             if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs:
@@ -364,7 +364,7 @@ class Loader:
             if not status:
                 first = c_batch.first_sample
                 batch = Batch(self, turn, c_batch.n_rows, first, self._after(first))
-                self._gatherer.fill(batch, c_batch)
+                self._gatherer.fill(batch)
                 if self._token_counts is not None:
                     for row in c_batch.rows[:c_batch.n_rows]:
                         self._token_counts[row.source] += row.n_tokens - 1
@@ -428,7 +428,7 @@ class Loader:
                 self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
                 self._call(lib.tokmap_loader_seek, first)
                 self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
-                self._gatherer.fill(batch, self._batch)
+                self._gatherer.fill(batch)
                 batch._rows = self._rows_of(self._turn)
             finally:  # also after an error: the next call tries this step again
                 self._take_turns(self._lane, self._n_lanes)
