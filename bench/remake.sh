@@ -3,8 +3,8 @@
 # remake.sh MACHINE - makes the results of docs/BENCHMARKS.md again, on this machine, one after the other: hours.
 # MACHINE is the end of their names, as in bench/results/pack-MACHINE.json. A result that is there is not made again,
 # so delete what shall be. Needs the texts and vocabularies of ../shared (TOKMAP_SHARED), 20 GB in $TMPDIR, zstd, and
-# for `preprocess` a checkout of Megatron-LM (MEGATRON) and a Python with torch, transformers, gigatoken and awkward
-# (MEGATRON_PYTHON), without which that one is left out. Nothing else may run on the machine meanwhile.
+# for `preprocess` a checkout of Megatron-LM (MEGATRON) and a Python 3.12 or newer with torch, transformers, gigatoken
+# and awkward (MEGATRON_PYTHON), without which that one is left out. Nothing else may run on the machine meanwhile.
 set -eu
 [ $# = 1 ] || { sed -n '3,7s/^# //p' "$0" >&2; exit 2; }
 cd "$(dirname "$0")/.."
