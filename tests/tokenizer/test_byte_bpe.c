@@ -108,7 +108,7 @@ static void lose_bytes(void)
     memset(plain.gone, 0, sizeof plain.gone);
     plain.unknown = check_below(4) ? check_below((uint32_t)plain.n_tokens) : MODEL_NO_ID;
     plain.fuse_unknown = check_below(2);
-    plain.lacks = plain.listed && (plain.has_suffix || check_below(2));
+    plain.lacks = plain.listed && check_below(plain.has_suffix ? 4 : 2) != 0;
     for (uint32_t id = 0; id < 256 && plain.lacks; id++) {
         bool merges = id == plain.unknown;
         for (size_t i = 0; i < plain.n_merges; i++)

@@ -246,15 +246,15 @@ static bool make_merges(builder *w)
 /* ---- Where words are cut ---- */
 
 /* A word of Chinese or Japanese is often a sentence, which hardly ever repeats; its parts do. It is
- * cut where no token has the bytes of both sides. Then no merge joins the sides, and those of one
- * do not depend on the other: the first pair of the lowest rank in it is its next merge, whatever
- * is done elsewhere. A token with the bytes of both sides is listed by two bytes before the cut and
- * three after it (FAR) if it has them, or else by one and one (NEAR). All
- * five bytes of a cut have tokens of their own, whatever becomes of others.
+ * cut where no token has the bytes of both sides. Then no merge joins the sides, and each merges as
+ * if it were alone: the lowest and leftmost pair in it is its next merge, whatever is done in the
+ * other. A token with the bytes of both sides is listed by the two bytes before the cut and the
+ * three after it (FAR), or, if it does not have all of these, by one and one (NEAR). All five bytes
+ * have tokens of their own, so no unknown token is beside a cut.
  *
- * A word that has the bytes of a token may be that token even if merges do not make it. A word that
- * is cut has not: the token would be listed. For its parts, there are no cuts where such a token
- * would begin or end. */
+ * With whole_word_first, a word that has the bytes of a token is that token, even if merges do not
+ * make it. Such a word is never cut, because the token is listed; and so that no part becomes such
+ * a token, nothing is cut where one would begin or end. */
 #define FAR 0xFFFFFFFFFFu
 #define NEAR 0x0000FFFF00u
 
