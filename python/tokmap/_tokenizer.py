@@ -257,13 +257,15 @@ class Tokenizer:
                     of an id that stands for no byte, such as a blank that is put before the text, both are the
                     same. UnsupportedError: the tokenizer, or this text, has none, because the tokens are not
                     what the text says, as in lower case"""
-        offset = _ASCII_OFFSET if type(text) is str and text.isascii() else None
-        data: Any = text
-        if offset is None:
-            data, offset = _to_bytes(text), _BYTES_OFFSET
-        if offset is None:
-            data = (ctypes.c_char * len(data)).from_buffer_copy(data)
-        one = TokenText(ctypes.addressof(data) if offset is None else id(data) + offset, len(data))
+        if type(text) is str and _ASCII_OFFSET is not None and text.isascii():
+            data: Any = text
+            one = TokenText(id(data) + _ASCII_OFFSET, len(data))
+        elif _BYTES_OFFSET is not None:
+            data = _to_bytes(text)
+            one = TokenText(id(data) + _BYTES_OFFSET, len(data))
+        else:
+            data = np.frombuffer(_to_bytes(text) + b"\0", np.uint8)
+            one = TokenText(data.ctypes.data, len(data) - 1)
         out = self._encode(ctypes.addressof(one), 1, specials, 1, offsets)
         del data  # until here the address is valid
         _library().tokmap_tokenizer_free(out.offsets)

@@ -26,8 +26,8 @@ int process_make_absolute(const char **path, char *absolute, size_t n_bytes);
 
 /* All threads allocate from one heap. For threads that allocate their buffers once, a heap for each
  * would not be faster, but would reserve 64 MiB of address space each, which may be limited. And
- * none stops another when it wakes up, which would cost the other its place in the cache: the
- * buffers between them are for waiting. */
+ * they are batch work for the scheduler, unless the user chose otherwise: a thread that wakes up
+ * does not interrupt a busy one, because the buffers between them allow it to wait. */
 void process_prepare_threads(void);
 
 /* The peak memory of the process. */

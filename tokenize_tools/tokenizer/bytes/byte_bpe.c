@@ -287,8 +287,9 @@ static void join_ends(byte_bpe *b, const uint8_t *token, size_t n_bytes)
     memcpy(&place, token, sizeof place);
     for (unsigned i = 0; i < 64 * 64 && is_wide(token[0]); i++)
         join(b, place << 16 | (0x80 | i / 64) << 8 | (0x80 | i % 64), FAR);
-    for (unsigned i = 0xE3; i <= 0xE9; i++)
-        join(b, (uint64_t)token[n_bytes - 1] << 8 | i << 16, NEAR);
+    for (unsigned i = 0; i < 256; i++)
+        if (is_wide((uint8_t)i))
+            join(b, (uint64_t)token[n_bytes - 1] << 8 | i << 16, NEAR);
     b->can_cut &= n_bytes >= 3 || !is_wide(token[0]);
 }
 

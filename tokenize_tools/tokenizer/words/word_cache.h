@@ -3,7 +3,8 @@
  *
  * Words of at most 15 bytes are their own keys, two to a cache line. The result never depends on
  * the contents of the cache, which is bounded: a word that finds no free place near its own
- * replaces another one. */
+ * replaces another one. What holds long words, or the ids of words that have many, is emptied when
+ * it is full. */
 #pragma once
 
 #include "tokenizer/model/id_buffer.h"
