@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tokenizer/normalize/normalizer.h"
+#include "text/array.h"
 #include "text/json_parts.h"
 #include "text/utf8.h"
 
@@ -45,12 +46,15 @@ static void find_byte(char_decoder *d, model_token *t)
 
 bool char_decoder_set_text(char_decoder *d, uint32_t id, const model_text *text)
 {
-    const new_token token = {id, text->s, text->n_bytes, TOKEN_NORMAL, 0};
-    failure err;
-    d->own.tokens[id].kind = TOKEN_ABSENT;
-    if (!model_set_token(&d->own, &token, &err))
+    model *m = &d->own;
+    if (!array_reserve(&m->bytes, &m->bytes_capacity, m->n_bytes + text->n_bytes + MODEL_PADDING,
+                       1))
         return false;
-    find_byte(d, &d->own.tokens[id]);
+    memcpy(m->bytes + m->n_bytes, text->s, text->n_bytes);
+    memset(m->bytes + m->n_bytes + text->n_bytes, 0, MODEL_PADDING);
+    m->tokens[id] = (model_token){m->n_bytes, (uint32_t)text->n_bytes, TOKEN_NORMAL, 0};
+    m->n_bytes += text->n_bytes;
+    find_byte(d, &m->tokens[id]);
     return true;
 }
 
