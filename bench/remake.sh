@@ -97,9 +97,6 @@ done
 result parquet- beside_gigatoken
 result tokenize- make bench-tokenizers ARGS="--rounds 5 --slow-rounds 1 --out $folder/out.json"
 result loaders- make bench-loaders LOADER_ARGS="--dir $folder --out $folder/out.json"
-result loaders-frameworks- make bench-loaders LOADER_ARGS="--dir $folder --out $folder/out.json --pages hot --systems \
-    tokmap-i64-two-views tokmap-torch tokmap-dataloader-w0 tokmap-dataloader-w2 tokmap-lightning tokmap-dali \
-    numpy-i64-tuned numpy-i64-two-views dataloader-i64-w0 dataloader-i64-w2 tokmap-views numpy-views tokmap-i64-new"
 result packers- make bench-packers ARGS="--dir $folder --out $folder/out.json"
 result blends- make bench-blends ARGS="--dir $folder --out $folder/out.json"
 [ -z "${MEGATRON:-}" ] || result preprocess- preprocess

@@ -59,6 +59,7 @@ explain() # exit status $1, log $2, temporary folder $3: what is wrong besides t
     local n_failed
     n_failed=$(grep -acE '^FAIL ' "$2")
     rm -f "$3"/tsan.rodata.* # of ThreadSanitizer, in a process that was killed while it started
+    rm -rf "$3"/pymp-*        # of Python's multiprocessing, in workers of torch, which end without its cleaning
     if [ "$1" = 124 ] || [ "$1" = 137 ]; then
         echo "stopped after $TIMEOUT seconds"
     elif [ "$1" != 0 ] && [ "$1" != 77 ] && { [ "$1" != 1 ] || [ "$n_failed" = 0 ]; }; then
