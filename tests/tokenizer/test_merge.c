@@ -59,7 +59,7 @@ TEST(the_lowest_leftmost_pair_merges_first_for_any_length_and_any_table)
         merge_table *t = merge_table_new(pairs, n_pairs);
         CHECK(t != NULL);
         for (int i = 0; i < 60; i++) {
-            const size_t n = i < 50 ? check_below(120) : check_below(700);
+            const size_t n = check_below(i < 30 ? 60 : i < 50 ? 260 : 700);
             for (size_t k = 0; k < n; k++)
                 text[k] = check_below(n_base);
             CHECK(same_as_naive(t, &scratch, text, n));

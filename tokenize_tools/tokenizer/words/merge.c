@@ -222,15 +222,22 @@ uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, u
 
 /* ---- Short words: search for the lowest rank again after each merge ---- */
 
+/* In a word of more than FEW symbols, the smallest turn of each group of places is kept: a merge
+ * changes few groups. */
+#define GROUP 16
+#define FEW 44
+#define PLACES (MERGE_SHORT + GROUP)
+
 /* A word being merged, with its symbols at 1 to n. A symbol that was merged into the one before
  * keeps its place, but never gets a turn.
  *
  * A turn is rank << 32 | place: the smallest is the next merge. 64 bits also keep compilers from
  * searching with vectors, which would wait for the words just written. */
 typedef struct short_word {
-    uint64_t turns[MERGE_SHORT + 4];
-    uint32_t symbols[MERGE_SHORT + 4];
-    uint8_t next[MERGE_SHORT + 4], prev[MERGE_SHORT + 4];
+    uint64_t turns[PLACES];
+    uint64_t smallest[PLACES / GROUP]; /* of each group */
+    uint32_t symbols[PLACES];
+    uint8_t next[PLACES], prev[PLACES];
 } short_word;
 
 /* NO_RANK gives a turn not less than NO_TURN. */
@@ -285,18 +292,41 @@ static void merge_pair_at(const merge_table *t, short_word *w, uint64_t turn)
     w->turns[before] = turn_of(rank_of(t, pair_of(w->symbols[before], symbol)), before);
 }
 
-size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n, uint64_t *starts)
+/* Those of the places from `from` to `to`. */
+static void update_groups(short_word *w, size_t from, size_t to)
+{
+    for (size_t i = from / GROUP; i <= to / GROUP; i++)
+        w->smallest[i] = smallest_turn(&w->turns[i * GROUP], GROUP);
+}
+
+static void merge_in_groups(const merge_table *t, short_word *w, size_t n)
+{
+    for (size_t i = (n | 3) + 1; i % GROUP != 0; i++)
+        w->turns[i] = NO_TURN;
+    for (size_t i = n / GROUP + 1; i % 4 != 0; i++)
+        w->smallest[i] = NO_TURN;
+    update_groups(w, 0, n);
+    for (uint64_t turn; (turn = smallest_turn(w->smallest, (n / GROUP | 3) + 1)) < NO_TURN;) {
+        const size_t before = w->prev[(uint8_t)turn], gone = w->next[(uint8_t)turn];
+        merge_pair_at(t, w, turn);
+        update_groups(w, before, gone);
+    }
+}
+
+size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n, uint8_t *starts)
 {
     short_word w;
     const size_t n_turns = (n | 3) + 1;
     begin_word(t, &w, symbols, n);
-    for (uint64_t turn; (turn = smallest_turn(w.turns, n_turns)) < NO_TURN;)
-        merge_pair_at(t, &w, turn);
+    if (n > FEW)
+        merge_in_groups(t, &w, n);
+    else
+        for (uint64_t turn; (turn = smallest_turn(w.turns, n_turns)) < NO_TURN;)
+            merge_pair_at(t, &w, turn);
     size_t n_left = 0;
-    *starts = 0;
     for (size_t i = 1; i <= n; i = w.next[i]) {
+        starts[n_left] = (uint8_t)(i - 1);
         symbols[n_left++] = w.symbols[i];
-        *starts |= (uint64_t)1 << (i - 1);
     }
     return n_left;
 }
@@ -319,10 +349,10 @@ bool merge_last(const merge_table *t, const uint32_t *symbols, size_t n, merge_p
 
 size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n)
 {
-    uint64_t starts;
+    uint8_t starts[MERGE_SHORT];
     if (n < 2)
         return n;
-    return n <= MERGE_SHORT ? merge_short(t, symbols, n, &starts) : merge_long(t, s, symbols, n);
+    return n <= MERGE_SHORT ? merge_short(t, symbols, n, starts) : merge_long(t, s, symbols, n);
 }
 
 void merge_scratch_free(merge_scratch *s)

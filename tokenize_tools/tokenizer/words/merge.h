@@ -58,9 +58,9 @@ size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, 
 uint32_t merge_rank(const merge_table *t, uint32_t left, uint32_t right);
 /* The result of the pair, which has that rank. */
 uint32_t merge_result(const merge_table *t, uint32_t rank, uint32_t left, uint32_t right);
-/* Merges symbols[0 .. n) in place, n from 1 to MERGE_SHORT. *starts has a bit for each symbol at
- * which a token starts. */
-#define MERGE_SHORT MERGE_LAST_MAX
-size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n, uint64_t *starts);
+/* Merges symbols[0 .. n) in place, n from 1 to MERGE_SHORT. starts[i] is where token i starts; it
+ * has room for n. */
+#define MERGE_SHORT 240
+size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n, uint8_t *starts);
 /* Like merge_symbols, for words of any length from 1 on. */
 size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n);

@@ -156,13 +156,11 @@ static void merge_with_heap(const merge_table *t, workspace *w, const uint32_t *
 
 static void merge_by_scanning(const merge_table *t, const uint32_t *symbols, size_t n, piece *out)
 {
-    uint64_t starts;
+    uint8_t starts[MERGE_SHORT];
     memcpy(out->tokens, symbols, n * sizeof *symbols);
-    out->n_tokens = merge_short(t, out->tokens, n, &starts);
-    for (size_t i = 0; i < out->n_tokens; i++) {
-        out->starts[i] = (uint32_t)__builtin_ctzll(starts);
-        starts &= starts - 1;
-    }
+    out->n_tokens = merge_short(t, out->tokens, n, starts);
+    for (size_t i = 0; i < out->n_tokens; i++)
+        out->starts[i] = starts[i];
     out->starts[out->n_tokens] = (uint32_t)n;
 }
 
