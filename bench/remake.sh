@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# remake.sh MACHINE - makes the results of docs/BENCHMARKS.md again, on this machine, one after the other: hours.
+# remake.sh MACHINE - makes the results of docs/BENCHMARKS.md again, on this machine, one after the other: one to two hours.
 # MACHINE is the end of their names, as in bench/results/pack-MACHINE.json. A result that is there is not made again,
 # so delete what shall be. Needs the texts and vocabularies of ../shared (TOKMAP_SHARED), 20 GB in $TMPDIR, zstd, and
 # for `preprocess` a checkout of Megatron-LM (MEGATRON) and a Python 3.12 or newer with torch, transformers, gigatoken

@@ -3,13 +3,12 @@
 """preprocess.py --tokmap FILE --megatron FOLDER - JSON lines to Megatron's .bin and .idx, by tokmap and by the two tools of
 Megatron-LM, whose checkout FOLDER is. Runs in a Python that has what these need: torch, transformers, gigatoken, awkward.
 
-The texts are those of shared/, several times over; the slow tool gets about 39 MB, in one round. The tokenizer is
+The texts are those of shared/, several times over; the slow tool gets 36 to 39 MB, in one round. The tokenizer is
 GPT-2's. In each round all take turns, the order changes from round to round, and each also packs a file of ten lines:
 that is its start, mostly imports. Each is a whole process with as many workers as there are processors. Its files are
 compared with tokmap's of the same input: if they differ it is WRONG, and has no figures. `tokmap is` is the median of
 the ratios of tokmap's and the other's figures of the same round. CPU is of all processes together, without that of the
-start; it hardly depends on what else the machine does. There is no time of
-the slow tool, since half of it would be its start."""
+start. The slow tool has no figure for the whole run, of which its start would be a large part."""
 
 import argparse
 import filecmp
@@ -29,7 +28,7 @@ sys.path.append(str(ROOT / "bench"))
 from result_file import as_text, machine  # noqa: E402
 
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
-TEXTS = {"novels": (8, 1), "tldr": (24, 4)}  # how many times over, and for the slow tool: 39 MB take it several starts
+TEXTS = {"novels": (8, 1), "tldr": (24, 4)}  # how many times over, and how many for the slow tool
 TOKMAP, FAST, SLOW = "tokmap preprocess", "preprocess_data_fast.py", "preprocess_data.py"
 SPEED, CPU = "MB/s", "MB per CPU second"
 COLUMNS = {"whole run": SPEED, "CPU": CPU, "start": "s", "memory": "MiB"}
