@@ -245,7 +245,7 @@ def bad_input_is_named(folder):
         expect("list: %s: must be the number of a document" % place in err, err)
     for options, wanted, why in ((["--where", "lang > 1"], 2, "compares a string with a number"), ([], 2, "give --documents"),
                                  (["--where", "lang ="], 2, "--where: character"), (["--documents", "5"], 2, "give --documents"),
-                                 (["--where", "url == 'a'"], 4, "have no value 'url'"),
+                                 (["--where", "url == 'a'"], 3, "have no value 'url'"),
                                  (["--where", "lang == 'fr'"], 3, "no document was chosen"),
                                  (["--documents", "@%s" % (folder / "none")], 3, "none: cannot open")):
         code, _, err = tokmap("redact", p, *options, "-o", folder / "q")

@@ -111,6 +111,7 @@ BINARY = {
     "Avro file": [b"Obj\x01\x04\x16avro.schema" + NULS],
     "HDF5 file": [b"\x89HDF\r\n\x1a\n" + NULS],
     "tokmap index": [b"\x89TMI\r\n\x1a\n" + NULS],
+    "rows file of tokmap": [b"\x89TMR\r\n\x1a\n" + NULS],
     "plan of tokmap": [b"tokmap plan 1\nfolder /data\ncells /data/cells\n"],
 }
 ARRAYS = ['[{"text": "a"}]', '[\n  {"text": "a"}\n]', '["a", "b"]', "[[1, 2], [3]]", '\n [ "a"]', "\ufeff[{}]"]

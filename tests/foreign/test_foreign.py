@@ -594,6 +594,24 @@ def refuses_raw_files_that_are_something_else(folder):
             refused(folder, INPUT, kind, "index", *options)
 
 
+def refuses_files_that_tokmap_writes(folder):
+    """Real ones where a command leaves them; the others by their first bytes in FORMAT.md and ORDER.md."""
+    with open(folder / "t.txt", "w") as f:
+        f.write("one\ntwo\n" * 100)
+    tokmap("pack", "-q", "--lines", folder / "t.txt", "-o", folder / "p")
+    tokmap("rows", "-q", "-l", "16", folder / "p")
+    tokmap("plan", "-q", "--lines", folder / "t.txt", "--cells", folder / "cells", "-o", folder / "plan")
+    for name, magic in (("journal", b"\x89TMJ\r\n\x1a\n"), ("values", b"\x89TMV\r\n\x1a\n"), ("state", b"\x89TMS\r\n\x1a\n"),
+                        ("ledger", b'{"ledger":1,"event":"opened","time":"2026-11-23T14:05:59Z","host":""')):
+        writers.write_file(folder / name, magic + bytes(248))
+    for name, says in (("p.16.tmr", "is a rows file of tokmap"), ("p.tmi", "is a tokmap index"), ("plan", "is a plan of tokmap"),
+                       ("journal", "is a tokmap journal"), ("values", "is a values file of an unfinished tokmap dataset"),
+                       ("state", "is the state of a tokmap loader"), ("ledger", "is a ledger of tokmap")):
+        os.truncate(folder / name, os.path.getsize(folder / name) & ~3)
+        for dtype in ("u16", "u32"):
+            refused(folder, INPUT, says, "index", "--dtype", dtype, "--eod", "none", folder / name)
+
+
 def refuses_a_format_that_is_not_there(folder):
     path = writers.raw(folder / "x.bin", range(60))
     options = ("--dtype", "u16", "--eod", "none", path)

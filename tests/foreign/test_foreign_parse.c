@@ -235,6 +235,7 @@ TEST(recognises_files_by_their_first_bytes)
         {"PAR1", 4, "Parquet"},          {"\x89TMI\r\n\x1a\n", 8, "tokmap index"},
         {"\x93NUMPY", 6, "NumPy"},       {"MMIDIDX\0\0", 9, "Megatron"},
         {"TNTIDX\0\0", 8, "fairseq"},    {"PK\3\4", 4, "zip"},
+        {"LITPKDS", 7, "lit-gpt"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t head[FOREIGN_HEAD_BYTES] = {0};

@@ -88,7 +88,7 @@ static int select_where(selection *s, const char *text)
         const char *name = fields.names[i];
         tokmap_meta_column column;
         if (!values_find_column(s->ds, name, strlen(name), &columns[i], &column))
-            code = cli_error(CLI_DATASET, "%s: its documents have no value '%s' (--where)",
+            code = cli_error(CLI_INPUT, "%s: its documents have no value '%s' (--where)",
                              s->info.index_path, name);
         types[i] = column.type;
     }

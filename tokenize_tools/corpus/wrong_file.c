@@ -16,6 +16,7 @@ typedef enum wrong_kind {
     COMPRESSED,
     UTF_16_OR_32,
     BINARY,
+    OWN,    /* files of tokmap */
     RECORDS /* which their readers did not choose: of another --format, or not a regular file */
 } wrong_kind;
 
@@ -101,10 +102,14 @@ static const known_file known_files[] = {
     {"a Mach-O file", BINARY, MAGIC("\xCF\xFA\xED\xFE")},
     {"a Mach-O file", BINARY, MAGIC("\xFE\xED\xFA\xCE")},
     {"a Mach-O file", BINARY, MAGIC("\xFE\xED\xFA\xCF")},
-    {"a tokmap index", BINARY, MAGIC("\x89TMI\r\n\x1A\n")},
-    {"a tokmap journal", BINARY, MAGIC("\x89TMJ\r\n\x1A\n")},
-    {"a plan of tokmap", BINARY, MAGIC("tokmap plan 1\nfolder /")},
-    {"a plan of tokmap", BINARY, MAGIC("tokmap plan 2\nfolder /")},
+    {"a tokmap index", OWN, MAGIC("\x89TMI\r\n\x1A\n")},
+    {"a tokmap journal", OWN, MAGIC("\x89TMJ\r\n\x1A\n")},
+    {"a rows file of tokmap", OWN, MAGIC("\x89TMR\r\n\x1A\n")},
+    {"a values file of an unfinished tokmap dataset", OWN, MAGIC("\x89TMV\r\n\x1A\n")},
+    {"the state of a tokmap loader", OWN, MAGIC("\x89TMS\r\n\x1A\n")},
+    {"a plan of tokmap", OWN, MAGIC("tokmap plan 1\nfolder /")},
+    {"a plan of tokmap", OWN, MAGIC("tokmap plan 2\nfolder /")},
+    {"a ledger of tokmap", OWN, MAGIC("{\"ledger\":1,\"event\":\"opened\",\"time\":\"")},
     {"a Git LFS pointer ('git lfs pull' fetches its file)", BINARY,
      MAGIC("version https://git-lfs.github.com/spec/v1\n")},
 };
@@ -182,6 +187,12 @@ const char *wrong_file_name(const uint8_t *bytes, size_t n_bytes)
     return known ? known->name : NULL;
 }
 
+const char *wrong_file_own_name(const uint8_t *bytes, size_t n_bytes)
+{
+    const known_file *known = find_known(bytes, n_bytes);
+    return known && known->kind == OWN ? known->name : NULL;
+}
+
 /* ---- Text that is not UTF-8 ---- */
 
 /* Whether all units of this size are characters, without a byte order mark or control characters.
@@ -249,6 +260,7 @@ static bool check_known(const wrong_file_head *head, const corpus_options *optio
         [COMPRESSED] = ", which tokmap does not read; unpack it first, or " ANYWAY,
         [UTF_16_OR_32] = "; convert it to UTF-8, or " ANYWAY,
         [BINARY] = ", not text; " ANYWAY,
+        [OWN] = ", not text; " ANYWAY,
         [RECORDS] = ", which can be read only whole and from a file that is not compressed; copy "
                     "it to one, or use --format text --utf8 raw to pack its bytes as they are",
     };

@@ -31,3 +31,5 @@ bool wrong_name_check(const wrong_file_head *head, failure *err);
 bool wrong_name_is_compressed(const char *name);
 /* What a file that begins with these bytes is, such as "a tar archive"; NULL: unknown. */
 const char *wrong_file_name(const uint8_t *bytes, size_t n_bytes);
+/* The same for the files that tokmap itself writes, except token files; NULL for all others. */
+const char *wrong_file_own_name(const uint8_t *bytes, size_t n_bytes);

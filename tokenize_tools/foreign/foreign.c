@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "corpus/wrong_file.h"
+
 /* ---- Bytes and tables ---- */
 
 bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t n_bytes,
@@ -56,10 +58,9 @@ const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file
         size_t n_magic;
         const char *kind;
     } kinds[] = {
-        {"\x28\xb5\x2f\xfd", 4, "a zstd file"},     {"PAR1", 4, "a Parquet file"},
-        {"ARROW1\0\0", 8, "an Arrow file"},         {"PK\3\4", 4, "a zip or .npz file"},
-        {"\x89TMI\r\n\x1a\n", 8, "a tokmap index"}, {"TNTIDX\0\0", 8, "a fairseq index"},
-        {"LITPKDS", 7, "a lit-gpt packed file"},
+        {"\x28\xb5\x2f\xfd", 4, "a zstd file"}, {"PAR1", 4, "a Parquet file"},
+        {"ARROW1\0\0", 8, "an Arrow file"},     {"PK\3\4", 4, "a zip or .npz file"},
+        {"TNTIDX\0\0", 8, "a fairseq index"},   {"LITPKDS", 7, "a lit-gpt packed file"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (n_head >= kinds[i].n_magic && memcmp(head, kinds[i].magic, kinds[i].n_magic) == 0)
@@ -71,7 +72,7 @@ const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file
     for (const foreign_reader *const *r = foreign_readers; *r; r++)
         if ((*r)->recognise && (*r)->recognise(head, n_head, file_bytes))
             return (*r)->kind;
-    return NULL;
+    return wrong_file_own_name(head, n_head);
 }
 
 /* ---- Every token, once: is it negative, does a document begin or end at it? ---- */
