@@ -275,7 +275,9 @@ TOKMAP_API tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, con
  * filler in place of the tokens of these documents, whose values are left out and whose labels
  * never count: docs/FORMAT.md, section 7.1, which also says what the metadata must have. The writer
  * was opened with the vocab_size, eod_id and token_bytes of ds, is empty and not resumable; only
- * set_metadata and finish may follow. Only blocks of these documents are checked.
+ * set_metadata and finish may follow. Only blocks of these documents are checked. If the writer
+ * replaces a joined dataset P, finish removes those of its files P.*.redacted that neither the new
+ * dataset nor ds uses.
  * TOKMAP_ERR_ARGUMENT also: there is no such document, or they do not ascend. */
 TOKMAP_API tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
                                               const uint64_t *documents, uint64_t n_documents,

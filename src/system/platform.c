@@ -354,6 +354,11 @@ int tokmap_i_file_rename(const char *from, const char *to)
         return errno;
     if (tokmap_i_file_exists(to)) /* no RENAME_NOREPLACE here: check first */
         return EEXIST;
+    return tokmap_i_file_rename_over(from, to);
+}
+
+int tokmap_i_file_rename_over(const char *from, const char *to)
+{
     return rename(from, to) ? errno : 0;
 }
 

@@ -87,6 +87,8 @@ int tokmap_i_folder_sync(const char *path);
 int tokmap_i_file_link(const char *from, const char *to);
 /* EEXIST if `to` exists. */
 int tokmap_i_file_rename(const char *from, const char *to);
+/* The same, but replaces a file `to`. */
+int tokmap_i_file_rename_over(const char *from, const char *to);
 int tokmap_i_file_remove(const char *path);
 
 /* Read-only shared map of the first n_bytes; also for 0 bytes *out is a valid pointer. */

@@ -318,6 +318,17 @@ static void drop_values(const tokmap_i_names *n)
         tokmap_i_file_remove(n->values);
 }
 
+/* Removes what only the old dataset used. Without the lock another writer may already have begun to
+ * use such a file. */
+static void remove_unused(const tokmap_i_names *n)
+{
+    for (size_t at = 0; n->owns_partials && at < n->unused.n_bytes;) {
+        const char *path = (const char *)n->unused.data + at;
+        tokmap_i_file_remove(path);
+        at += strlen(path) + 1;
+    }
+}
+
 static void remove_partials(tokmap_i_names *n)
 {
     /* Without the lock the files belong to another writer. */
@@ -359,6 +370,7 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
         if (n->has_journal && tokmap_i_file_is(n->journal, &n->journal_file))
             tokmap_i_file_remove(n->journal);
         n->has_journal = false;
+        remove_unused(n);
         if (n->replace)
             drop_replaced(n);
         remove_partials(n);
@@ -378,6 +390,7 @@ void tokmap_i_names_close(tokmap_i_names *n)
     remove_partials(n);
     if (!n->has_journal) /* a rename may have ended the lock */
         drop_values(n);
+    free(n->unused.data);
     free(n->strings);
     *n = (tokmap_i_names){0};
 }

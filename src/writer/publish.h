@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/bytes.h"
 #include "system/platform.h"
 #include "tokmap.h"
 
@@ -39,6 +40,8 @@ typedef struct tokmap_i_names {
     tokmap_i_file_stat index_file; /* the locked file, whichever file is called index_partial now */
     tokmap_i_file_stat values_file; /* set by the caller if there are values, before publishing */
     tokmap_i_file_stat token_file;  /* set by the caller, after writing or opening it */
+    tokmap_i_bytes unused;          /* set by the caller: paths, each with its NUL, of files that
+                                       only the replaced dataset uses */
     char *strings;                  /* the memory of all paths */
     char *token_path;               /* P with its suffix; bin_path unless adopted */
     char *bin_path, *token_partial, *token_replaced;

@@ -114,7 +114,8 @@ static tokmap_status redact_file(redact_job *job, tokmap_i_token_file *file, uin
     return status;
 }
 
-/* Writes a file for a joined dataset. Its name says what is in it, so one that exists is used. */
+/* Writes a file for a joined dataset. Its name says what must be in it, so it replaces one that
+ * exists, which may be damaged. */
 static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, uint64_t n_blocks,
                                     tokmap_error *err)
 {
@@ -135,8 +136,8 @@ static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, 
     if (!status && asprintf(&path, "%.*s.%016" PRIx64 ".redacted",
                             (int)tokmap_i_prefix_bytes(prefix), prefix, id) < 0)
         return FAIL_MEMORY(err);
-    const int error = status ? 0 : tokmap_i_file_rename(w->names.token_partial, path);
-    if (error && error != EEXIST)
+    const int error = status ? 0 : tokmap_i_file_rename_over(w->names.token_partial, path);
+    if (error)
         status = FAIL_IO(err, error, "%s: cannot give the finished file this name", path);
     const tokmap_i_token_file copy = {
         .path = path, .n_tokens = file->n_tokens, .token_offset = file->token_offset};
@@ -145,6 +146,55 @@ static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, 
     free(path);
     return status;
 }
+
+/* ---- Files of a dataset that is replaced ---- */
+
+/* Whether a file of the old dataset is only its own: redact_segment wrote it beside the output, and
+ * neither the new dataset nor the source uses it, under any name. False if this cannot be told. */
+static bool is_unused(const redact_job *job, const char *path, uint64_t n_bytes)
+{
+    const tokmap_writer *w = job->a.w;
+    const tokmap_i_bytes *new_names = &w->index->segment_names;
+    const char *prefix = w->names.index_path, *name = name_in_path(path);
+    const size_t n = tokmap_i_prefix_bytes(prefix);
+    bool is_unused = strncmp(path, prefix, n) == 0 && path[n] == '.' &&
+                     strspn(path + n + 1, "0123456789abcdef") == 16 &&
+                     strcmp(path + n + 1 + 16, ".redacted") == 0 &&
+                     !memmem(new_names->data, new_names->n_bytes, name, strlen(name));
+    for (uint64_t i = 0; is_unused && i < job->a.ds->n_files; i++) {
+        tokmap_i_token_file *file = &job->a.ds->files[i];
+        tokmap_i_named_file opened;
+        tokmap_i_file_stat stat;
+        if (tokmap_i_token_file_bytes(job->a.ds, file) != n_bytes)
+            continue;
+        if (tokmap_i_token_file_borrow(job->a.ds, file, &opened, NULL))
+            return false;
+        is_unused = !tokmap_i_file_stat_fd(opened.fd, &stat) && !tokmap_i_file_is(path, &stat);
+        tokmap_i_token_file_give_back(file, &opened);
+    }
+    return is_unused;
+}
+
+/* Lists the files of the old dataset that are removed after it is replaced: they have the tokens of
+ * documents that are redacted now. */
+static tokmap_status find_unused(redact_job *job, tokmap_error *err)
+{
+    tokmap_i_names *names = &job->a.w->names;
+    tokmap_dataset *old = NULL;
+    tokmap_status status = TOKMAP_OK;
+    if (!names->replace || tokmap_dataset_open_index(&old, names->index_path, NULL))
+        return TOKMAP_OK;
+    for (uint64_t i = 0; !status && i < old->n_files; i++) {
+        const char *path = old->files[i].path;
+        if (is_unused(job, path, tokmap_i_token_file_bytes(old, &old->files[i])) &&
+            !tokmap_i_bytes_append(&names->unused, path, strlen(path) + 1))
+            status = FAIL_MEMORY(err);
+    }
+    tokmap_dataset_close(old);
+    return status;
+}
+
+/* ---- All token files ---- */
 
 static tokmap_status write_tokens(redact_job *job, tokmap_error *err)
 {
@@ -215,6 +265,8 @@ tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
     }
     if (!status)
         status = write_tokens(&job, failure);
+    if (!status)
+        status = find_unused(&job, failure);
     if (!status)
         status = tokmap_i_append_index(&job.a, failure);
     if (!status)

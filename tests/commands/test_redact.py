@@ -114,7 +114,9 @@ def write_list(path, documents):
 def redact(p, documents, q, *more):
     """What it says."""
     listed = write_list(pathlib.Path(str(q) + ".list"), documents)
-    return json.loads(said("redact", p, "--documents", listed, "-o", q, "--json", *more))
+    code, out, err = tokmap("redact", p, "--documents", listed, "-o", q, "--json", *more)
+    expect_equal(code, 0, err)
+    return json.loads(out)
 
 
 def compare(wanted, q, folder):
@@ -232,6 +234,189 @@ def info_and_merge_know_of_it(folder):
         expect_equal(json.loads(said("info", "--json", folder / name))["n_redacted_documents"], 2, name)
     call("tokmap", "rows", "-q", "-l", "16", p, folder / "q")
     expect((folder / "p.16.tmr").read_bytes() == (folder / "q.16.tmr").read_bytes(), "rows files")
+
+
+def make_joined(folder, n=12):
+    """A joined dataset p of four token files; document i has i times the id 100 + i, then 7."""
+    lengths = list(range(1, n + 1))
+    tokens = [t for i in range(n) for t in [100 + i] * i + [7]]
+    at = [sum(lengths[:k]) for k in (0, 3, 6, 9, n)]
+    segments = [(b"p.%d.bin" % k, at[k + 1] - at[k], b"") for k in range(4)]
+    ref_writer.write(str(folder / "p"), tokens=tokens, lengths=lengths, vocab=300, eod=7, values=[], inputs=[], spans=None,
+                     segments=segments, metadata=b"{}")
+    return folder / "p"
+
+
+def used_by(prefix):
+    return {os.path.basename(one["token_file"]) for one in json.loads(tokmap("info", "--json", prefix)[1])["segments"]}
+
+
+def copies(folder, name="q"):
+    return {f.name for f in folder.glob(name + ".*.redacted")}
+
+
+def has_id(path, id):
+    data = path.read_bytes()
+    return any(data[i:i + 2] == bytes([id, 0]) for i in range(0, len(data), 2))
+
+
+def a_second_redaction_leaves_nothing_of_the_first(folder):
+    p = make_joined(folder)
+    redact(p, [3], folder / "q")
+    expect(any(has_id(folder / name, 105) for name in copies(folder)), "document 5 is in the file of document 3")
+    redact(p, [3, 5, 10], folder / "q", "-f")
+    expect_equal(copies(folder), used_by(folder / "q") & copies(folder), "files of redacted tokens")
+    expect_equal(len(copies(folder)), 2, "files of redacted tokens")
+    expect(not any(has_id(f, id) for f in folder.glob("q*") for id in (103, 105, 110) if f.suffix != ".tmi"), "a token stays")
+    expect(": OK" in said("verify", folder / "q"), "verify")
+    said("merge", "-q", p, "-o", folder / "flat")  # and if the new one is a single file
+    redact(folder / "flat", [3, 5, 10], folder / "q", "-f")
+    expect_equal(copies(folder), set(), "files of redacted tokens")
+    expect_equal(sorted(f.name for f in folder.glob("q*")), ["q.bin", "q.list", "q.tmi"], "files")
+
+
+def files_of_the_source_stay(folder):
+    """q was renamed to r, whose tokens are still in q.*.redacted; a new q is made from it, twice."""
+    p = make_joined(folder)
+    redact(p, [3], folder / "q")
+    of_r = copies(folder)
+    (folder / "q.tmi").rename(folder / "r.tmi")
+    os.symlink(folder / "r.tmi", folder / "link.tmi")
+    for source, documents in (("r", [9]), ("link", [10]), ("r", [4, 11])):
+        redact(folder / source, documents, folder / "q", *(["-f"] if (folder / "q.tmi").exists() else []))
+        expect(of_r <= copies(folder), "a file of the source is gone")
+        expect_equal(copies(folder), of_r | {name for name in used_by(folder / "q") if name.startswith("q.")}, "files")
+        for name in "qr":
+            expect(": OK" in tokmap("verify", folder / name)[1], name)
+
+
+def unused_files_are_named(folder):
+    p = make_joined(folder)
+    redact(p, [3], folder / "q")
+    others = ["q.0123456789abcdef.redacted", "qq.0123456789abcdef.redacted", "r.0123456789abcdef.redacted"]
+    for name in others:
+        (folder / name).write_bytes(b"\1\0")
+    for command in (["info"], ["info", "--json"], ["verify"], ["verify", "-q"],
+                    ["redact", "-q", p, "--documents", "@%s" % (folder / "q.list"), "-f", "-o"]):
+        code, out, err = tokmap(*command, folder / "q")
+        expect_equal((code, err.count("is not used by")), (0, 1), err)
+        expect(others[0] + ": is not used by" in err, err)
+    code, _, err = tokmap("info", folder / "q", p, folder / "q.tmi")
+    expect_equal(err.count("is not used by"), 2 if "q.tmi" in err else 1, err)
+    expect(all((folder / name).exists() for name in others), "one is gone")
+
+
+def a_damaged_file_is_written_again(folder):
+    p = make_joined(folder)
+    redact(p, [3], folder / "q")
+    name, = copies(folder)
+    whole = (folder / name).read_bytes()
+    for damage in (b"", whole[:-2], whole[:-2] + b"\1\0"):
+        for force in ((), ("-f",)):
+            (folder / name).write_bytes(damage)
+            if not force:
+                (folder / "q.tmi").unlink()
+            redact(p, [3], folder / "q", *force)
+            expect_equal((folder / name).read_bytes(), whole, "the file")
+            expect(": OK" in said("verify", folder / "q"), "verify")
+
+
+def a_killed_one_leaves_nothing_unnamed(folder):
+    """Killed at each call that names or removes a file: q is the old or the new one, whole, each file that it does not use
+    is named by info, and the next redaction, of the new list, leaves none that says what was deleted."""
+    if not shutil.which("strace"):
+        raise Skip("there is no strace")
+    p = make_joined(folder)
+    listed = [write_list(folder / name, documents) for name, documents in (("old", [3]), ("new", [3, 5]))]
+    redact(p, [3], folder / "q")
+    old, n_killed, n_named = copies(folder), 0, 0
+    while True:
+        calls = "link,linkat,rename,renameat,renameat2,unlink,unlinkat"
+        done = subprocess.run(["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=" + calls, "-e",
+                               "inject=%s:signal=KILL:when=%d" % (calls, n_killed + 1), program("tokmap"), "redact", "-q", "-f", p,
+                               "--documents", listed[1], "-o", folder / "q"], capture_output=True, text=True)
+        if done.returncode == 0:
+            break
+        if done.returncode != -9 and done.returncode != 137:
+            raise Skip("strace cannot kill: " + done.stderr[-200:])
+        n_killed += 1
+        code, _, err = tokmap("info", folder / "q")
+        expect_equal(code, 0, "info after kill %d: %s" % (n_killed, err))
+        unused = copies(folder) - used_by(folder / "q")
+        expect(all(name in err for name in unused), "%s of %s" % (err, unused))
+        expect("q.bin.partial" not in os.listdir(folder) or "killed" in err, err)
+        n_named += len(unused)
+        expect(": OK" in tokmap("verify", folder / "q")[1], "verify")
+        redact(p, [3, 5], folder / "q", "-f")
+        _, _, err = tokmap("info", folder / "q")
+        for f in folder.glob("q*"):
+            stays = f.suffix not in (".tmi", ".list") and has_id(f, 105)
+            expect(not stays or f.name in err, "%s stays after kill %d: %s" % (f.name, n_killed, err))
+            if f.name in err:
+                f.unlink()
+        redact(p, [3], folder / "q", "-f")  # for the next round
+        for name in copies(folder) - old:
+            (folder / name).unlink()
+    expect(n_killed > 5 and n_named > 0, "%d kills, %d files named" % (n_killed, n_named))
+    return "%d kills, %d unused files named" % (n_killed, n_named)
+
+
+def other_names_of_token_files_are_noted(folder):
+    p = make_corpus(folder)
+    listed = write_list(folder / "list", [3])
+    said("redact", "-q", p, "--documents", listed, "-o", folder / "q")
+    for name in "pq":
+        os.link(folder / (name + ".bin"), folder / (name + "-export.bin"))
+    code, out, err = tokmap("redact", p, "--documents", listed, "-o", folder / "q", "-f")
+    expect_equal((code, err.count("has 2 names (hard links")), (0, 2), err)
+    expect("p.bin: has 2" in err and "q.bin: has 2" in err, err)
+    expect("Datasets that were made from this one" in out, out)
+
+
+def a_megatron_index_is_kept(folder):
+    make_corpus(folder)
+    p, q = folder / "m", folder / "q"
+    listed = write_list(folder / "list", [3])
+    said("pack", "-q", folder / "d.jsonl", "--also", "megatron", "-o", p)
+    idx = (folder / "m.idx").read_bytes()
+    code, _, err = tokmap("redact", "-q", p, "--documents", listed, "-o", q)
+    expect(code == 0 and "q.idx: has no place for labels" in err, err)
+    expect_equal((folder / "q.idx").read_bytes(), idx, "q.idx")
+    code, _, err = tokmap("redact", "-q", p, "--documents", listed, "-o", q)
+    expect(code == 5, err)
+    (folder / "q.idx").write_bytes(b"of other tokens")
+    (folder / "m.idx").write_bytes(idx + b" ")
+    redact(p, [3], q, "-f")
+    expect_equal((folder / "q.idx").read_bytes(), idx + b" ", "q.idx, replaced")
+    redact(p, [3, 4], q, "-f")
+    (folder / "m.idx").unlink()
+    for force in ((), ("-f",)):
+        code, _, err = tokmap("redact", p, "--documents", listed, "-o", q, *force)
+        expect(code == 5 and "q.idx: exists, and would be a Megatron index" in err, err)
+    (folder / "q.idx").unlink()
+    said("redact", "-q", p, "--documents", listed, "-o", q, "-f")
+    expect_equal(sorted(f.name for f in folder.glob("q*")), ["q.bin", "q.list", "q.tmi"], "files")
+
+
+def exports_say_what_is_trained_on(folder):
+    make_corpus(folder)
+    p, q = folder / "m", folder / "q"
+    said("pack", "-q", folder / "d.jsonl", "--also", "megatron", "-o", p)
+    redact(p, [3, 4], q)
+    for to in ("megatron", "llmc", "raw"):
+        options = ["export", "-q", "--to", to, q, "-o", folder / "x"]
+        code, _, err = tokmap(*options)
+        expect(code == 4 and "with --spans drop" in err and not list(folder.glob("x*")), err)
+        code, _, err = tokmap(*options, "--spans", "drop")
+        expect(code == 0 and "q.tmi: its 2 spans of tokens whose labels never count are trained on" in err, err)
+        skip = 1024 if to == "llmc" else 0
+        expect_equal((folder / "x.bin").read_bytes()[skip:], (folder / "q.bin").read_bytes(), to)
+        if to == "megatron":
+            expect_equal((folder / "x.idx").read_bytes(), (folder / "m.idx").read_bytes(), "x.idx")
+        for f in folder.glob("x*"):
+            f.unlink()
+    code, _, err = tokmap("export", "-q", "--spans", "drop", "--to", "raw", p, "-o", folder / "x")
+    expect_equal((code, err), (0, ""), "without spans")
 
 
 def bad_input_is_named(folder):

@@ -53,11 +53,14 @@ const char *values_type_name(tokmap_value_type type);
  * and no infinities: they are the strings "NaN", "Infinity" and "-Infinity". */
 bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document);
 
-/* ---- Datasets that do not open ---- */
+/* ---- What is left beside datasets, and datasets that do not open ---- */
 
 /* Whether the dataset `path` is being written, or the run that wrote it was interrupted; prints a
  * message if so. */
 bool report_unfinished(const char *path);
+/* Prints a message for each file beside the dataset that a redaction has written (P.*.redacted),
+ * and that it does not use. */
+void report_unused(const tokmap_dataset *ds);
 /* cli_fail for the dataset `path`, with a hint: it may be a file for `tokmap index`, or not yet
  * complete. */
 int report_open_failure(const char *path, const tokmap_error *err);

@@ -39,11 +39,20 @@ static const cli_word formats[] = {
     {NULL},
 };
 
+static const cli_word span_words[] = {
+    {"refuse", 0, "an error"},
+    {"drop", 1,
+     "the tokens stay, and all of them are trained on: prompts, and in place of redacted documents "
+     "one id again and again"},
+    {NULL},
+};
+
 typedef struct export_job {
     export_format to;
     const char *input, *output;
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
     uint64_t shard_tokens;
+    uint32_t drop_spans;
     bool force, json, quiet;
     tokmap_dataset *ds;
     tokmap_dataset_info info;
@@ -343,10 +352,11 @@ static int run_export(export_job *job)
     job->info = cli_dataset_info(job->ds);
     cli_progress_begin(&job->progress, "export", job->quiet);
     int code = open_tokens(job);
-    if (code == CLI_OK && job->info.n_spans)
+    if (code == CLI_OK && job->info.n_spans && !job->drop_spans)
         code = cli_error(CLI_DATASET,
-                         "%s: has tokens whose labels never count (spans), which this format "
-                         "cannot say",
+                         "%s: has tokens whose labels never count (spans: prompts, or redacted "
+                         "documents), which this format cannot say; with --spans drop, they are "
+                         "exported and trained on as all others",
                          job->info.index_path);
     if (code == CLI_OK)
         code = path_protect_dataset(job->ds);
@@ -354,6 +364,10 @@ static int run_export(export_job *job)
         code = exporters[job->to](job);
     if (code == CLI_OK)
         cli_progress_end(&job->progress, job->tokens.n_copied);
+    if (code == CLI_OK && job->info.n_spans)
+        cli_warn("%s: its %s of tokens whose labels never count are trained on in this format: "
+                 "prompts, and in place of redacted documents one id again and again",
+                 job->info.index_path, cli_count_of(job->info.n_spans, "span").s);
     if (code == CLI_OK && job->json)
         print_json(job);
     else if (code == CLI_OK && !job->quiet)
@@ -373,6 +387,8 @@ static const cli_option option_table[] = {
      .help = "for llmc: write Q_000001.bin, Q_000002.bin, ... with N tokens each [one file, which "
              "can hold 2147483647 tokens]",
      .lowest = 1, .highest = LLMC_MAX_TOKENS},
+    {"spans", 0, CLI_WORD, TARGET(drop_spans), "WORD",
+     .help = "what becomes of tokens whose labels never count [refuse]", .words = span_words},
     {"force", 'f', CLI_FLAG, TARGET(force),
      .help = "replace files that already exist, and remove old shards that follow the last new "
              "one"},

@@ -472,6 +472,7 @@ static int show_one(const char *path, const info_options *options, bool *shown)
         putchar('\n');
     *shown = true;
     report_unfinished(path);
+    report_unused(ds);
     int code = options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
     tokmap_dataset_close(ds);
     return code;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* redact.c - tokmap redact: a dataset without the contents of some documents. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "commands/lines.h"
 #include "fields/where.h"
 #include "system/output_file.h"
+#include "system/platform.h"
 #include "system/protected.h"
 #include "text/array.h"
 #include "text/json_out.h"
@@ -160,8 +162,59 @@ static int print_result(const char *prefix, const selection *s, const tokmap_red
                cli_count_of(done->n_linked, "token file").s, cli_bytes(done->bytes_shared).s,
                cli_bytes(done->bytes_copied).s, cli_bytes(done->bytes_read).s);
         printf("%s written\n", cli_bytes(done->bytes_written).s);
+        puts("Datasets that were made from this one (merged, joined, exported) still have these "
+             "documents: redact or remove them too.");
     }
     return cli_first_failure(code, cli_finish());
+}
+
+/* Names a token file whose tokens stay when the file is removed or replaced. */
+static void note_names(const char *path)
+{
+    file_facts facts;
+    if (path && file_describe(path, &facts) == 0 && facts.n_names > 1)
+        cli_warn("%s: has %" PRIu64
+                 " names (hard links, as 'tokmap export' makes them): its tokens "
+                 "stay until all of them are removed",
+                 path, facts.n_names);
+}
+
+/* Finds the Megatron index beside P.bin, and names it Q.idx, because all lengths are the same. The
+ * source stays closed if there is none. */
+static int find_megatron_index(const selection *s, const char *prefix, bool replace,
+                               output_source *source, output_file *idx)
+{
+    const path_text to = path_of(prefix, ".idx");
+    file_facts facts;
+    const int error =
+        cli_is_joined(&s->info) ? ENOENT : file_open(source->path, &source->fd, &facts);
+    if (error && error != ENOENT)
+        return cli_error(cli_errno_exit_code(error), "%s: cannot open: %s", source->path,
+                         strerror(error));
+    if (error && file_name_exists(to.s))
+        return cli_error(CLI_EXISTS,
+                         "%s: exists, and would be a Megatron index beside other tokens: remove it",
+                         to.s);
+    return error ? CLI_OK : output_name(idx, prefix, ".idx", replace);
+}
+
+/* Writes Q.idx, and names what is left beside the new dataset. */
+static int finish_files(const selection *s, const char *prefix, output_source *source,
+                        output_file *idx)
+{
+    tokmap_dataset *q;
+    tokmap_error err;
+    output_way way;
+    int code = source->fd < 0 ? CLI_OK : output_share(idx, source, &way);
+    if (source->fd >= 0 && code == CLI_OK)
+        cli_warn("%s: has no place for labels that never count: Megatron trains on redacted "
+                 "documents, as one id again and again",
+                 idx->path);
+    if (tokmap_dataset_open_index(&q, prefix, &err) == TOKMAP_OK)
+        report_unused(q);
+    tokmap_dataset_close(q);
+    note_names(s->info.token_path);
+    return code;
 }
 
 static int write_redacted(const selection *s, const redact_command_options *o)
@@ -175,6 +228,10 @@ static int write_redacted(const selection *s, const redact_command_options *o)
     tokmap_redact_info done = TOKMAP_INIT(tokmap_redact_info);
     char prefix[PATH_PREFIX_BYTES], *metadata = NULL;
     int metadata_bytes = 0;
+    const path_text p_idx = path_of(path_prefix(cli_tokens_name(&s->info)).s, ".idx");
+    cli_progress progress = {.enabled = false};
+    output_source source = {.fd = -1, .path = p_idx.s, .progress = &progress};
+    output_file idx = {.fd = -1};
     tokmap_writer *w = NULL;
     tokmap_error err;
     int code = path_output_prefix(prefix, o->output, ".tmi");
@@ -186,15 +243,27 @@ static int write_redacted(const selection *s, const redact_command_options *o)
         code = make_metadata(s, &metadata, &metadata_bytes);
     if (code == CLI_OK)
         code = output_make_folders(prefix);
+    if (code == CLI_OK)
+        code = find_megatron_index(s, prefix, o->force, &source, &idx);
+    if (code == CLI_OK && o->force)
+        note_names(path_of(prefix, ".bin").s);
     if (code == CLI_OK &&
         ((cli_is_joined(&s->info) ? tokmap_writer_open_joined
                                   : tokmap_writer_open)(&w, prefix, &options, &err) != TOKMAP_OK ||
          tokmap_writer_redact(w, s->ds, s->documents, s->n, &done, &err) != TOKMAP_OK ||
-         tokmap_writer_set_metadata(w, metadata, (size_t)metadata_bytes, &err) != TOKMAP_OK ||
-         tokmap_writer_finish(w, &err) != TOKMAP_OK))
+         tokmap_writer_set_metadata(w, metadata, (size_t)metadata_bytes, &err) != TOKMAP_OK))
+        code = cli_fail(&err);
+    /* It must never be beside other tokens, not even for a moment. */
+    if (code == CLI_OK && source.fd >= 0 && o->force)
+        code = output_remove(idx.path);
+    if (code == CLI_OK && tokmap_writer_finish(w, &err) != TOKMAP_OK)
         code = cli_fail(&err);
     tokmap_writer_close(w);
     free(metadata);
+    if (code == CLI_OK)
+        code = finish_files(s, prefix, &source, &idx);
+    output_close(&idx);
+    tokmap_i_file_close(source.fd);
     return code == CLI_OK ? print_result(prefix, s, &done, o) : code;
 }
 

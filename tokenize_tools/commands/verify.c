@@ -194,6 +194,8 @@ static int verify_one(const char *path, const verify_command_options *options)
     view.info = cli_dataset_info(ds);
     cli_progress_begin(&view.progress, "verify", options->quiet);
     int code = run_verify(ds, &view, options);
+    report_unfinished(path);
+    report_unused(ds);
     tokmap_dataset_close(ds);
     return code;
 }
