@@ -430,6 +430,12 @@ TOKMAP_API tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint6
                                                    size_t n_samples, uint32_t *sources,
                                                    tokmap_error *err);
 
+/* How many samples of each source come before a sample, skipped or not, in counts[0 .. n_sources).
+ * Any thread may call it at any time before close, also during another call and while a stage uses
+ * the loader. TOKMAP_ERR_ARGUMENT: the sample is after the last one. */
+TOKMAP_API tokmap_status tokmap_loader_count_samples(const tokmap_loader *l, uint64_t sample,
+                                                     uint64_t *counts, tokmap_error *err);
+
 typedef struct tokmap_sample {
     size_t struct_size;   /* sizeof(tokmap_sample), set by the caller */
     uint32_t source;      /* its number in the options */

@@ -256,6 +256,7 @@ SIGNATURES = {
     "tokmap_loader_find": _call(POINTER(LoaderSearch)),
     "tokmap_loader_count_labels": _call(POINTER(LoaderLabels)),
     "tokmap_loader_get_sources": _call(c_uint64, c_size_t, c_void_p),
+    "tokmap_loader_count_samples": _call(c_uint64, c_void_p),
     "tokmap_loader_ledger_line": _call(POINTER(LedgerEntry), c_char_p, POINTER(c_size_t)),
     "tokmap_ledger_check": _call(c_size_t, c_char_p, of=c_char_p),
     "tokmap_loader_locate": _call(c_uint64, POINTER(LoaderSample)),

@@ -127,6 +127,20 @@ tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_s
     return status;
 }
 
+tokmap_status tokmap_loader_count_samples(const tokmap_loader *l, uint64_t sample, uint64_t *counts,
+                                          tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!l || !counts)
+        return FAIL_NULL(err);
+    tokmap_status status = tokmap_i_loader_check_fork(l, err);
+    if (!status)
+        status = tokmap_i_loader_check_sample(l, sample, err);
+    if (!status)
+        tokmap_i_mixture_counts(l->mixture, sample, counts);
+    return status;
+}
+
 /* ---- From tokens to samples ---- */
 
 static void add_sample(tokmap_loader_search *s, uint64_t sample)
@@ -233,23 +247,29 @@ tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
 
 /* ---- What was trained on ---- */
 
+/* An epoch of which at least one sample may have been used. */
+typedef struct used_epoch {
+    uint64_t number;
+    bool is_whole; /* all of its samples were used */
+} used_epoch;
+
 typedef struct count {
     view v;
     uint64_t end_sample;
-    uint64_t n_epochs;      /* up to the one that the end is in */
-    bool *is_whole;         /* of each epoch: all of its samples were used */
+    used_epoch *epochs; /* ascending; the others were skipped as a whole */
+    size_t n_epochs;
     uint64_t epoch, window; /* was asked for last */
     bool was_used;
 } count;
 
-static bool was_used(count *c, uint64_t epoch, uint64_t window)
+static bool was_used(count *c, const used_epoch *epoch, uint64_t window)
 {
-    if (c->is_whole[epoch])
+    if (epoch->is_whole)
         return true;
-    if (c->epoch == epoch && c->window == window)
+    if (c->epoch == epoch->number && c->window == window)
         return c->was_used;
-    const uint64_t sample = sample_of(&c->v, epoch, window);
-    c->epoch = epoch;
+    const uint64_t sample = sample_of(&c->v, epoch->number, window);
+    c->epoch = epoch->number;
     c->window = window;
     c->was_used = sample < c->end_sample && tokmap_i_loader_rows_after(c->v.l, sample, 0) == sample;
     return c->was_used;
@@ -267,19 +287,40 @@ static bool is_whole(const count *c, uint64_t epoch)
                                        last + 1 - first;
 }
 
+/* Adds the epochs up to `end` that are not listed yet, from number `first` on. */
+static bool add_epochs(count *c, uint64_t first, uint64_t end)
+{
+    if (c->n_epochs > 0)
+        first = MAX(first, c->epochs[c->n_epochs - 1].number + 1);
+    if (first >= end)
+        return true;
+    used_epoch *more = realloc(c->epochs, (c->n_epochs + end - first) * sizeof *more);
+    if (!more)
+        return false;
+    c->epochs = more;
+    for (; first < end; first++)
+        more[c->n_epochs++] = (used_epoch){first, is_whole(c, first)};
+    return true;
+}
+
+/* Lists the epochs between skips. An epoch that lies in a skip as a whole takes no time. */
 static tokmap_status find_epochs(count *c, tokmap_error *err)
 {
     const tokmap_loader *l = c->v.l;
-    uint64_t *counts = malloc(l->n_sources * sizeof *counts);
-    if (!counts)
-        return FAIL_MEMORY(err);
-    tokmap_i_mixture_counts(l->mixture, c->end_sample, counts);
-    c->n_epochs = div_up(counts[c->v.source], c->v.windows->n_windows);
+    const uint64_t n = c->v.windows->n_windows;
+    uint64_t begin = 0, *counts = malloc(l->n_sources * sizeof *counts);
+    bool added = counts != NULL;
+    for (size_t i = 0; added && begin < c->end_sample; i++) {
+        const tokmap_i_gap *gap = i < l->skips.n_gaps ? &l->skips.gaps[i] : NULL;
+        const uint64_t end = gap ? MIN(gap->begin, c->end_sample) : c->end_sample;
+        tokmap_i_mixture_counts(l->mixture, begin, counts);
+        const uint64_t first = counts[c->v.source] / n;
+        tokmap_i_mixture_counts(l->mixture, end, counts);
+        added = add_epochs(c, first, div_up(counts[c->v.source], n));
+        begin = gap ? gap->end : end;
+    }
     free(counts);
-    c->is_whole = malloc(c->n_epochs + 1);
-    for (uint64_t epoch = 0; c->is_whole && epoch < c->n_epochs; epoch++)
-        c->is_whole[epoch] = is_whole(c, epoch);
-    return c->is_whole ? TOKMAP_OK : FAIL_MEMORY(err);
+    return added ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
 /* Windows of a dataset, or of one document: number `window` of the source and n - 1 more, the first
@@ -289,14 +330,14 @@ typedef struct run {
 } run;
 
 /* How many labels are among the tokens [from, to), in windows that were used. */
-static uint64_t count_used(count *c, uint64_t epoch, run r, uint64_t from, uint64_t to)
+static uint64_t count_used(count *c, const used_epoch *epoch, run r, uint64_t from, uint64_t to)
 {
     const uint64_t length = c->v.windows->length;
     uint64_t n = 0, end;
     to = MIN(to, r.begin + r.n * length + 1);
     for (uint64_t at = MAX(from, r.begin + 1); at < to; at = end) {
         const uint64_t i = (at - 1 - r.begin) / length;
-        end = c->is_whole[epoch] ? to : MIN(to, r.begin + (i + 1) * length + 1);
+        end = epoch->is_whole ? to : MIN(to, r.begin + (i + 1) * length + 1);
         n += was_used(c, epoch, r.window + i) ? end - at : 0;
     }
     return n;
@@ -313,10 +354,11 @@ static uint64_t count_tokens(count *c, const walk *w, uint64_t from, uint64_t to
     run r = {first, c->v.n_windows, 0};
     if (windows->within)
         r = (run){first + w->window, w->n_windows, w->begin};
-    const uint64_t n_epochs = tokmap_i_in_range(c->v.range, w->document - 1) ? c->n_epochs : 0;
-    for (uint64_t epoch = 0; epoch < n_epochs; epoch++) {
+    const size_t n_epochs = tokmap_i_in_range(c->v.range, w->document - 1) ? c->n_epochs : 0;
+    for (size_t k = 0; k < n_epochs; k++) {
+        const used_epoch *epoch = &c->epochs[k];
         if (!windows->within)
-            r.begin = all.begin + tokmap_i_windows_offset(windows, epoch, c->v.dataset);
+            r.begin = all.begin + tokmap_i_windows_offset(windows, epoch->number, c->v.dataset);
         for (uint64_t i = 0; i < n_laps; i++)
             n += count_used(c, epoch, r, from + i * lap, to + i * lap);
     }
@@ -365,8 +407,8 @@ static tokmap_status count_pieces(count *c, const walk *w, uint64_t *n, tokmap_e
         const uint64_t first = w->begin + part * c->v.windows->length;
         uint64_t n_tokens, window, n_epochs = 0, n_masked = 0;
         status = find_piece(&c->v, w, part, &n_tokens, &window, err);
-        for (uint64_t epoch = 0; epoch < c->n_epochs && !status; epoch++)
-            n_epochs += was_used(c, epoch, window);
+        for (size_t k = 0; k < c->n_epochs && !status; k++)
+            n_epochs += was_used(c, &c->epochs[k], window);
         if (!status)
             status = count_masked(c, w, first + 1, first + n_tokens, &n_masked, err);
         *n += n_epochs * (n_tokens - 1 - n_masked);
@@ -401,7 +443,7 @@ static tokmap_status count_labels(tokmap_loader *l, const tokmap_loader_labels *
             status = count_document(&c, &w, &o->labels[i], err);
     }
     tokmap_i_rows_finder_close(&c.v.rows);
-    free(c.is_whole);
+    free(c.epochs);
     return status;
 }
 

@@ -47,7 +47,7 @@ ARGUMENTS = {
     "const tokmap_writer_options *options": "&writer_options", "const uint64_t *documents": "&one", "uint64_t n_documents": "1", "const tokmap_gather_options *options": "&gather_options",
     "tokmap_status status": "TOKMAP_OK", "const tokmap_loader_options *before": "NULL", "const char *line": '"ab"',
     "char *line": "room", "const char *after": "NULL", "uint64_t first_sample": "0", "size_t n_samples": "1",
-    "uint32_t *sources": "(uint32_t *)(void *)room",
+    "uint32_t *sources": "(uint32_t *)(void *)room", "uint64_t *counts": "(uint64_t *)(void *)room",
 }
 # For these structs, one that TOKMAP_INIT has made is enough.
 INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|column|tensor|encoding|search|labels|entry)) \*\w+")

@@ -79,6 +79,67 @@ TEST(a_token_is_found_in_the_samples_that_have_it)
     corpus_shape_close(&shape);
 }
 
+TEST(samples_of_each_source_are_counted)
+{
+    corpus_cut(&shape, 20);
+    corpus_shape_open(&shape);
+    tokmap_loader *l = open_run(0);
+    uint64_t wanted[2] = {0}, counts[2];
+    for (uint64_t g = 0; g < N_SAMPLES; g++) {
+        CHECK_OK(tokmap_loader_count_samples(l, g, counts, &err), err);
+        CHECK(counts[0] == wanted[0] && counts[1] == wanted[1]);
+        wanted[locate(l, g).source]++;
+    }
+    CHECK(wanted[0] > 0 && wanted[1] > 0);
+    tokmap_loader_source_info info = {.struct_size = sizeof info};
+    CHECK_OK(tokmap_loader_seek(l, 200, &err), err);
+    CHECK_OK(tokmap_loader_count_samples(l, 200, counts, &err), err);
+    CHECK_EQ(tokmap_loader_get_source(l, 1, &info), TOKMAP_OK);
+    CHECK_EQ(info.n_samples_before, counts[1]);
+    CHECK_EQ(tokmap_loader_count_samples(l, (uint64_t)1 << 63, counts, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_EQ(tokmap_loader_count_samples(l, 0, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_EQ(tokmap_loader_count_samples(NULL, 0, counts, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_loader_close(l);
+    corpus_shape_close(&shape);
+}
+
+/* The second one leaves out some 10^15 epochs. */
+TEST(epochs_that_are_skipped_take_no_time)
+{
+    static uint64_t got[2][CORPUS_MAX_DOCUMENTS];
+    const uint64_t far = (uint64_t)1 << 60;
+    corpus_cut(&shape, 20);
+    corpus_shape_open(&shape);
+    const tokmap_dataset *ds = shape.ds;
+    const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1};
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
+        for (int i = 0; i < 2; i++) {
+            tokmap_loader_options o = {LOADER_SIZES,    .sources = &source,
+                                       .n_sources = 1,  .sequence_length = LENGTH,
+                                       .batch_rows = 1, .io = TOKMAP_IO_MAP};
+            corpus_set_mode(&o, mode);
+            tokmap_loader *l = corpus_open_loader(&o);
+            tokmap_loader_source_info info = {.struct_size = sizeof info};
+            CHECK_EQ(tokmap_loader_get_source(l, 0, &info), TOKMAP_OK);
+            tokmap_loader_close(l);
+            /* Whole epochs before the skip, and nothing of the one in which it ends. */
+            const uint64_t begin = 2 * info.n_windows;
+            const tokmap_loader_skip skip = {begin, i ? far - far % info.n_windows : begin + 1};
+            o.skips = &skip;
+            o.n_skips = 1;
+            l = corpus_open_loader(&o);
+            const tokmap_loader_labels labels = {.struct_size = sizeof labels,
+                                                 .n_documents = shape.n_documents,
+                                                 .end_sample = skip.end_sample,
+                                                 .labels = got[i]};
+            CHECK_OK(tokmap_loader_count_labels(l, &labels, &err), err);
+            tokmap_loader_close(l);
+        }
+        CHECK(memcmp(got[0], got[1], sizeof got[0]) == 0);
+    }
+    corpus_shape_close(&shape);
+}
+
 static void add_labels(const tokmap_row *row, uint64_t *of_documents)
 {
     for (uint32_t i = 1; i < row->n_tokens; i++) {
