@@ -33,6 +33,12 @@ class Mixture(NamedTuple):
             n_skips=len(skips), skip_stride=ctypes.sizeof(_lib.LoaderSkip), **options)
 
 
+    def __str__(self) -> str:
+        parts = {"weights": self.phases[0][1], "phases": dict(self.phases[1:]), "skip": self.skip,
+                 "max_epochs": self.max_epochs if any(self.max_epochs) else "none"}
+        return ", ".join(f"{name} {str(value):.300}" for name, value in parts.items() if value)
+
+
 def as_phases(given: Any, first: Sequence[float]) -> List[Tuple[int, List[float]]]:
     """Sorted, with the weights of sample 0, which are `first` unless they are given."""
     if given is not None and not hasattr(given, "items"):
@@ -59,6 +65,8 @@ def as_mixture(given: Any) -> Mixture:
     first = given.get("weights", phases.get(0))
     if first is None:
         raise ValueError("amend_from: the weights from sample 0 on are missing")
+    if not hasattr(first, "__len__"):
+        raise TypeError(f"amend_from: the weights are {first!r:.80}: must be a list with one of each source")
     epochs = given.get("max_epochs") or 0
     limits = list(epochs) if hasattr(epochs, "__iter__") else [epochs] * len(first)
     if len(limits) != len(first):

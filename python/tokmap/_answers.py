@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--top", type=_percent, metavar="N%", help="only the largest N percent of the groups")
     report.add_argument("--format", choices=("table", "json", "csv"), default="table", help="%(choices)s [table]", metavar="NAME")
     for command in (trace, report):
+        command.set_defaults(parser=command)
         command.add_argument("datasets", nargs="*", metavar="P", help="without a ledger: the shards of one source")
         command.add_argument("--ledger", metavar="FILE", help="of the run; its datasets must be where they were")
         command.add_argument("--all-attempts", action="store_true", help="also what the run gave up when it went back")
@@ -261,11 +262,17 @@ def _print_table(name: str, found: List[Share], total: int) -> None:
 
 def main(arguments: List[str]) -> None:
     """Runs the command. Exit statuses are those of the program."""
-    given = _parser().parse_args(arguments)
+    given, extra = _parser().parse_known_args(arguments)
+    if extra:  # argparse itself would show the usage of both commands
+        given.parser.error(f"unrecognized arguments: {' '.join(extra)}")
     warnings.showwarning = lambda message, *_: print(f"tokmap {given.command}: {message}", file=sys.stderr)
     try:
         run = _run_of(given)
         (_trace if given.command == "trace" else _report)(run, given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as of a pager that was closed: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except (Error, OSError, LookupError, ValueError) as error:
         text = error.args[0] if isinstance(error, LookupError) and error.args else error
         print(f"tokmap {given.command}: {text}", file=sys.stderr)

@@ -71,7 +71,8 @@ class Batch:
         """The number of each row's source."""
         if self._source_ids is None:
             samples = self.sample_ids
-            self._source_ids = sources_of(self._handle, self.first_sample, int(samples[-1]) + 1)[samples - self.first_sample]
+            runs = np.split(samples, np.flatnonzero(np.diff(samples) != 1) + 1)  # what is skipped may be long
+            self._source_ids = np.concatenate([sources_of(self._handle, int(run[0]), int(run[-1]) + 1) for run in runs])
         return self._source_ids
 
     @property
@@ -127,6 +128,13 @@ def sources_of(handle: LoaderHandle, first: int, end: int) -> Array:
     sources = np.empty(end - first, np.uint32)
     call(lib.tokmap_loader_get_sources, handle.pointer, first, len(sources), sources.ctypes.data)
     return sources
+
+
+def counts_before(handle: LoaderHandle, sample: int) -> Array:
+    """How many samples of each source come before a sample, skipped or not."""
+    pointer, counts = handle.pointer, np.empty(len(handle.shards), np.int64)
+    call(lib.tokmap_loader_count_samples, pointer, sample, counts.ctypes.data)
+    return counts
 
 
 def save_at(handle: LoaderHandle, sample: int) -> bytes:

@@ -70,8 +70,6 @@ class Gatherer:
             import torch
 
             self._torch, self._pinned = torch, torch.cuda.is_available()
-        elif framework != "numpy":
-            raise ValueError(f"framework is {framework!r}: must be 'numpy' or 'torch'")
         self._new = _new_array if framework == "numpy" else self._new_tensor
         self._kept, self._reuse = threading.local(), reuse
         self._make = self._keep if reuse else self._new  # gives an array and its address

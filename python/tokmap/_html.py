@@ -7,6 +7,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ._batch import counts_before
 from ._dataset import Dataset
 from ._errors import Error
 from ._tokenizer import Tokenizer
@@ -102,7 +103,7 @@ def of_loader(loader: Any) -> str:
     except ValueError:  # it is closed
         return _page(repr(loader).strip("<>"))
     weights = loader.phases[max(begin for begin in loader.phases if begin <= first)]
-    epochs = [f", epoch {info.n_samples_before / info.n_windows:.2f}" for info in loader._source_infos()]
+    epochs = [f", epoch {n / n_windows:.2f}" for n, n_windows in zip(counts_before(loader._own_handle, first).tolist(), loader._n_windows())]
     for sample in range(first, min(first + _N_SAMPLES, 2**62 if loader.n_samples is None else loader.n_samples)):
         at = loader.locate(sample)
         data = [shard for one in sources[at.source].datasets for shard in one.shards][at.dataset]

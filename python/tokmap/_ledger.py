@@ -221,6 +221,7 @@ class Ledger:
         self.next_sample: Optional[int] = None  # where the last batch ended
         self.due: Optional[int] = 0  # where the next batch begins, if that needs a line
         self._last: Optional[bytes] = None  # the line that says what this loader does
+        self._warned = False
 
     def begin(self, sample: int) -> None:
         """A batch begins at this sample."""
@@ -249,8 +250,10 @@ class Ledger:
                     lines[0].check_same_run(line)
                 goes_on = self._last in [one.text for one in lines[-2 if last and last.event == "closed" else -1:]]
                 line = self._line(_event_of(line, last, goes_on), sample, last)
+                if self._last is not None and not goes_on:
+                    self._warn()
             elif last is None or last.text != self._last:
-                return  # another one goes on
+                return self._warn()
             if last is not None and line.is_like(last):
                 self._last = last.text
                 return
@@ -259,6 +262,12 @@ class Ledger:
             file.write(line.text + b"\n")
             file.flush()
             os.fsync(file.fileno())
+
+    def _warn(self) -> None:
+        if not self._warned:
+            warnings.warn(f"{self.path}: another run has gone on in this ledger since this one wrote to it, so the ledger does not "
+                          "say where this one ended: end the other one, or give each a ledger of its own")
+        self._warned = True
 
     def _line(self, event: str, sample: int, after: Optional[Line]) -> Line:
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

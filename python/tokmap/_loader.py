@@ -9,15 +9,15 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from . import _lib
 from ._amend import Mixture, as_mixture, as_phases
-from ._batch import Batch, save_at
+from ._batch import Batch, counts_before, save_at
 from ._dataset import Path
 from ._errors import ArgumentError, ForkedError, MismatchError, call, check
-from ._gather import Gatherer
+from ._gather import Gatherer, dtype_name
 from ._lib import lib
 from ._locks import new_lock
 from ._metrics import MetricsFile, as_text, collect
-from ._numbers import flag, integer, number, real, state_bytes
-from ._order import IO, Order, as_outputs, choose, row_parts
+from ._numbers import flag, integer, number, path, real, state_bytes
+from ._order import IO, Order, as_outputs, choose, explain, row_parts
 from ._ranks import check_found, find_rank, rank_in_mesh
 from ._rows import LoaderHandle, NoHandle, Row
 from ._sources import as_sources
@@ -160,14 +160,29 @@ class Loader:
                 raise ValueError("mesh says rank and n_ranks: do not give them too")
             rank, n_ranks = rank_in_mesh(mesh, dims)
             mesh, dims = None, ("dp",)  # not pickled
-        elif tuple(dims) != ("dp",):
-            raise ValueError("dims are dimensions of a mesh, and there is no mesh")
+        elif not isinstance(dims, (list, tuple)) or tuple(dims) != ("dp",):
+            raise ValueError(f"dims is {dims!r:.80}: these are dimensions of a mesh, and there is no mesh")
         contiguous, reuse = flag("contiguous", contiguous), flag("reuse", reuse)
         mask_labels, drop_last = flag("mask_labels", mask_labels), flag("drop_last", drop_last)
         random_offset = flag("random_offset", random_offset)
         drop_behind, mixed_tokenizers = flag("drop_behind", drop_behind), flag("mixed_tokenizers", mixed_tokenizers)
+        cp_size = number("cp_size", cp_size, 2**24, 1)
+        choose({"numpy": 0, "torch": 1}, framework, "framework")
+        if log is not None and not callable(log):
+            raise TypeError(f"log is {log!r:.80}: must be a function that takes a line of text")
+        ledger = None if ledger is None else path("ledger", ledger)
+        metrics_file = None if metrics_file is None else path("metrics_file", metrics_file)
+        micro_batches = number("micro_batches", micro_batches, 2**32 - 1)
+        metrics_seconds = real("metrics_seconds", metrics_seconds)
+        if not metrics_seconds >= 0:
+            raise ValueError(f"metrics_seconds is {metrics_seconds}: must be at least 0")
+        state = None if amend is None else state_bytes(amend, "amend")
+        if isinstance(amend_from, (str, os.PathLike)):
+            amend_from = os.path.abspath(amend_from)  # the process may change its folder
+            if not os.path.exists(amend_from):
+                raise FileNotFoundError(f"amend_from is {amend_from!r}: there is no such file")
         arguments = dict(locals())
-        del arguments["self"]
+        del arguments["self"], arguments["state"]
         self._sources = as_sources(sources, max_epochs)
         self._mixture = Mixture(as_phases(phases, [s.weight for s in self._sources]),
                                 [s.max_epochs or 0 for s in self._sources], as_skip(skip))
@@ -183,7 +198,7 @@ class Loader:
         most_rows = self._steps.most_rows() // self.n_ranks
         if "cu_seqlens" in self.outputs and most_rows * self.sequence_length >= 2**31:
             raise ArgumentError(f"batch_rows is {most_rows}: cu_seqlens counts to 2^31 - 1 inputs of a batch", -1)
-        arguments.update(sources=self._sources, phases=self.phases, outputs=self.outputs, rank=self.rank,
+        arguments.update(sources=self._sources, outputs=self.outputs, rank=self.rank,
                          n_ranks=self.n_ranks, amend=None)
         self._arguments = arguments
         self._to_next = (self.n_ranks - self.rank) * self.batch_rows  # from the first row to the next step
@@ -208,11 +223,18 @@ class Loader:
                              "next input")
         self._lock: Any = new_lock(self)  # held from next until the rows are copied
         self._turn = 0  # changes whenever the rows of the last batch are no longer valid
-        self._own_handle: Any = self._open()
+        if amend_from is None and ledger is not None and os.path.exists(ledger):
+            amend_from = ledger
+        self._amend_from: Union[None, Path, Mixture] = (
+            amend_from if amend_from is None or isinstance(amend_from, (str, os.PathLike)) else as_mixture(amend_from))
+        self._own_handle: Any = self._open(state)
+        self._finder: Any = None
+        self._windows: List[int] = []
         self._handle: Any = self._own_handle  # replaced while a stage uses the loader
         self._batch = _lib.Batch()
         self._detail = _lib.ErrorDetail()
         self._references = ctypes.byref(self._batch), ctypes.byref(self._detail)
+        arguments["phases"] = self.phases
         self._count()
         n_samples = self.n_samples
         if drop_last and n_samples is not None and len(self) == 0:
@@ -223,9 +245,9 @@ class Loader:
             self._gatherer = Gatherer(self._batch, self.outputs, dtype, contiguous, framework, reuse, pad_id,
                                       ignore_index if mask_labels else None, ignore_index, self.sequence_length)
         else:
-            if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs:
-                raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, "
-                                 "or the output loss_mask (mask_labels=True applies it)")
+            if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs or dtype_name(dtype)[0] == "u":
+                raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, the dtype of "
+                                 "the data, or the output loss_mask (mask_labels=True applies it)")
             from ._stage import Stage
 
             self._make_stage: Callable[[], Any] = lambda: Stage(
@@ -234,29 +256,38 @@ class Loader:
             self._stage = self._make_stage()
         self._token_counts: Any = None  # of each source, where a row may have fewer tokens
         self._metrics_file = None if metrics_file is None else MetricsFile(
-            os.fspath(metrics_file).replace("{rank}", str(self.rank)), real("metrics_seconds", metrics_seconds))
+            metrics_file.replace("{rank}", str(self.rank)), metrics_seconds)
         self._ledger: Any = None
         if ledger is not None and self.rank == 0:
             from ._ledger import Ledger
 
-            self._ledger = Ledger(ledger, number("micro_batches", micro_batches, 2**32 - 1), self._own_handle)
+            self._ledger = Ledger(ledger, micro_batches, self._own_handle)
             weakref.finalize(self, self._ledger.close)
-        if amend_from is None and ledger is not None and os.path.exists(ledger):
-            amend_from = ledger
-        self._amend_from: Union[None, Path, Mixture] = (
-            amend_from if amend_from is None or isinstance(amend_from, (str, os.PathLike)) else as_mixture(amend_from))
-        if amend is not None:
-            self._continue(amend, True)
+        if state is not None:
+            self._note_position(int.from_bytes(state[24:32], "little"))
 
     # ---- Open and close ----
 
-    def _open(self) -> LoaderHandle:
-        return self._order.open(self._mixture, batch_rows=self.batch_rows, rank=self.rank, n_ranks=self.n_ranks)
+    def _open(self, state: Optional[bytes]) -> LoaderHandle:
+        """state: what to continue, with this mixture from there on."""
+        try:
+            handle = self._order.open(self._mixture, batch_rows=self.batch_rows, rank=self.rank, n_ranks=self.n_ranks)
+            if state is not None:
+                call(lib.tokmap_loader_restore, handle.pointer, (ctypes.c_uint8 * 128)(*state))
+            return handle
+        except (ArgumentError, MismatchError):
+            if state is None:
+                raise
+        handle, self._mixture = self._continue_with(state)  # perhaps with its skips alone it could not be opened
+        return handle
+
+    def _continue_with(self, state: bytes) -> Tuple[LoaderHandle, Mixture]:
+        return self._order.continue_with(self._mixture, state, self._amend_from, batch_rows=self.batch_rows, rank=self.rank,
+                                         n_ranks=self.n_ranks)
 
     def _amend(self, state: bytes) -> None:
         """Opens the loader again with the mixture that continues the state."""
-        handle, mixture = self._order.continue_with(self._mixture, state, self._amend_from, batch_rows=self.batch_rows,
-                                                    rank=self.rank, n_ranks=self.n_ranks)
+        handle, mixture = self._continue_with(state)
         if self._ledger is not None:
             self._ledger.close()  # as the loader was up to here
         self._mixture = mixture
@@ -265,6 +296,7 @@ class Loader:
             if self._stage is not None:
                 self._stage.close()
             self._own_handle = self._handle = handle
+            self._finder = None
             if self._ledger is not None:
                 self._ledger.handle = handle
             self._take_turns(self._lane, self._n_lanes)
@@ -289,6 +321,7 @@ class Loader:
             if self._stage is not None:
                 self._stage.close()
             self._handle = self._own_handle = NoHandle("the loader is closed")
+            self._finder = None
             self._turn += 1
 
     def __enter__(self) -> "Loader":
@@ -366,8 +399,7 @@ class Loader:
                 batch = Batch(self, turn, c_batch.n_rows, first, self._after(first))
                 self._gatherer.fill(batch)
                 if self._token_counts is not None:
-                    for row in c_batch.rows[:c_batch.n_rows]:
-                        self._token_counts[row.source] += row.n_tokens - 1
+                    self._count_tokens()
         except BaseException:
             if self._turn == turn and c_batch.step_sample != _NO_LIMIT:
                 self.seek(c_batch.step_sample)  # the caller did not get the batch: return it again
@@ -380,6 +412,11 @@ class Loader:
             raise RuntimeError("a signal handler has used the loader during next, and this batch is lost: a handler "
                                "may ask for the state, but not for a batch or another position")
         return batch
+
+    def _count_tokens(self) -> None:
+        """Adds the inputs of the rows that were just taken."""
+        for row in self._batch.rows[:self._batch.n_rows]:
+            self._token_counts[row.source] += row.n_tokens - 1
 
     def _after(self, first: int) -> int:
         """The first sample of the next step of all ranks, from that of this rank in a step."""
@@ -430,6 +467,8 @@ class Loader:
                 self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
                 self._gatherer.fill(batch)
                 batch._rows = self._rows_of(self._turn)
+                if self._token_counts is not None:
+                    self._count_tokens()
             finally:  # also after an error: the next call tries this step again
                 self._take_turns(self._lane, self._n_lanes)
                 self._call(lib.tokmap_loader_seek, start)
@@ -463,6 +502,10 @@ class Loader:
             setattr(batch, name, tensor[:staged.n_documents + 1] if name == "cu_seqlens" else tensor)
         if "cu_seqlens" in self.outputs:
             batch.max_seqlen = staged.max_seqlen
+        if self._token_counts is not None:
+            cp_size = self._arguments["cp_size"]
+            for at in map(self.locate, batch.sample_ids.tolist()):
+                self._token_counts[at.source] += at.n_tokens - 1 if cp_size == 1 else self.sequence_length // cp_size
         return batch
 
     def __len__(self) -> int:
@@ -486,16 +529,25 @@ class Loader:
     @property
     def epochs(self) -> List[int]:
         """How many epochs of each source are over."""
-        return [info.n_samples_before // info.n_windows for info in self._source_infos()]
-
-    def _source_infos(self) -> List[Any]:
-        found = []
         with self._lock:
-            handle = self._handle
-            for k in range(len(self._sources)):
-                found.append(_lib.LoaderSourceInfo())
-                _check_fork(lib.tokmap_loader_get_source(handle.pointer, k, ctypes.byref(found[-1])))
-        return found
+            return [n // n_windows for n, n_windows in zip(counts_before(self._own_handle, self.sample).tolist(), self._n_windows())]
+
+    def _n_windows(self) -> List[int]:
+        """In an epoch of each source."""
+        with self._lock:
+            handle = self._free_handle()
+            for k in range(len(self._windows), len(self._sources)):
+                info = _lib.LoaderSourceInfo()
+                _check_fork(lib.tokmap_loader_get_source(handle.pointer, k, ctypes.byref(info)))
+                self._windows.append(info.n_windows)
+        return self._windows
+
+    def _free_handle(self) -> Any:
+        """One that no stage uses: with a device another one, which is opened when it is needed first."""
+        if self._stage is None or self._handle is self._own_handle:
+            return self._handle
+        self._finder = self._finder or self._order.open(self._mixture, batch_rows=1, io=IO["map"])
+        return self._finder
 
     @property
     def epoch(self) -> int:
@@ -514,17 +566,24 @@ class Loader:
                 self._call(lib.tokmap_loader_seek, sample)
 
     def locate(self, sample: int) -> Sample:
-        """Where a sample comes from, without reading its tokens."""
-        out = _lib.LoaderSample()
-        self._call(lib.tokmap_loader_locate, number("sample", sample, 2**62 - 1), ctypes.byref(out))
+        """Where a sample comes from, without reading its tokens. With a device, the first call opens the order of samples
+        once more."""
+        out = self._locate(sample)
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
     def pieces(self, sample: int) -> List[Piece]:
         """With windows="best_fit", what the row of a sample has of which documents."""
         with self._lock:
-            out = _lib.LoaderSample()
-            self._call(lib.tokmap_loader_locate, number("sample", sample, 2**62 - 1), ctypes.byref(out))
+            out = self._locate(sample)
             return [Piece(p.document, p.first_token, p.n_tokens, p.place) for p in out.pieces[:out.n_pieces]]
+
+    def _locate(self, sample: int) -> Any:
+        """Its pieces are valid until the next call."""
+        out = _lib.LoaderSample()
+        with self._lock:
+            handle = self._free_handle()
+            call(lib.tokmap_loader_locate, handle.pointer, number("sample", sample, 2**62 - 1), ctypes.byref(out))
+        return out
 
     def _parts(self, sample: int) -> Tuple[Tuple[int, int], ...]:
         """Its tokens in the dataset: the first one, and how many."""
@@ -558,9 +617,9 @@ class Loader:
                     self._stage.restore(state)
                 else:
                     self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
-        except MismatchError:
+        except MismatchError as error:
             if not amends:
-                raise
+                raise explain(error, state, self._amend_from, self._mixture) from None
             self._amend(state)
         self._note_position(int.from_bytes(state[24:32], "little"))
 
@@ -606,7 +665,8 @@ class Loader:
     def metrics(self, *, text: bool = False) -> Any:
         """What was read and used so far: the position, waits, bytes read (0 with io="map"), and for each source samples,
         tokens and epochs. As a dict, or as the text of OpenMetrics. Samples are those of all ranks, and so are tokens; but unless windows is "concat",
-        tokens are what this process has given out since the first call (tokens_of_process)."""
+        tokens are what this process has given out since the first call (tokens_of_process). With a device, waits are
+        those of its stage."""
         if self._token_counts is None and self._order.has_short_rows:
             self._token_counts = [0] * len(self._sources)
         found = collect(self)
@@ -615,7 +675,8 @@ class Loader:
 
 def of_worker(arguments: Mapping[str, Any]) -> Dict[str, Any]:
     """For a process that gives batches of a run, but does not write its ledger."""
-    return {**arguments, "ledger": None, "amend_from": arguments["amend_from"] or arguments["ledger"]}
+    ledger = arguments["ledger"] or ""
+    return {**arguments, "ledger": None, "amend_from": arguments["amend_from"] or (ledger if os.path.exists(ledger) else None)}
 
 
 def note_start(arguments: Dict[str, Any], state_dict: Mapping[str, Any]) -> None:

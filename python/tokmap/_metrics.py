@@ -8,30 +8,29 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ._batch import sources_of
+from ._batch import counts_before
 
 if TYPE_CHECKING:
     from ._loader import Loader
 
 _STATS = ("bytes_read", "n_waits", "ns_waited")
 _WAITS = {"wait_p50_ns": "0.5", "wait_p99_ns": "0.99", "wait_p999_ns": "0.999", "wait_max_ns": "1"}
-_AT_ONCE = 1 << 20  # skipped samples
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 def collect(loader: "Loader") -> Dict[str, Any]:
-    position, stats, infos = loader.sample, loader.stats, loader._source_infos()
-    skipped = _skipped(loader, position)
+    position, stats = loader.sample, loader.stats
+    before, skipped = counts_before(loader._own_handle, position), _skipped(loader, position)
     found: Dict[str, Any] = {"position": position, "rank": loader.rank, "n_ranks": loader.n_ranks,
                              "batch_rows": loader.batch_rows, "samples_skipped": int(skipped.sum())}
     found.update((name, stats[name]) for name in (*_STATS, *_WAITS) if name in stats)
     counted = loader._token_counts
     found["tokens_of_process"] = counted is not None
     found["sources"] = []
-    for k, (info, source) in enumerate(zip(infos, loader._sources)):
-        n_samples = int(info.n_samples_before) - int(skipped[k])
+    for k, source in enumerate(loader._sources):
+        n_samples = int(before[k] - skipped[k])
         found["sources"].append({
-            "path": source.datasets[0].paths[0], "samples": n_samples, "epochs": info.n_samples_before / info.n_windows,
+            "path": source.datasets[0].paths[0], "samples": n_samples, "epochs": int(before[k]) / loader._n_windows()[k],
             "tokens": n_samples * loader.sequence_length if counted is None else int(counted[k])})
     return found
 
@@ -40,9 +39,8 @@ def _skipped(loader: "Loader", position: int) -> Any:
     """Samples of each source that were skipped."""
     found = np.zeros(len(loader._sources), np.int64)
     for begin, end in loader._mixture.skip:
-        for first in range(begin, min(end, position), _AT_ONCE):
-            sources = sources_of(loader._own_handle, first, min(first + _AT_ONCE, end, position))
-            found += np.bincount(sources, minlength=len(found))
+        if begin < position:
+            found += counts_before(loader._own_handle, min(end, position)) - counts_before(loader._own_handle, begin)
     return found
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that are numbers: the exception names the parameter, and says what it must be."""
+"""Arguments that are numbers, flags, paths or states: the exception names the parameter, and says what it must be."""
 
 import operator
+import os
 from typing import Any
 
 from ._errors import ArgumentError
@@ -32,24 +33,38 @@ def number(name: str, value: Any, most: int, least: int = 0) -> int:
 
 def real(name: str, value: Any) -> float:
     """A float, or what is one; not its digits as text."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") and not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is {value!r}: must be a number")
-    return float(value)
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name} is {value!r:.80}: must be a number")
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False, or what Python takes for it, but no text: "false" would be True."""
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} is {value!r}: must be True or False")
-    return bool(value)
+    try:
+        return bool(value)
+    except (TypeError, ValueError):  # as of an array
+        raise TypeError(f"{name} is {value!r:.80}: must be True or False") from None
 
 
-def state_bytes(state: Any) -> bytes:
+def path(name: str, value: Any) -> str:
+    """A path as text."""
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r:.80}: must be a path") from None
+
+
+def state_bytes(state: Any, name: str = "state") -> bytes:
     """The 128 bytes of a state."""
     try:
         found = bytes(memoryview(state))
     except TypeError:
-        raise TypeError(f"state is {state!r:.60}: must be the 128 bytes that state() returns") from None
+        raise TypeError(f"{name} is {state!r:.60}: must be the 128 bytes that state() returns") from None
     if len(found) != 128:
-        raise ArgumentError(f"state has {len(found)} bytes: must be the 128 bytes that state() returns", -1)
+        raise ArgumentError(f"{name} has {len(found)} bytes: must be the 128 bytes that state() returns", -1)
     return found

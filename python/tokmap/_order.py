@@ -3,12 +3,13 @@
 
 import ctypes
 import os
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Union
+import re
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from ._amend import Mixture, amended
 from ._batch import PARTS
 from ._dataset import Path, Shard
-from ._errors import MismatchError, call
+from ._errors import Error, MismatchError, call
 from ._lib import lib
 from ._numbers import number
 from ._rows import LoaderHandle
@@ -29,11 +30,11 @@ def choose(words: Mapping[str, int], word: Any, name: str) -> int:
 
 
 def as_outputs(given: Any) -> Tuple[str, ...]:
-    if isinstance(given, (str, set, frozenset)):
+    if isinstance(given, (str, set, frozenset)) or not hasattr(given, "__iter__"):
         raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
     outputs = tuple(given)
     for name in outputs:
-        choose(PARTS, name, "an output")
+        choose(PARTS, name, "outputs: an output")
     return outputs
 
 
@@ -54,8 +55,7 @@ class Order:
                                                         "mixed_tokenizers")}
         self._options.update((name, choose(words, given[name], name)) for name, words in _WORDS.items())
         self._options.update((name, number(name, given[name], most)) for name, most in _MOST.items())
-        self._options.update(cp_size=number("cp_size", given["cp_size"], 2**24, 1),
-                             weigh_tokens=choose({"samples": 0, "tokens": 1}, given["weights"], "weights"))
+        self._options.update(cp_size=given["cp_size"], weigh_tokens=choose({"samples": 0, "tokens": 1}, given["weights"], "weights"))
         if (self._options["block_windows"] or self._options["group_blocks"]) and given["shuffle"] != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
         packing = {"align": number("align", given["align"], 2**24, 1),
@@ -68,9 +68,10 @@ class Order:
             raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
 
     def open(self, mixture: Mixture, **batches: int) -> LoaderHandle:
+        """batches: who gets which rows; and options that are to be others than those given."""
         shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
         handle = LoaderHandle(shards)
-        options = mixture.as_options(**batches, **self._options)
+        options = mixture.as_options(**{**self._options, **batches})
         for c, s, own in zip(options.sources, self._sources, shards):
             pointers = [shard.handle.pointer.value for shard in own]
             c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
@@ -88,11 +89,10 @@ class Order:
                       **batches: int) -> Tuple[LoaderHandle, Mixture]:
         """A loader that continues a state with another mixture, which is the second result. before: the mixture of the
         state's loader, or a ledger that has it."""
-        from ._ledger import earlier_mixtures
-
-        sample, errors = int.from_bytes(state[24:32], "little"), []
-        for one in [before] if before is None or isinstance(before, Mixture) else earlier_mixtures(before, sample):
+        errors: List[Exception] = []
+        for one in _candidates(before, state):
             try:
+                sample = int.from_bytes(state[24:32], "little")
                 found = amended(one, mixture, sample) if one else mixture
                 handle = self.open(found, **batches)
                 options = one.as_options(weigh_tokens=self._options["weigh_tokens"]) if one else None
@@ -100,4 +100,34 @@ class Order:
                 return handle, found
             except (MismatchError, ValueError) as error:
                 errors.append(error)
-        raise errors[0]  # of the likeliest one
+        raise explain(errors[0], state, before, mixture)  # of the likeliest one
+
+
+def _candidates(before: Union[None, Path, Mixture], state: bytes) -> Sequence[Optional[Mixture]]:
+    """Mixtures that the loader of a state may have had, the likeliest first."""
+    from ._ledger import earlier_mixtures
+
+    if before is None or isinstance(before, Mixture):
+        return [before]
+    return earlier_mixtures(before, int.from_bytes(state[24:32], "little"))
+
+
+_OF_MIXTURE = re.compile("number of sources|saved with [0-9]+ sources|weights|phases|skip|describe")
+
+
+def explain(error: Exception, state: bytes, before: Union[None, Path, Mixture], mixture: Mixture) -> Exception:
+    """What to raise for a state that this mixture does not continue: if it is about mixtures, both of them, and what to do.
+    before: as for continue_with."""
+    if not isinstance(error, MismatchError) or not _OF_MIXTURE.search(str(error)):
+        return error
+    sample, n_sources, n_phases = (int.from_bytes(state[a:b], "little") for a, b in ((24, 32), (32, 36), (36, 40)))
+    name, saved = os.fspath(before) if isinstance(before, (str, os.PathLike)) else "amend_from", "a ledger would say which"
+    try:
+        saved = saved if before is None else f"{name} says {_candidates(before, state)[0]}"
+    except (Error, OSError) as damage:
+        saved = str(damage)
+    return MismatchError(
+        f"{error}. The state is at sample {sample}, and has {n_sources} sources and weights of {n_phases} phases; {saved}. This "
+        f'loader has {mixture}. To change the run from there on, set amend=state or on_mismatch="amend", with ledger=... or '
+        "amend_from=... for what it had before. To go on unchanged, give what it had; if it was amended before, with the phases= "
+        "that Loader.phases said then", error.status)

@@ -51,9 +51,12 @@ def _discover() -> Tuple[int, int, str]:
 def rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
     """(rank, n_ranks) among the processes of a DeviceMesh that differ in these dimensions, the last of which counts
     fastest. Those that differ in others alone have the same rank."""
+    if not hasattr(mesh, "mesh_dim_names"):
+        raise TypeError(f"mesh is {mesh!r:.80}: must be a DeviceMesh")
     names, rank, n_ranks = tuple(mesh.mesh_dim_names or ()), 0, 1
-    if isinstance(dims, str) or not set(dims) <= set(names) or len(set(dims)) != len(tuple(dims)):
-        raise ValueError(f"dims is {dims!r}: must be a list of different dimensions of the mesh, which has {names}")
+    is_list = isinstance(dims, (list, tuple)) and len(dims) > 0  # with no dimension all ranks would get the same rows
+    if not is_list or any(name not in names for name in dims) or len(set(dims)) != len(dims):
+        raise ValueError(f"dims is {dims!r:.80}: must be a list of different dimensions of the mesh, at least one; it has {names}")
     for name in dims:
         size = mesh.size(names.index(name))
         rank, n_ranks = rank * size + mesh.get_local_rank(name), n_ranks * size

@@ -67,11 +67,14 @@ def _inputs_of(dataset: Dataset) -> _Groups:
     return groups
 
 
+def _none(first: int, labels: Array) -> Tuple[Array, List[Any]]:
+    return np.zeros(len(labels), np.int64), [None]
+
+
 def _values_of(dataset: Dataset, name: str, by: str) -> _Groups:
     columns = _meta.columns_of(dataset._shards()[0])
     if name not in columns:
-        there = ", ".join(map(repr, columns)) or "none"
-        raise LookupError(f"{dataset.paths[0]}: its documents have no values {name!r}: there are {there}")
+        return _none
     if by == "host" and columns[name].type not in (_meta.STRING, _meta.NULL):
         raise LookupError(f"{dataset.paths[0]}: the values {name!r} are no text")
     return lambda first, labels: columns[name].groups(first, len(labels))
@@ -86,11 +89,13 @@ def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> L
         for k, source in enumerate(loader._sources):
             for d, dataset in enumerate(source.datasets):
                 uses.setdefault((k if by == "source" else 0, dataset.paths[0]), []).append(_Use(loader, k, d, begin, end))
-    for (k, _), some in uses.items():
-        dataset = some[0].loader._sources[some[0].source].datasets[some[0].dataset]
+    datasets = [some[0].loader._sources[some[0].source].datasets[some[0].dataset] for some in uses.values()]
+    there = {name: None for dataset in datasets for name in _meta.columns_of(dataset._shards()[0])} if column else {}
+    if column and column not in there:
+        raise LookupError(f"the documents of the run have no values {column!r}: there are {', '.join(map(repr, there)) or 'none'}")
+    for dataset, ((k, _), some) in zip(datasets, uses.items()):
         check_boundaries(dataset)
-        groups = (_inputs_of(dataset) if by == "input" else _values_of(dataset, column, by) if column else
-                  lambda first, labels: (np.zeros(len(labels), np.int64), [None]))
+        groups = _inputs_of(dataset) if by == "input" else _values_of(dataset, column, by) if column else _none
         for name, tokens, documents in _count(some, dataset.n_documents, groups):
             name = k if by == "source" else host_of(name) if by == "host" else math.nan if name != name else name
             total = found.setdefault(name, [0, 0])

@@ -7,6 +7,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from . import _lib
 from ._dataset import Dataset, Path, encode_path
+from ._errors import ArgumentError
 from ._lib import lib
 from ._numbers import flag, number, real
 
@@ -34,6 +35,7 @@ class Source:
                  order_of: Union[None, str, Sequence[Optional[str]]] = None,
                  documents: Union[None, Range, Sequence[Optional[Range]]] = None) -> None:
         items = list(data) if isinstance(data, (list, tuple)) else [data]
+        check_count("datasets of a source", len(items))
         self.datasets: List[Dataset] = []
         for item in items:
             if not isinstance(item, (str, os.PathLike, Dataset)):
@@ -81,6 +83,12 @@ class Source:
         return f"tokmap.Source({self.datasets!r}, {self.weight!r}{part})"
 
 
+def check_count(name: str, n: int) -> None:
+    """Before files are opened."""
+    if n > 65535:
+        raise ArgumentError(f"there are {n} {name}: must be 1 to 65,535", -1)
+
+
 def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
     """Copies, because a loader that is pickled is opened again with the same sources."""
     items = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -89,9 +97,12 @@ def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
     if all(isinstance(item, Source) for item in items):
         sources = list(map(copy.copy, items))
     elif all(isinstance(item, tuple) and len(item) == 2 for item in items):
+        check_count("sources", len(items))
         sources = [Source(data, weight) for data, weight in items]
     else:
         sources = [Source(items)]
+    if len(sources) == 1 and sources[0].weight == 0:
+        raise ArgumentError("weight is 0: must be above 0, since there is only one source", -1)
     for s in sources:
         if s.max_epochs is None and max_epochs is not None:
             s.max_epochs = number("max_epochs", max_epochs, 2**64 - 1)

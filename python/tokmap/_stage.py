@@ -217,12 +217,13 @@ class Filled(NamedTuple):
 def _device(device: Any) -> int:
     if isinstance(device, int) and not isinstance(device, bool):
         return number("device", device, 2**31 - 1)
-    if device in ("host", "cpu"):
+    text = str(device)  # also of a torch.device
+    if text in ("host", "cpu"):
         return _HOST
-    found = re.fullmatch(r"(cpu)|cuda:(\d+)", str(device))  # also the text of a torch.device
+    found = re.fullmatch(r"cuda:(\d+)", text)
     if not found:
-        raise ValueError(f"device is {device!r}: must be a number, 'cuda:0' or the like, or 'host'")
-    return _HOST if found[1] else number("device", int(found[2]), 2**31 - 1)
+        raise ValueError(f"device is {device!r:.80}: must be a number, 'cuda:0' or the like, or 'host'")
+    return number("device", int(found[1]), 2**31 - 1)
 
 
 def _width(name: str, dtype: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, S
 import numpy as np
 
 from . import _ledger, _lib
+from ._batch import counts_before
 from ._dataset import Array, Dataset, Path
 from ._errors import ArgumentError, MismatchError
 from ._ledger import Line, Segment
@@ -233,10 +234,20 @@ class Run:
         found: Set[int] = set()
         for source, datasets in enumerate(self._datasets):
             for k in [k for k, dataset in enumerate(datasets) if dataset.paths[0] in paths]:
-                info = self.loader._source_infos()[source]
-                for epoch in range(-(-info.n_samples_before // info.n_windows)):  # of which a sample was before the end
+                for epoch in self._epochs(source):
                     found.update(find_samples(self.loader, source, k, epoch, first_token, n_tokens).tolist())
         return [self._row(sample) for sample in sorted(found) if self._has(sample)]
+
+    def _epochs(self, source: int) -> List[int]:
+        """The epochs of a source that had samples before the end, without those that were skipped as a whole."""
+        handle, n = self.loader._own_handle, self.loader._n_windows()[source]
+        found: Set[int] = set()
+        ends = [0, *(sample for skip in self.loader._mixture.skip for sample in skip), self.end]
+        for begin, end in zip(ends[::2], ends[1::2]):
+            if begin < end:
+                first, last = (int(counts_before(handle, sample)[source]) for sample in (begin, end))
+                found.update(range(first // n, -(-last // n)))
+        return sorted(found)
 
 
 def find_samples(loader: Loader, source: int, dataset: int, epoch: int, first_token: int, n_tokens: int) -> Array:
@@ -266,7 +277,7 @@ def _check_state(state: bytes, segments: Sequence[Segment]) -> None:
     for segment in segments[:-3:-1]:
         with _open(segment.line, segment.line.skips) as loader:
             try:
-                return loader.restore(state)
+                return loader._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
             except MismatchError as error:
                 text = str(error)
     raise MismatchError(f"{text}; it is no state of the run of {segments[-1].line.place}", -7)

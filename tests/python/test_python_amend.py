@@ -182,4 +182,54 @@ def what_would_change_the_past_is_refused(folder):
     loader_of(folder, [1, 2, 1, 1], shuffle="block", block_windows=number, amend=wide.state(), amend_from=old)
 
 
+def a_skip_ahead_goes_with_max_epochs(folder):
+    """With the new weights from sample 0 on, the run would end before the skip: but they are those from the state on."""
+    run = loader_of(folder, [1])
+    run.seek(1000)
+    state, old, ahead = run.state(), {"weights": [1]}, [(1002, 1010)]
+    wanted = loader_of(folder, [1, 0], {1: 1}, phases={1000: [1, 1]}, skip=ahead, amend=state, amend_from=old)
+    for more in ({}, {"device": "host"}):
+        loader = loader_of(folder, [1, 1], {1: 1}, skip=ahead, amend=state, amend_from=old, **more)
+        assert (loader.n_samples, loader.sample, loader.phases) == (wanted.n_samples, 1000, wanted.phases)
+        assert loader.state() == wanted.state() and loader.n_samples > 1010
+    assert next(pickle.loads(pickle.dumps(wanted))).sample_ids.tolist() == [1000, 1001, 1010, 1011]
+    with loader_of(folder, [1], ledger=folder / "ahead.ledger") as first:
+        first.seek(1000)
+        state = next(first).state
+    loader = loader_of(folder, [1, 1], {1: 1}, skip=[(1006, 1010)], amend=state, ledger=folder / "ahead.ledger")
+    assert next(loader).sample_ids.tolist() == [1004, 1005, 1010, 1011]
+    loader.close()
+    assert [line["event"] for line in map(json.loads, open(folder / "ahead.ledger"))] == ["opened", "closed", "amended", "closed"]
+    for n, options in ((loader.n_samples, {"amend": state, "amend_from": old}), (500, {})):  # it has to exist after the change
+        text = str(raises(tokmap.ArgumentError, loader_of, folder, [1, 1], {1: 1}, skip=[(n, n + 10**6)], **options))
+        assert "do not all exist" in text, text
+
+
+def a_mismatch_says_what_was_saved_and_what_is_given(folder):
+    ledger = folder / "mismatch.ledger"
+    with loader_of(folder, [1, 2], {1: 7}, ledger=ledger) as run:
+        for _ in range(5):
+            state = next(run).state
+    advice = ("at sample 20", "amend=state", 'on_mismatch="amend"', "ledger=", "amend_from=", "phases=")
+    given = {"weights": "weights [2.0, 1.0]", "limits": "max_epochs [3, 0]", "phases": "phases {40: [1.0, 1.0]}"}
+    for weights, limits, options, says in (
+            ([2, 1], {}, {}, [given["weights"], "max_epochs none"]), ([1, 2], {0: 3}, {}, [given["limits"]]),
+            ([1, 2], {1: 7}, {"phases": {40: [1, 1]}}, [given["phases"]]), ([1, 2, 1], {}, {}, ["weights [1.0, 2.0, 1.0]", "2 sources"]),
+            ([1, 2], {1: 7}, {"skip": [(60, 70)]}, ["skip [(60, 70)]"])):
+        for more in ({}, {"ledger": ledger}):
+            loader = loader_of(folder, weights, limits, **options, **more)
+            for call in (loader.restore, lambda s: loader.load_state_dict({"state": s.hex(), "sample": 20})):
+                text = str(raises(tokmap.MismatchError, call, state))
+                for one in (*says, *advice, *(["mismatch.ledger says weights [1, 2], max_epochs [0, 7]"] if more else [])):
+                    assert one in text, (one, text)
+    # What a script says that is started again after it amended its run.
+    amended = loader_of(folder, [2, 1], amend=state, amend_from={"weights": [1, 2], "max_epochs": [0, 7]})
+    next(amended)
+    text = str(raises(tokmap.MismatchError, loader_of(folder, [3, 1], on_mismatch="amend", amend_from={"weights": [1, 1]}).restore,
+                      amended.state()))
+    for one in (*advice[1:], "at sample 24", "amend_from says weights [1.0, 1.0]", "weights [3.0, 1.0]", "2 phases"):
+        assert one in text, (one, text)
+    assert "amend=" not in str(raises(tokmap.MismatchError, loader_of(folder, [1, 2], {1: 7}, seed=9).restore, state))
+
+
 sys.exit(run_in_folders("python_amend_", prepare=prepare))

@@ -253,4 +253,36 @@ def what_is_wrong_is_refused(folder):
     refused(4, "is another dataset now", "report", *of_ledger)
 
 
+def sources_without_the_column_are_a_group(folder):
+    ledger = folder / "mixed.ledger"
+    with tokmap.Loader([(folder / "flat", 1), (folder / "joined", 1)], LENGTH, 4, ledger=ledger, seed=5) as loader:
+        for _ in range(8):
+            next(loader)
+    by_source = {one["name"]: one["tokens"] for one in answer("report", "--ledger", ledger)["shares"]}
+    found = answer("report", "--ledger", ledger, "--by", "year")
+    shares = {one["name"]: one["tokens"] for one in found["shares"]}
+    assert set(shares) == {None, 2024, 2025} and found["tokens"] == sum(shares.values()) == sum(by_source.values())
+    assert shares[None] > by_source[1] and shares[2024] + shares[2025] < by_source[0]  # some documents of the other one lack it
+    assert re.search(r"^\(none\) +%d" % shares[None], says("report", "--ledger", ledger, "--by", "year").replace(",", ""), re.M)
+    hosts = {one["name"]: one["tokens"] for one in answer("report", "--ledger", ledger, "--host", "url")["shares"]}
+    assert hosts == {None: by_source[1], "a.org": hosts["a.org"], "b.de": hosts["b.de"]}, hosts
+    refused(2, "no values 'month': there are 'url', 'year'", "report", "--ledger", ledger, "--by", "month")
+
+
+def nobody_has_to_read_to_the_end(folder):
+    options = (folder / "flat", *ORDER, "--max-epochs", 9)
+    for what in (("report", *options, "--by", "url", "--format", "csv"), ("trace", *options, "--input", folder / "text.jsonl")):
+        process = subprocess.Popen([sys.executable, "-m", "tokmap", *map(str, what)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        process.stdout.close()
+        errors = process.stderr.read()
+        assert process.wait() == 0 and not errors, (process.returncode, errors)
+
+
+def a_wrong_option_shows_the_usage_of_the_command(folder):
+    for command in ("trace", "report"):
+        status, _, errors = run(command, "--ledger", folder / "x", "--unknown", *(("--step", 1) if command == "trace" else ()))
+        assert status == 2 and f"tokmap {command} [-h]" in errors and "unrecognized arguments: --unknown" in errors, errors
+
+
 sys.exit(run_in_folders("python_answers_", prepare=prepare))

@@ -3,6 +3,7 @@
 """Arguments of a wrong type or out of range: the exception names the parameter, in Python's words, and says what it
 must be."""
 
+import inspect
 import os
 import re
 import sys
@@ -76,6 +77,50 @@ def a_flag_is_no_text(folder):
                        ("thread", lambda: tokmap.Stage(tokmap.Loader(a, 8), "host", thread="false"))):
         refused(TypeError, name, call)
     refused(tokmap.ArgumentError, "batch_rows", tokmap.Loader, a, 2**15, 2**16, outputs=["cu_seqlens"])
+
+
+def each_argument_is_named(folder):
+    """Whatever is given, the loader opens, or the exception names the argument; also where it is not used."""
+    parameters = inspect.signature(tokmap.Loader).parameters
+    wrong = (1, -1, 2.5, "x", b"x", None, True, float("nan"), np.zeros(2), np.zeros((2, 2)), [], (), {}, [1], ["x"], {"x": 1}, {1}, object(),
+             [(1, 2, 3)], [("x", "y")], {"weights": 1}, iter("ab"))
+    n_named = 0
+    for device in ({}, {"device": "host"}):
+        for name in parameters.keys() - {"sources"}:
+            given = {"sources": folder / "a", "sequence_length": 8, **device}
+            if name in ("rank", "n_ranks"):
+                given.update(rank=0, n_ranks=1)
+            for value in wrong:
+                value = iter("ab") if hasattr(value, "__next__") else value
+                try:
+                    tokmap.Loader(**{**given, name: value}).close()
+                except tokmap.DeviceError:
+                    pass  # number 1
+                except (ValueError, TypeError, FileNotFoundError) as error:
+                    assert re.search(rf"\b{name}\b", str(error)) and not OF_C.search(str(error)), (name, value, error)
+                    n_named += 1
+        for name, value in (("outputs", 1), ("dims", 1), ("ledger", 1), ("metrics_file", 1), ("amend", "x"), ("mesh", "x"), ("dims", ()),
+                            ("reuse", np.zeros(2)), ("micro_batches", -1), ("metrics_seconds", "no"), ("amend_from", "no"),
+                            ("framework", "tf"), ("log", 1)):
+            refused((ValueError, TypeError, FileNotFoundError), name, tokmap.Loader, folder / "a", 8, **{**device, name: value})
+    return "%d named" % n_named
+
+
+def weights_of_nothing_are_refused(folder):
+    a = folder / "a"
+    for wrong in ([(a, 0)], [(a, 0.0)], [tokmap.Source(a, 0)], tokmap.Source(a, 0), [(a, 0), (a, 0)]):
+        text = str(raises(ValueError, tokmap.Loader, wrong, 8))
+        assert "weight" in text and "above 0" in text, text
+    assert tokmap.Loader([(a, 0), (a, 1)], 8).phases == {0: [0, 1]}
+
+
+def sources_are_counted_before_files_are_opened(folder):
+    """65,536 open files would be too many for most systems."""
+    a = folder / "a"
+    for call in (lambda: tokmap.Loader([(a, 1)] * 65536, 8), lambda: tokmap.Loader([a] * 65536, 8), lambda: tokmap.Source([a] * 65536),
+                 lambda: tokmap.Loader([tokmap.Source(a)] * 65536, 8)):
+        text = str(raises(tokmap.ArgumentError, call))
+        assert "65536" in text and "1 to 65,535" in text, text
 
 
 def each_range_is_said_once(folder):

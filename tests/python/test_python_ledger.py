@@ -259,6 +259,43 @@ def a_ledger_is_of_one_run(folder):
         next(loader)
 
 
+def another_run_in_the_ledger_is_reported(folder):
+    ledger = folder / "shared.ledger"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        one = loader_of(folder, ledger=ledger)
+        next(one)
+        two = loader_of(folder, ledger=ledger)
+        two.seek(40)
+        next(two)
+        assert not caught
+        for _ in range(2):
+            next(one)
+        one.close()
+        assert len(caught) == 1 and "shared.ledger: another run has gone on in this ledger" in str(caught[0].message), caught
+        one.close()
+        two.close()
+        assert len(caught) == 1 and events(ledger)[-1][0] == "closed", events(ledger)
+        one, two = (loader_of(folder, ledger=ledger) for _ in range(2))  # also if the older one goes on in another way
+        for loader in (one, two):
+            loader.seek(80)
+            next(loader)
+            next(loader)
+        two.seek(400)
+        next(two)
+        one.seek(0)
+        next(one)
+        one.seek(4)
+        next(one)
+        assert len(caught) == 2, caught
+        for _ in range(3):  # one after the other is nothing to be reported, closed or not
+            with loader_of(folder, ledger=folder / "own.ledger") as loader:
+                next(loader)
+        loader = loader_of(folder, ledger=folder / "own.ledger")
+        next(loader)
+        assert len(caught) == 2, caught
+
+
 def what_was_moved_ahead_has_a_gap(folder):
     path = folder / "moved"
     twins = [loader_of(folder, ledger=path) for _ in range(2)]

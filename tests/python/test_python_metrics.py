@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loader.metrics(): compared with a count of the rows; its text, and the file for a collector."""
 
+import random
 import re
 import sys
 import warnings
@@ -84,6 +85,101 @@ def the_text_has_what_the_dict_has(folder):
         for _ in range(3):
             batch = next(loader)
             assert parse((folder / "often").read_text())["tokmap_position", 'rank="0"'] == batch.next_sample
+
+
+def the_last_smaller_batch_counts(folder):
+    for windows in ("concat", "within-document", "best_fit"):
+        for lanes, schedule in ((1, []), (1, [(21, 10), (51, 8)]), (3, [(21, 10), (51, 8)])):
+            tokens = wanted = n_uneven = 0
+            for lane in range(lanes):  # as workers of a DataLoader take turns
+                loader = tokmap.Loader(folder / "b", 6, 7, windows=windows, max_epochs=1, drop_last=False, batch_schedule=schedule)
+                loader._take_turns(lane, lanes)
+                before = loader.metrics()["sources"][0]["tokens"]
+                while loader.sample < loader.n_samples:
+                    for batch in loader:
+                        n_uneven += batch.n_rows not in (7, 8, 10)
+                        wanted += sum(len(row.tokens) - 1 for row in batch.rows)
+                tokens += loader.metrics()["sources"][0]["tokens"] - before
+            assert (n_uneven > 0 or schedule) and tokens == (wanted * lanes if windows == "concat" else wanted), (windows, lanes, tokens, wanted)
+
+
+def skipped_samples_are_counted_exactly(folder):
+    n_checked = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        weights = [rng.choice((1, 2, 0.3)) for _ in range(2)]
+        places = sorted(rng.sample(range(1, 900), 2 * rng.randint(1, 6)))
+        skip = list(zip(places[::2], places[1::2]))
+        phases = {rng.randint(1, 400): [rng.choice((1, 3)), rng.choice((0, 2))]}
+        with tokmap.Loader(list(zip((folder / 'a "quoted" \\ name', folder / "b"), weights)), 5, 4, skip=skip, phases=phases,
+                           seed=seed) as loader:
+            sources = [loader.locate(g).source for g in range(1000)]
+            for at in (0, *rng.sample(range(900), 6)):
+                loader.seek(at)
+                at, found = loader.sample, loader.metrics()
+                skipped = [g for g in range(at) if any(a <= g < b for a, b in skip)]
+                n_checked += len(skipped)
+                assert found["samples_skipped"] == len(skipped)
+                for k, one in enumerate(found["sources"]):
+                    n = sources[:at].count(k)
+                    assert one["samples"] == n - [sources[g] for g in skipped].count(k)
+                    assert int(one["epochs"]) == loader.epochs[k]
+    return "%d skipped samples" % n_checked
+
+
+def a_skip_takes_no_time_for_its_samples(folder):
+    """One by one, these would take years."""
+    for windows in ("concat", "within-document", "best_fit"):
+        ledger, end = folder / f"{windows}.ledger", 2**60
+        with tokmap.Loader([(folder / "b", 2), (folder / 'a "quoted" \\ name', 1)], 5, 4, windows=windows, skip=[(6, end)],
+                           ledger=ledger) as loader:
+            batches, rows = [], []
+            for _ in range(3):
+                batches.append(next(loader))
+                rows += batches[-1].rows
+            assert [row.sample for row in rows] == [*range(6), *range(end, end + 6)]
+            assert [one for batch in batches for one in batch.source_ids] == [row.source for row in rows]
+            found = loader.metrics()
+            assert found["samples_skipped"] == end - 6
+            assert [one["samples"] for one in found["sources"]] == [sum(row.source == k for row in rows) for k in range(2)]
+        run = tokmap.Run(ledger)
+        shares = {share.name: share.tokens for share in run.report()}
+        if windows == "concat":
+            assert shares == {k: 5 * sum(row.source == k for row in rows) for k in range(2)}
+        else:
+            assert sum(shares.values()) == sum(int((batch.labels != -100).sum()) for batch in batches)
+        row = run.row(end + 1)
+        document = run.documents(row)[0]
+        assert row in run.samples(row.dataset, document.number)
+
+
+def seconds_are_a_number(folder):
+    for wrong in (float("nan"), -5, -0.1):
+        for more in ({}, {"metrics_file": folder / "m"}):
+            assert "metrics_seconds" in str(raises(ValueError, loader_of, folder, metrics_seconds=wrong, **more))
+
+
+def a_loader_with_a_device_has_all_of_it(folder):
+    """next needs PyTorch: test_python_stage.py counts the tokens of batches."""
+    options = {"windows": "best_fit", "outputs": ["inputs", "labels"]}
+    plain = loader_of(folder, **options)
+    with loader_of(folder, device="host", **options) as loader:
+        for _ in range(5):
+            loader._stage.next()
+            next(plain)
+        names = ("position", "samples_skipped", "sources")
+        for _ in range(2):
+            found, wanted = loader.metrics(), plain.metrics()
+            assert [found[name] for name in names] == [wanted[name] for name in names] and found["n_waits"] >= 0
+            assert parse(loader.metrics(text=True))["tokmap_position", 'rank="0"'] == loader.sample == plain.sample
+            assert loader.epochs == plain.epochs and loader.epoch == plain.epoch
+            for g in (0, 25, 300):
+                assert loader.locate(g) == plain.locate(g) and loader.pieces(g) == plain.pieces(g) != []
+            assert loader._repr_html_().replace("cuda", "") and "next samples" in loader._repr_html_()
+            loader.seek(200)
+            plain.seek(200)
+    for call in (loader.metrics, lambda: loader.epochs, lambda: loader.locate(0)):
+        assert "closed" in str(raises(ValueError, call))
 
 
 sys.exit(run_in_folders("python_metrics_", prepare=prepare))

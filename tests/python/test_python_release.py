@@ -34,6 +34,8 @@ def arguments_of(folder, words):
             phases[int(first)] = [float(w) for w in weights.split(",")]
         else:
             given[NAMES.get(key, key)] = int(value)
+    if len(sources) == 1:
+        sources[0].weight = sources[0].weight or 1.0  # in C a single source may have 0, which counts as 1
     given["shuffle"], given["windows"] = SHUFFLES[given.get("shuffle", 0)], WINDOWS[given.get("windows", 0)]
     given["random_offset"] = bool(given.get("random_offset", 0))
     parts = ("cu_seqlens", "position_ids", "document_ids", "loss_mask") if given.pop("parts", 0) else ()

@@ -225,8 +225,10 @@ def ranks_of_a_mesh_share_rows(folder):
         assert (loader.rank, loader.n_ranks) == (2 * dp + fsdp, 6)
         assert pickle.loads(pickle.dumps(loader)).rank == loader.rank
     assert tokmap.Loader(dataset, 4, mesh=Mesh(0, 2, 1, 0)).rank == 2
-    for wrong in ({"dims": "dp"}, {"dims": ["tp"]}, {"dims": ["dp", "dp"]}, {"rank": 0, "n_ranks": 1}):
-        raises(ValueError, tokmap.Loader, dataset, 4, mesh=Mesh(0, 0, 0, 0), **wrong)
+    for wrong in ({"dims": "dp"}, {"dims": ["tp"]}, {"dims": ["dp", "dp"]}, {"rank": 0, "n_ranks": 1}, {"dims": ()}, {"dims": []},
+                  {"dims": 1}, {"dims": [["dp"]]}, {"dims": None}):
+        text = str(raises(ValueError, tokmap.Loader, dataset, 4, mesh=Mesh(0, 2, 0, 0), **wrong))
+        assert text.startswith("dims is") or "rank" in wrong, text
 
 
 def the_rows_file_is_as_specified(folder):

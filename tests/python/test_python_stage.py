@@ -261,6 +261,27 @@ def a_batch_keeps_its_stage_open(folder):
     check(batch, next(loader(folder)))
 
 
+def metrics_count_the_tokens_of_a_device(folder):
+    need("torch")
+    for options in ({"windows": "within-document"}, {"windows": "best_fit", "skip": [(8, 21)]},
+                    {"windows": "best_fit", "align": 4, "cp_size": 4, "cp_mode": "zigzag", "sequence_length": 24}):
+        length = options.pop("sequence_length", LENGTH)
+        options = {"outputs": ("inputs", "labels"), "seed": 3, "rank": 0, "n_ranks": 1, **options}
+        file = folder / "metrics"
+        on_device = tokmap.Loader(sources(folder), length, ROWS, device="host", mask_labels=True, metrics_file=file, metrics_seconds=0,
+                                  **options)
+        plain = tokmap.Loader(sources(folder), length, ROWS, mask_labels=True, **options)
+        for loader in (on_device, plain):
+            loader.metrics()
+        for _ in range(9):
+            batch, wanted = next(on_device), next(plain)
+            assert batch.sample_ids.tolist() == wanted.sample_ids.tolist()
+            assert batch.source_ids.tolist() == wanted.source_ids.tolist()
+            assert f"tokmap_position{{rank=\"0\"}} {plain.sample}\n" in file.read_text()
+        assert on_device.metrics()["sources"] == plain.metrics()["sources"] and plain.metrics()["sources"][1]["tokens"] > 0
+        assert "inputs of the first rows" in batch._repr_html_() and "next samples" in on_device._repr_html_()
+
+
 def a_loader_that_is_lent_says_so(folder):
     l, truth = loader(folder), loader(folder)
     old = next(l)
