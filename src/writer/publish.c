@@ -245,9 +245,9 @@ tokmap_status tokmap_i_names_clear_up(tokmap_i_names *n, tokmap_error *err)
 
 tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
 {
-    tokmap_status status =
-        CHECK_IO(err, clear_leftovers(n), "%s: cannot restore the dataset that was being replaced",
-                 n->index_path);
+    const int error = clear_leftovers(n);
+    tokmap_status status = CHECK_IO(
+        err, error, "%s: cannot restore the dataset that was being replaced", n->index_path);
     if (!status)
         status = refuse_existing(n, err);
     return status ? status : sync_name(n->index_path, err); /* now, not after all the work */

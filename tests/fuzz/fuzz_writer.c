@@ -577,9 +577,11 @@ static void act(play *p)
                 !file_is_there(with_suffix(prefix, ".tmi")));
         open_writer(p);
         break;
-    case 7:
-        append(p, next_byte(p), next_byte(p) < 16);
+    case 7: {
+        const uint8_t n_ids = next_byte(p);
+        append(p, n_ids, next_byte(p) < 16);
         break;
+    }
     case 8:
         end_documents(p, next_byte(p));
         break;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """lint_rules.py [FOLDER] - the house rules that no compiler checks, on the tree at FOLDER.
 
-The rooms of docs/ARCHITECTURE.md, the names in docs/READING.md, what the library must not do, forgotten notes.
+The rooms of docs/ARCHITECTURE.md, the names in docs/READING.md, what the library must not do, what depends on the order
+of evaluation, forgotten notes.
 Prints each breach as `file:line: text`; exit status 1 when there is one. Lengths are advice, for code outside tests:
 printed, and no breach."""
 
@@ -10,6 +11,8 @@ import os
 import pathlib
 import re
 import sys
+
+import unsequenced
 
 MAX_COLUMNS = 100
 MAX_NESTING = 3
@@ -237,6 +240,14 @@ def check_nesting(path, name, lines, body, breaches):
                 stack.pop()
 
 
+def check_order(sources, breaches):
+    prototypes = unsequenced.read_prototypes(sources)
+    for path, code in sources.items():
+        for line, used, function in unsequenced.find_unsequenced(code, prototypes, path.parts[0] == "tests"):
+            breaches.error(path, line, f"{used} is used beside a call of {function}, which may write it: C does not say"
+                                       " which comes first")
+
+
 # ---- Names ----
 
 
@@ -335,6 +346,7 @@ def check(root):
             if folder in ("src", "tokenize_tools"):
                 check_system(path, sources[path], breaches)
     check_rooms(root, sources, breaches)
+    check_order(sources, breaches)
     check_names(sources, breaches)
     check_reading(root, sources, breaches)
     check_texts(root, breaches)

@@ -44,6 +44,24 @@ PLANTED = [
     ("deep_nesting", HASH, "int planted(int x)\n{\n    if (x) {\n        for (;;) {\n            do {\n"
      "                switch (x) {\n                }\n            } while (x);\n        }\n    }\n}\n", 6,
      "planted nests blocks deeper than 3"),
+    ("a_word_beside_the_call_that_sets_its_bits", "tokenize_tools/tokenizer/bytes/vocabulary.c",
+     "static void planted(vocabulary *v, uint64_t hash)\n{\n    uint64_t bits;\n"
+     "    *filter_word(v, hash, &bits) |= bits;\n}\n", 4, "bits is used beside a call of filter_word, which may write it"),
+    ("a_comparison_beside_the_call_that_sets_its_bits", "tokenize_tools/tokenizer/bytes/vocabulary.c",
+     "static bool planted_too(vocabulary *v, uint64_t hash)\n{\n    uint64_t bits;\n"
+     "    if ((*filter_word(v, hash, &bits) & bits) != bits)\n        return false;\n    return true;\n}\n", 4,
+     "bits is used beside a call of filter_word, which may write it"),
+    ("a_member_added_to_the_call_that_writes_it", "src/order/mixture.c",
+     "static int next_of(struct s *s);\nvoid planted(struct s *s)\n{\n    s->n += next_of(s);\n}\n", 4,
+     "s is used beside a call of next_of"),
+    ("an_element_of_an_array_that_the_call_replaces", "src/order/mixture.c",
+     "static int grow_of(struct s *s);\nvoid planted(struct s *s)\n{\n    s->all[s->n] = grow_of(s);\n}\n", 4,
+     "s is used beside a call of grow_of"),
+    ("two_arguments_that_read_on", "src/order/mixture.c",
+     "static int read_of(struct s *s);\nvoid planted(struct s *s)\n{\n    use(read_of(s), read_of(s));\n}\n", 4,
+     "s is used beside a call of read_of"),
+    ("a_value_beside_a_call_without_a_prototype", "src/order/mixture.c",
+     "#define PLANTED(n) \\\n    n + strtol(s, &n, 10)\n", 2, "n is used beside a call of strtol"),
     ("a_macro_over_a_constant", "tokenize_tools/tokenizer/words/merge.h", "#define MERGE_NONE 0\n", 1,
      "MERGE_NONE is a constant of tokenize_tools/tokenizer/model/model.h too"),
     ("a_long_line", HASH, "/* %095d */\n" % 0, 1, "101 columns"),
@@ -62,7 +80,9 @@ PLANTED = [
 ]
 # What looks like a breach and is none.
 HARMLESS = {HASH: '    /* printf("x"); */ x = \'"\'; /* exit(1) */ x = snprintf("printf(%d)");',
-            "tokenize_tools/main.c": 'x = fprintf(stderr, "");'}
+            "tokenize_tools/main.c": 'x = fprintf(stderr, "");',
+            "bench/main.c": "if (read_of(&x) && x > 0)\n        x = 2 * read_of(&x);\n    int y = read_of(&x), z = x;\n"
+                            "    y = x > 0 ? use(read_of(&x), &x, sizeof x) : x;\n    s->n = s->all->read_of(&s);"}
 
 
 def plant_all(copy):
@@ -96,7 +116,8 @@ def main():
         expect(any(where in one and text in one for one in said), f"nothing says {where}{text}: {said}")
 
     def nothing_else_is():
-        wrong = [one for one in found.errors if "fprintf" in one or "snprintf" in one or ", more than" in one]
+        wrong = [one for one in found.errors if "fprintf" in one or "snprintf" in one or ", more than" in one or
+                 "bench/main.c" in one and "beside a call" in one]
         expect_equal([one for one in wrong if "columns" not in one], [], "errors")
 
     return run_tests([(f"{test[0]}_is_found", lambda number=number: is_found(number))

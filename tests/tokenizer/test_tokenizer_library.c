@@ -205,7 +205,7 @@ static void encode_plainly(const tokmap_tokenizer *t, const tokmap_encode_option
                                    .begins = true,
                                    .drop_specials = o->specials == TOKMAP_SPECIALS_DROP,
                                    .take_specials = o->specials == TOKMAP_SPECIALS_MATCH,
-                                   .ids = ids->ids + first,
+                                   .ids = ids->ids ? ids->ids + first : NULL,
                                    .n_ids = ids->n - first};
         if (o->token_offsets)
             expect_ranges(t, &text, ranges + first);

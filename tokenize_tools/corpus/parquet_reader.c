@@ -169,8 +169,9 @@ static bool open_columns(parquet_reader *r, failure *err)
     for (size_t i = 0; ok && i <= MARKS; i++) {
         if (!r->fields[i].element)
             continue;
-        r->fields[i].column = open_column(r, r->fields[i].element, &r->marks, &options, err);
-        ok = r->fields[i].column != NULL;
+        parquet_column *column = open_column(r, r->fields[i].element, &r->marks, &options, err);
+        r->fields[i].column = column;
+        ok = column != NULL;
     }
     return ok;
 }

@@ -19,7 +19,7 @@ typedef struct tar_reader {
     uint64_t n_read, n_left_out; /* members */
 } tar_reader;
 
-static window *window_of(tar_reader *t)
+static window *window_of(const tar_reader *t)
 {
     return &t->base.inner->window;
 }

@@ -225,7 +225,8 @@ static bool scan_number(json_reader *r, decimal *d)
         switch (d->end) {
         case AFTER_ZERO:
         case AFTER_DIGITS:
-            d->exponent += !add_digit(d, c);
+            if (!add_digit(d, c))
+                d->exponent++;
             break;
         case AFTER_POINT:
             /* The whole part did not fit, but digits after the point may: they still do not, unless
@@ -233,7 +234,8 @@ static bool scan_number(json_reader *r, decimal *d)
             d->full = false;
             break;
         case AFTER_DECIMALS:
-            d->exponent -= add_digit(d, c);
+            if (add_digit(d, c))
+                d->exponent--;
             break;
         case AFTER_E_SIGN:
             negative_exponent = c == '-';

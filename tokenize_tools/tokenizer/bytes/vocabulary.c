@@ -74,7 +74,8 @@ static uint32_t find_short(const vocabulary *v, const short_token *key)
 {
     const uint64_t hash = hash_key(key);
     uint64_t bits;
-    if ((*filter_word(v, hash, &bits) & bits) != bits)
+    const uint64_t *word = filter_word(v, hash, &bits);
+    if ((*word & bits) != bits)
         return MODEL_NO_ID;
     for (size_t i = bucket_of(v, hash);; i = i + BUCKET == v->n_short ? 0 : i + BUCKET) {
         const short_token *bucket = &v->short_tokens[i];
@@ -91,7 +92,8 @@ static bool add_short(vocabulary *v, const short_token *key, uint32_t id)
     size_t n_probes = 0;
     const uint64_t hash = hash_key(key);
     uint64_t bits;
-    *filter_word(v, hash, &bits) |= bits;
+    uint64_t *word = filter_word(v, hash, &bits);
+    *word |= bits;
     size_t i = bucket_of(v, hash);
     for (; v->short_tokens[i].length_and_id != 0; i = i + 1 == v->n_short ? 0 : i + 1)
         if (same_token(&v->short_tokens[i], key) || ++n_probes == MAX_PROBES)

@@ -267,6 +267,8 @@ static bool find_ranges(encode_worker *w, text_part part, size_t first_id)
 {
     encode_kit *kit = w->kit;
     const tokmap_specials specials = w->run->options.specials;
+    if (!w->run->options.token_offsets || kit->ids.n == first_id)
+        return true;
     const encoded_text text = {.text = part.bytes,
                                .n_bytes = part.n_bytes,
                                .begins = part.at == 0,
@@ -275,8 +277,6 @@ static bool find_ranges(encode_worker *w, text_part part, size_t first_id)
                                .ids = kit->ids.ids + first_id,
                                .n_ids = kit->ids.n - first_id};
     size_t place;
-    if (!w->run->options.token_offsets || text.n_ids == 0)
-        return true;
     if (!array_reserve(&kit->ranges, &kit->ranges_capacity, kit->ids.n, sizeof *kit->ranges))
         return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
     byte_range *ranges = kit->ranges + first_id;

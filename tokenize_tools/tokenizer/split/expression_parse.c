@@ -166,9 +166,11 @@ static uint32_t parse_property(tree *t, bool in_class)
         return add_ranges(t, unicode_han, UNICODE_N_HAN);
     if (take(t, "{Lt}"))
         return ADD_RANGES(t, titlecase);
-    if (take(t, "{Lu}"))
-        return add(t, BOTH, add(t, TABLE, OF_CLASS, UPPER),
-                   add(t, NOT, ADD_RANGES(t, titlecase), 0));
+    if (take(t, "{Lu}")) {
+        const uint32_t upper = add(t, TABLE, OF_CLASS, UPPER), title = ADD_RANGES(t, titlecase);
+        const uint32_t not_title = add(t, NOT, title, 0);
+        return add(t, BOTH, upper, not_title);
+    }
     t->half_letters |= is_next(t, "{Lm}") ? 1 : is_next(t, "{Lo}") ? 2 : 0;
     if (take(t, "{Nd}"))
         return add_word(t, DECIMALS);
