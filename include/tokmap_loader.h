@@ -43,6 +43,10 @@
  * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
+ *           With TOKMAP_IO_MAP nothing is read in advance: the thread of the caller that touches a
+ *           row first waits for the disk in a page fault, which the library cannot see. n_waits and
+ *           ns_waited of tokmap_loader_info count such a wait only in a tokmap_batch_gather that is
+ *           given the loader.
  * Threads   A loader is used by one thread at a time; threads may take turns. A call while another
  *           thread is in a call returns TOKMAP_ERR_ARGUMENT and changes nothing. The rows of a
  *           batch are not guarded: threads that share a loader need a lock from next until they
@@ -338,6 +342,10 @@ typedef struct tokmap_gather_options {
     uint32_t pad_id;          /* for inputs that a shorter row lacks */
     void *inputs;             /* aligned to its element size; may be NULL with I32 and I64 */
     void *labels;             /* aligned to its element size; may be NULL; whole rows: must be */
+    /* NULL, or the loader of the batch, open and used by no other thread: with TOKMAP_IO_MAP, a
+     * gather that takes more than 20 microseconds and a nanosecond for each byte that it writes has
+     * waited for the disk, and its time is added to the waits in tokmap_loader_info. */
+    tokmap_loader *loader;
 } tokmap_gather_options;
 
 /* Copies the rows of a batch, one after another: sequence_length numbers each, or one more for
@@ -402,8 +410,8 @@ typedef struct tokmap_loader_info {
     tokmap_io io;            /* the way that is used, never AUTO */
     uint32_t look_ahead;     /* steps; 0: nothing is read in advance */
     uint64_t bytes_read;     /* requested from the system (DIRECT, READ) */
-    uint64_t n_waits;        /* steps that were not ready when next was called */
-    uint64_t ns_waited;      /* time that next waited for them */
+    uint64_t n_waits;        /* steps that were not ready when next was called; MAP: see gather */
+    uint64_t ns_waited;      /* time that next waited for them, or gather */
     uint64_t wait_p50_ns;    /* percentile of the waits of all steps */
     uint64_t wait_p99_ns;    /* likewise */
     uint64_t wait_p999_ns;   /* likewise */

@@ -14,6 +14,7 @@ from ._numbers import integer, number
 
 if TYPE_CHECKING:
     from ._batch import Batch
+    from ._rows import LoaderHandle
 
 _TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
@@ -73,6 +74,10 @@ class Gatherer:
         self._new = _new_array if framework == "numpy" else self._new_tensor
         self._kept, self._reuse = threading.local(), reuse
         self._make = self._keep if reuse else self._new  # gives an array and its address
+
+    def set_loader(self, handle: "LoaderHandle") -> None:
+        """Which loader counts how long it takes to bring the rows of a map into memory."""
+        self._options.loader = handle.pointer
 
     def _new_tensor(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
         tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)

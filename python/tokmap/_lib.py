@@ -170,7 +170,7 @@ class LoaderInfo(Sized):
 class GatherOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("format", c_int), ("mask_labels", c_int32),
                 ("ignore_index", c_int64), ("has_ignore_index", c_int32), ("pad_id", c_uint32),
-                ("inputs", c_void_p), ("labels", c_void_p)]
+                ("inputs", c_void_p), ("labels", c_void_p), ("loader", c_void_p)]
 
 
 StageLog = CFUNCTYPE(None, c_void_p, c_char_p)

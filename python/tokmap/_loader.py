@@ -244,6 +244,7 @@ class Loader:
         if device is None:
             self._gatherer = Gatherer(self._batch, self.outputs, dtype, contiguous, framework, reuse, pad_id,
                                       ignore_index if mask_labels else None, ignore_index, self.sequence_length)
+            self._gatherer.set_loader(self._own_handle)
         else:
             if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs or dtype_name(dtype)[0] == "u":
                 raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, the dtype of "
@@ -301,7 +302,9 @@ class Loader:
                 self._ledger.handle = handle
             self._take_turns(self._lane, self._n_lanes)
             self._count()
-            if self._stage is not None:
+            if self._stage is None:
+                self._gatherer.set_loader(handle)
+            else:
                 self._stage = self._make_stage()
 
     def _count(self) -> None:
@@ -653,7 +656,8 @@ class Loader:
     @property
     def stats(self) -> Dict[str, Any]:
         """How it reads ("io", "look_ahead"), its memory ("resident_bytes"), and how many steps had to wait and how
-        long ("n_waits", "ns_waited", ...). With a device, those of the stage."""
+        long ("n_waits", "ns_waited", ...). With io="map", nothing is read ahead, and a step waits while its arrays are
+        written; with outputs=() where its rows are used, which is not counted. With a device, those of the stage."""
         if self._stage is not None:
             staged: Dict[str, Any] = self._stage.stats
             return staged

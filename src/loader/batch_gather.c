@@ -5,10 +5,13 @@
 
 #include "base/base.h"
 #include "loader/gather.h"
+#include "loader/loader.h"
+#include "system/platform_thread.h"
 #include "base/status.h"
 #include "tokmap_loader.h"
 
 #define ROWS_AT_ONCE 256
+#define LEAST_WAIT_NS 20000
 
 static const tokmap_row *row_at(const tokmap_batch *b, uint32_t i)
 {
@@ -113,6 +116,16 @@ static void *at(void *buffer, size_t row, size_t row_bytes)
     return buffer ? (uint8_t *)buffer + row * row_bytes : NULL;
 }
 
+/* Adds the time of a gather to what the loader says of waits, if copying alone does not explain it.
+ * Nothing else is measured: a page fault that reads the disk is not told to a process. */
+static void add_wait(tokmap_loader *l, uint64_t ns, uint64_t n_bytes)
+{
+    const bool waited = ns > LEAST_WAIT_NS + n_bytes;
+    l->n_waits += waited;
+    l->ns_waited += waited ? ns : 0;
+    tokmap_i_latency_add(&l->waits, waited ? ns : 0);
+}
+
 tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_options *options,
                                   tokmap_error *err)
 {
@@ -131,6 +144,8 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
     if (status)
         return status;
     const size_t row_bytes = (b->sequence_length + (size_t)s.whole) * s.width;
+    const bool is_timed = o.loader && !o.loader->fetch;
+    const uint64_t since_ns = is_timed ? tokmap_i_now_ns() : 0;
     for (uint32_t first = 0; first < b->n_rows; first += ROWS_AT_ONCE) {
         const uint32_t n = MIN(b->n_rows - first, ROWS_AT_ONCE);
         for (uint32_t i = 0; i < n && !status; i++)
@@ -147,5 +162,8 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
                                                .pad_id = o.pad_id,
                                                .ignore = o.ignore_index});
     }
+    if (is_timed)
+        add_wait(o.loader, tokmap_i_now_ns() - since_ns,
+                 b->n_rows * row_bytes * (1 + (o.inputs && o.labels)));
     return TOKMAP_OK;
 }

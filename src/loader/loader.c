@@ -377,7 +377,13 @@ tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info 
     tokmap_loader_info full = {.n_sources = l->n_sources,
                                .n_samples = l->end,
                                .resident_bytes = bytes_of_loader(l),
-                               .io = l->io};
+                               .io = l->io,
+                               .n_waits = l->n_waits,
+                               .ns_waited = l->ns_waited,
+                               .wait_p50_ns = tokmap_i_latency_percentile(&l->waits, 500),
+                               .wait_p99_ns = tokmap_i_latency_percentile(&l->waits, 990),
+                               .wait_p999_ns = tokmap_i_latency_percentile(&l->waits, 999),
+                               .wait_max_ns = l->waits.max_ns};
     if (l->fetch)
         tokmap_i_fetch_describe(l->fetch, &full);
     return tokmap_i_give_struct(info, &full, &kind, NULL);

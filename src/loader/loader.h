@@ -6,6 +6,7 @@
 
 #include "loader/block_ahead.h"
 #include "loader/fetch.h"
+#include "loader/latency.h"
 #include "system/platform.h"
 #include "loader/row_parts.h"
 #include "loader/sampler.h"
@@ -58,6 +59,9 @@ struct tokmap_loader {
     uint64_t clear_end;    /* steps that end by this sample meet neither a skip nor the end */
     tokmap_io io;          /* the way that was chosen */
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP */
+    /* Without fetch: gathers that waited, and how long each of all gathers did. */
+    uint64_t n_waits, ns_waited;
+    tokmap_i_latency waits;
     tokmap_i_read_plan plan;
     tokmap_row *rows;
     tokmap_i_fetch_pieces pieces; /* of the rows */

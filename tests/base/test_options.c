@@ -125,7 +125,7 @@ TEST(no_options_end_with_padding)
     CHECK_EQ(ENDS_AT(tokmap_adopt_options, replace), sizeof(tokmap_adopt_options));
     CHECK_EQ(ENDS_AT(tokmap_loader_options, cp_mode), sizeof(tokmap_loader_options));
     CHECK_EQ(ENDS_AT(tokmap_rows_options, on_progress), sizeof(tokmap_rows_options));
-    CHECK_EQ(ENDS_AT(tokmap_gather_options, labels), sizeof(tokmap_gather_options));
+    CHECK_EQ(ENDS_AT(tokmap_gather_options, loader), sizeof(tokmap_gather_options));
     CHECK_EQ(ENDS_AT(tokmap_stage_options, edit), sizeof(tokmap_stage_options));
     CHECK_EQ(ENDS_AT(tokmap_verify_options, on_damage), sizeof(tokmap_verify_options));
     CHECK_EQ(ENDS_AT(tokmap_encode_options, token_offsets), sizeof(tokmap_encode_options));
