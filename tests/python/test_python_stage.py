@@ -280,6 +280,7 @@ def metrics_count_the_tokens_of_a_device(folder):
             assert f"tokmap_position{{rank=\"0\"}} {plain.sample}\n" in file.read_text()
         assert on_device.metrics()["sources"] == plain.metrics()["sources"] and plain.metrics()["sources"][1]["tokens"] > 0
         assert "inputs of the first rows" in batch._repr_html_() and "next samples" in on_device._repr_html_()
+        on_device.close()
 
 
 def a_loader_that_is_lent_says_so(folder):
