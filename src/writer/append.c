@@ -190,8 +190,8 @@ static tokmap_status add_input(tokmap_i_append *a, const tokmap_input_info *info
 }
 
 /* A dataset that names no input files still gets an entry, because the table must cover its
- * documents. So do documents before it that have none: they would otherwise count as part of its
- * first input. */
+ * documents, if it has any. So do documents before it that have none: they would otherwise count as
+ * part of its first input. */
 static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
 {
     const tokmap_i_header *h = &a->ds->header;
@@ -218,7 +218,7 @@ static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
         if (!status)
             status = add_input(a, &input, err);
     }
-    if (!status && inputs.n_inputs == 0 && !a->redacted)
+    if (!status && inputs.n_inputs == 0 && h->n_documents + h->n_tokens > 0 && !a->redacted)
         status = add_input(a, &unnamed, err);
     free(bytes);
     return status;

@@ -17,9 +17,11 @@ static void check_cells(const plan_file *plan)
     size_t next = 0;
     for (size_t i = 0; i < plan->n_cells; i++) {
         plan_part part = plan_file_part(plan, i);
-        require(part.first_input <= next && part.first_input + (part.begin_offset > 0) >= next);
-        require(part.end_input > part.first_input && part.end_input <= plan->n_inputs);
-        next = part.end_input;
+        if (part.end_input > part.first_input) { /* else the cell is empty */
+            require(part.first_input <= next && part.first_input + (part.begin_offset > 0) >= next);
+            require(part.end_input <= plan->n_inputs);
+            next = part.end_input;
+        }
         require(strlen(plan_file_cell_path(plan, i, "valid", "").s) < PATH_PREFIX_BYTES - 1);
     }
     require(next == plan->n_inputs);

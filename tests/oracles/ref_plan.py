@@ -11,11 +11,11 @@ LINES = (  # word, least, most, pattern of the rest
     (b"folder", 1, 1, rb"(/.*)"),
     (b"cells", 1, 1, rb"(.+)"),
     (b"cell-size", 1, 1, rb"(%s)" % NUMBER),
-    (b"earlier", 0, 256, rb"([0-9a-f]{16})"),
     (b"option", 0, 256, rb"(%s)(?: (.+))?" % NAME),
     (b"fact", 0, 256, rb"([^\x00-\x1f\x7f]*)"),
     (b"input", 1, 2**24, rb"(%s) (%s) (%s) (.+)" % (NUMBER, NUMBER, NAME)),
-    (b"cell", 1, 2**20, rb"(%s) (%s) (%s)(?: (%s))?" % (NUMBER, NUMBER, NUMBER, NUMBER)),
+    (b"cell", 1, 2**20, rb"(%s) (%s) (%s)" % (NUMBER, NUMBER, NUMBER)),
+    (b"origin", 0, 1, rb"([0-9a-f]{16})"),
     (b"checksum", 1, 1, rb"([0-9a-f]{16})"),
 )
 
@@ -56,7 +56,7 @@ def read_lines(data):
     require(data.endswith(b"\n") and b"\0" not in data, "not lines")
     lines = data[:-1].split(b"\n")
     first = lines.pop(0)
-    require(first in (b"tokmap plan 1", b"tokmap plan 2"), "not a plan")
+    require(first == b"tokmap plan 1", "not a plan")
     found, at = {word: [] for word, *_ in LINES}, 0
     for line in lines:
         word = line.partition(b" ")[0]
@@ -68,20 +68,17 @@ def read_lines(data):
         found[word].append(match.groups())
     for word, least, most, _ in LINES:
         require(least <= len(found[word]) <= most, "too few or too many")
-    updated = first == b"tokmap plan 2"
-    require(updated == bool(found[b"earlier"]), "earlier plans")
-    require(all((cell[3] is not None) == updated for cell in found[b"cell"]), "the last number of a cell")
     return found
 
 
 def check_cells(cells, inputs):
     require(cells[0] == (0, 0, 0), "the first cell")
     for which, offset, row in cells:
-        require(which < len(inputs), "no such input")
-        require(offset < inputs[which][0] or offset == 0, "after the end")
+        require(which < len(inputs) or (which == len(inputs) and offset == 0), "no such input")
+        require(offset == 0 or offset < inputs[which][0], "after the end")
         require(offset or not row, "a row without an offset")
     for a, b in zip(cells, cells[1:]):
-        require(a[0] < b[0] or (a[0] == b[0] and a[1] < b[1] and a[2] <= b[2]), "order")
+        require(a[0] < b[0] or a == b or (a[0] == b[0] and a[1] < b[1] and a[2] <= b[2]), "order")
 
 
 def read_plan(data):
@@ -95,15 +92,14 @@ def read_plan(data):
         "facts": [fact for fact, in found[b"fact"]],
         "inputs": [(number(size), number(time), form, unescape(name))
                    for size, time, form, name in found[b"input"]],
-        "cells": [tuple(map(number, cell[:3])) for cell in found[b"cell"]],
-        "since": [number(cell[3] or b"0") for cell in found[b"cell"]],
-        "earlier": [hash.decode() for hash, in found[b"earlier"]],
+        "cells": [tuple(map(number, cell)) for cell in found[b"cell"]],
         "hash": found[b"checksum"][0][0].decode(),
+        "lines": [line + b"\n" for line in data.split(b"\n")[:-1]],
     }
+    plan["origin"] = found[b"origin"][0][0].decode() if found[b"origin"] else plan["hash"]
     require(plan["cell_size"] > 0, "the size of cells")
     require(len(plan["folder"]) + len(plan["cells_folder"]) <= 4000, "the folders")
     check_cells(plan["cells"], plan["inputs"])
-    require(max(plan["since"]) <= len(plan["earlier"]), "the last number of a cell")
     before = data[:data[:-1].rindex(b"\n") + 1]
     require("%016x" % ref_xxh3.xxh3_64(before) == plan["hash"], "the checksum")
     return plan
@@ -114,9 +110,23 @@ def signed(lines):
     return lines + b"checksum %016x\n" % ref_xxh3.xxh3_64(lines)
 
 
+def lines_of(plan, *words):
+    return [line for line in plan["lines"] if line.startswith(tuple(word + b" " for word in words))]
+
+
+def cell_ends(plan, cell):
+    """The inputs that a cell reads as a range, and where it begins in the first one and ends in the last one."""
+    begin, end = [*plan["cells"], (len(plan["inputs"]), 0, 0)][cell:cell + 2]
+    if begin == end:
+        return range(0), (0, 0), (0, 0)
+    return range(begin[0], end[0] + (end[1] > 0)), begin[1:], end[1:]
+
+
 def cell_hash(plan, cell):
     """What the datasets of the cell have in their metadata."""
-    return [*plan["earlier"], plan["hash"]][plan["since"][cell]]
+    inputs, begin, end = cell_ends(plan, cell)
+    lines = lines_of(plan, b"folder", b"option", b"fact") + [lines_of(plan, b"input")[i] for i in inputs]
+    return "%016x" % ref_xxh3.xxh3_64(b"".join(lines) + b"cell %d %d %d %d\n" % (*begin, *end))
 
 
 def cell_prefix(plan, cell, split=None):

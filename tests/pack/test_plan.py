@@ -42,14 +42,14 @@ def metadata_text(index):
     return ref_reader.section_of(index, ref_reader.KIND_METADATA).decode()
 
 
-def joined_metadata(texts, plan_hash):
+def joined_metadata(texts, plan):
     """The metadata of a plain pack, from those of the cells in order."""
     sums, heads = {}, set()
     for i, text in enumerate(texts):
         whole = json.loads(text)
-        plan = whole.pop("plan")
-        plan.pop("bad_xxh3", None)
-        expect_equal(plan, {"hash": plan_hash, "cell": i}, "the plan in the metadata")
+        stored = whole.pop("plan")
+        stored.pop("bad_xxh3", None)
+        expect_equal(stored, {"hash": ref_plan.cell_hash(plan, i), "cell": i, "origin": plan["origin"]}, "the plan in the metadata")
         for name, value in whole.pop("counts").items():
             sums[name] = sums.get(name, 0) + value
         heads.add(text[:text.index(', "counts": {')])
@@ -106,7 +106,7 @@ class Work:
                 expect_equal(tokmap(self.folder, "cat", merged, "--meta"), tokmap(self.folder, "cat", flat, "--meta"), "values")
             texts = [metadata_text(files[name + ".tmi"]) for name in names]
             wanted = metadata_text((self.folder / (flat + ".tmi")).read_bytes())
-            expect_equal(joined_metadata(texts, self.plan["hash"]), wanted, "metadata of the cells")
+            expect_equal(joined_metadata(texts, self.plan), wanted, "metadata of the cells")
             joined = (self.folder / ("joined%s.tmi" % split)).read_bytes()
             expect_equal(metadata_text(joined), wanted, "metadata of the joined dataset")
         bad = b"".join(files.get("%06d.bad" % i, b"") for i in range(self.n_cells))
@@ -349,8 +349,10 @@ def cells_that_are_not_of_the_plan_are_named(folder):
     other, cells = folder / "other", folder / "cells"
     damages = {
         "000002.tmi: was packed for another plan": lambda: copy_cell(other, "000002", cells, "000002"),
-        "000002.tmi: is cell 000001 of this plan": lambda: copy_cell(cells, "000001", cells, "000002"),
-        "000002-v.tmi: is cell 000001 of this plan": lambda: copy_cell(cells, "000001-v", cells, "000002-v"),
+        "000002.tmi: is cell 000001 of a plan": lambda: copy_cell(cells, "000001", cells, "000002"),
+        "000002-v.tmi: is cell 000001 of a plan": lambda: copy_cell(cells, "000001-v", cells, "000002-v"),
+        "000002.tmi: is the dataset of another split": lambda: copy_cell(cells, "000002-v", cells, "000002"),
+        "000002-v.tmi: is the dataset of another split": lambda: copy_cell(cells, "000002", cells, "000002-v"),
         "000002.tmi: was not packed for a plan": lambda: tokmap(folder, "pack", "1.jsonl", "-o", "cells/000002", "-qf"),
         "000002.bin": lambda: (cells / "000002.bin").unlink(),
         "000002-v.tmi": lambda: (cells / "000002-v.tmi").unlink(),
@@ -434,6 +436,7 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
     pack_all(folder, "-q")
     wanted, cells = cell_files(folder), folder / "cells"
     bad = next(name for name in wanted if name.endswith(".bad"))
+    head = wanted["000001.tmi"].index(b"created_by")
 
     def flip(name, at):
         data = bytearray(wanted[name])
@@ -444,7 +447,7 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
         for name in names:
             (cells / name).unlink()
 
-    unseen = {"000001.bin": lambda: flip("000001.bin", 100), "000001.tmi": lambda: flip("000001.tmi", -70),
+    unseen = {"000001.bin": lambda: flip("000001.bin", 100), "000001.tmi": lambda: flip("000001.tmi", head),
               "000001-v.bin": lambda: flip("000001-v.bin", 9), bad: lambda: flip(bad, 1)}
     seen = {"000001.tmi": lambda: remove("000001.tmi", "000001.bin"), "000001.bin: has": lambda: remove("000001.tmi"),
             "000001.bin: No": lambda: remove("000001.bin"),
@@ -461,9 +464,9 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
             expect("1 cell packed, %d done before" % (work.n_cells - 1) in pack_all(folder, way), way)
             expect(cell_files(folder) == wanted, "%s: the files after %s" % (said, way))
     expect("0 cells packed" in pack_all(folder, "--verify"), "sound cells")
-    flip("000001.tmi", -70)
+    flip("000001.tmi", head)
     said = tokmap(folder, "join", "run.plan", "-o", "joined", code=4)
-    expect("tokmap pack --plan run.plan --verify, and --force for those of another plan" in said, said)
+    expect("tokmap pack --plan run.plan --verify, and --force for those that are not of this plan" in said, said)
 
 
 # ---- Updates ----
@@ -486,6 +489,10 @@ def update(folder, code=0):
     return json.loads(said) if code == 0 else said
 
 
+def touched_cells(was, now):
+    return [i for i in range(len(was["cells"])) if ref_plan.cell_hash(was, i) != ref_plan.cell_hash(now, i)]
+
+
 def a_repaired_input_changes_only_the_cells_that_read_it(folder):
     pa, pq = ref_protocol.need_parquet()
     names = write_corpus(folder)
@@ -505,12 +512,11 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
         expect((name in first) != name.endswith(".jsonl"), first)
         before = cell_files(folder)
         (folder / name).write_bytes(good[name])
-        if not name.endswith(".jsonl"):  # else all is done, and no input is compared
-            expect("tokmap plan --update" in pack_all(folder, code=4), "not updated yet")
+        expect("tokmap plan --update" in pack_all(folder, code=4), "not updated yet")
         done = update(folder)
         updated = ref_plan.read_plan((folder / "run.plan").read_bytes())
-        touched = [i for i, since in enumerate(updated["since"]) if since == 1]
-        expect_equal((done["changed_inputs"], done["changed_cells"], updated["earlier"]), (1, len(touched), [plan["hash"]]), name)
+        touched = touched_cells(plan, updated)
+        expect_equal((done["changed_inputs"], done["changed_cells"], updated["origin"]), (1, len(touched), plan["hash"]), name)
         expect(0 < len(touched) < len(updated["cells"]) == len(plan["cells"]), "cells: %s" % touched)
         outdated = any("%06d.tmi" % i in before for i in touched)  # else they are missing
         tokmap(folder, "join", "run.plan", "-o", "joined", "-f", code=4 if outdated else 3)
@@ -538,14 +544,14 @@ def an_updated_plan_takes_cells_of_its_earlier_ones(folder):
     work = small_work(folder)
     shutil.copy(folder / "run.plan", folder / "old.plan")
     path, times = folder / "5.jsonl", []
-    for _ in range(2):  # two updates
+    for _ in range(300):  # as many updates as you like
         times.append(path.stat().st_mtime_ns)
         path.write_text(path.read_text() + '{"text": "more"}\n')
         os.utime(path, ns=(times[-1] + 10**9,) * 2)
         update(folder)
     plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
-    touched = [i for i, since in enumerate(plan["since"]) if since]
-    expect_equal((len(plan["earlier"]), {plan["since"][i] for i in touched}), (2, {2}), "updates")
+    touched = touched_cells(work.plan, plan)
+    expect(touched and plan["origin"] == work.plan["hash"], str(plan["origin"]))
     expect_equal(tokmap(folder, "pack", "--plan", "old.plan", "--task", "0/%d" % work.n_cells, "-q"), "", "with the old plan")
     tokmap(folder, "pack", "--plan", "old.plan", code=4)  # an input has changed
     pack_all(folder, "-q")
@@ -555,7 +561,104 @@ def an_updated_plan_takes_cells_of_its_earlier_ones(folder):
     tokmap(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
     tokmap(folder, "join", "run.plan", "-q", "-o", "joined")
     expect_equal(dataset_id(folder, "joined"), dataset_id(folder, "flat"), "dataset id")
-    expect_equal(json.loads(tokmap(folder, "status", "--json", "old.plan", code=4))["failed"]["cells"], len(touched), "old plan")
+    left = json.loads(tokmap(folder, "status", "--json", "old.plan"))["left"]["cells"]
+    expect_equal(left, len(touched), "cells that the old plan does not have")
+    tokmap(folder, "pack", "--plan", "old.plan", code=4)  # and cannot pack
+    expect("0 cells packed" in pack_all(folder), "the cells")
+
+
+def a_new_plan_takes_the_cells_that_are_the_same(folder):
+    work = small_work(folder)
+    pack_all(folder, "-q")
+    path = folder / "5.jsonl"
+    path.write_text(path.read_text() + '{"text": "more"}\n')
+    tokmap(folder, "plan", "-qf", *work.arguments)
+    plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
+    status = json.loads(tokmap(folder, "status", "--json", "run.plan", code=4))
+    expect_equal((status["failed"]["cells"], status["done"]["cells"]),
+                 (len(touched_cells(work.plan, plan)), work.n_cells - len(touched_cells(work.plan, plan))), "cells")
+
+
+def inputs_that_are_left_out_change_only_the_cells_that_read_them(folder):
+    for name in ("a", "b", "a b"):
+        (folder / name).mkdir()
+    rng, names = random.Random(3), []
+    for i in range(9):
+        names.append("%s/%d.jsonl" % (rng.choice(("a", "b", "a b")), i))
+        lines = ['{"text": "%d %s"}\n' % (k, "word " * rng.randrange(60)) for k in range(rng.choice((3, 30, 80)))]
+        (folder / names[-1]).write_text("".join(lines) + ("bad\n" if i % 2 else ""))
+    options = ["--on-error", "collect", "--split", "v=0.3"]
+    kept_count = 0
+    for trial in range(8):
+        for path in [*folder.glob("flat*"), *folder.glob("joined*"), *folder.glob("one*"), folder / "run.plan"]:
+            path.unlink(missing_ok=True)
+        shutil.rmtree(folder / "cells", ignore_errors=True)
+        work = Work(folder, names, options, rng.choice((300, 2000, 7000)))
+        if rng.random() < 0.3:
+            pack_all(folder, "--task", "1/3", "-q")
+        else:
+            pack_all(folder, "-q")
+        before = cell_files(folder)
+        skipped = rng.sample(names, rng.choice((1, 1, 2, 4)))
+        if trial == 0:
+            skipped = names[:3]
+        elif trial == 1:
+            skipped = names[-2:]
+        contents = {name: (folder / name).read_bytes() for name in names}
+        for name in skipped[::2]:
+            (folder / name).unlink()
+        arguments = [argument for name in skipped for argument in ("--skip-input", rng.choice(
+            (name, "./" + name, "a/../" + name, str((folder / name).resolve()))))]
+        if rng.random() < 0.5:  # and one that is shorter now
+            name = rng.choice([name for name in names if name not in skipped])
+            (folder / name).write_bytes(contents[name][:contents[name].index(b"\n") + 1])
+        for name in skipped[1::2]:
+            (folder / name).write_text("no JSON" * 100)
+        done = json.loads(tokmap(folder, "plan", "--json", "--update", "run.plan", *arguments))
+        plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
+        rest = [name for name in names if name not in skipped]
+        touched = touched_cells(work.plan, plan)
+        expect_equal((done["skipped_inputs"], done["changed_cells"]), (len(skipped), len(touched)), "counts")
+        expect_equal([name for *_, name in plan["inputs"]], [os.fsencode(name) for name in rest], "inputs")
+        expect_equal(len(plan["cells"]), work.n_cells, "cells")
+        pack_all(folder, "-q")
+        after = cell_files(folder)
+        kept = [name for name in before if int(name[:6]) not in touched]
+        expect(all(after[name] == before[name] for name in kept), "cells that were not touched")
+        kept_count += len(kept)
+        tokmap(folder, "pack", *rest, *options, "-qf", "-o", "flat")
+        work.plan = plan
+        work.check_whole()
+        tokmap(folder, "join", "run.plan", "-q", "-o", "one", "--flat")
+        for split in work.splits:
+            expect((folder / ("one%s.bin" % split)).read_bytes() == (folder / ("flat%s.bin" % split)).read_bytes(), "tokens")
+            infos = [json.loads(tokmap(folder, "info", "--json", "--inputs", name + split)) for name in ("one", "flat")]
+            expect_equal([[one["name"] for one in info["inputs"]] for info in infos][0],
+                         [one["name"] for one in infos[1]["inputs"]], "inputs")
+        for name, data in contents.items():
+            (folder / name).write_bytes(data)
+    expect(kept_count > 20, "%d files of cells were kept" % kept_count)
+    return "%d files of cells were kept" % kept_count
+
+
+def whole_inputs_that_are_left_out_leave_the_bytes_of_a_plain_pack(folder):
+    """No input is in two cells, so that the joined index has all that the plain one has."""
+    if not pack_corpus.has_zlib():
+        raise Skip("tokmap has no zlib")
+    names = ["%d.jsonl.gz" % i for i in range(7)]
+    for i, name in enumerate(names):
+        lines = b"".join(b'{"text": "%d %d"}\n' % (i, k) for k in range(200))
+        (folder / name).write_bytes(gzip.compress(lines, mtime=0))
+    work = Work(folder, names, ["--split", "v=0.3"], 1)
+    pack_all(folder, "-q")
+    (folder / names[3]).unlink()
+    tokmap(folder, "plan", "--update", "run.plan", "--skip-input", names[0], "--skip-input", names[3])
+    pack_all(folder, "-q")
+    tokmap(folder, "join", "run.plan", "-q", "-o", "one", "--flat")
+    tokmap(folder, "pack", "-qf", *names[1:3], *names[4:], "--split", "v=0.3", "-o", "flat")
+    for name in ("%s.bin", "%s.tmi", "%s-v.bin", "%s-v.tmi"):
+        expect((folder / (name % "one")).read_bytes() == (folder / (name % "flat")).read_bytes(), name)
+    expect_equal(work.n_cells, 7, "cells")
 
 
 def unfinished_work_of_an_earlier_plan_is_discarded(folder):
@@ -573,16 +676,94 @@ def updates_that_cannot_be_made_are_refused(folder):
     small_work(folder, 300)
     before = (folder / "run.plan").read_bytes()
     for name in ("2.jsonl", "4.jsonl"):
-        (folder / name).write_text('{"text": "too short"}\n')
-    (folder / "3.jsonl").unlink()
+        (folder / name).unlink()
+    (folder / "3.jsonl").write_bytes(b"\x89PNG\r\n\x1a\n" * 9)
     said = update(folder, code=3)
-    for words in ("2.jsonl: cannot be cut", "3.jsonl: No such file", "4.jsonl: cannot be cut", "3 inputs"):
+    for words in ("2.jsonl: No such file", "3.jsonl: ", "4.jsonl: No such file", "3 inputs",
+                  "tokmap plan --update run.plan --skip-input INPUT"):
         expect(words in said, said)
-    expect("make a new plan" in said and (folder / "run.plan").read_bytes() == before, said)
-    for arguments in (["0.jsonl"], ["--cells", "x"], ["--field", "x"], ["-o", "x"]):
+    expect((folder / "run.plan").read_bytes() == before, said)
+    for arguments in (["0.jsonl"], ["--cells", "x"], ["--field", "x"], ["-o", "x"], ["--skip-input", "x/0.jsonl"],
+                      ["--skip-input", "7.jsonl"], ["--skip-input", "0.jsonl", "--skip-input", "0.jsonl"]):
         tokmap(folder, "plan", "--update", "run.plan", *arguments, code=2)
+    all_names = [argument for i in range(6) for argument in ("--skip-input", "%d.jsonl" % i)]
+    said = tokmap(folder, "plan", "--update", "run.plan", *all_names, code=3)
+    expect("no input is left" in said and (folder / "run.plan").read_bytes() == before, said)
     for arguments in (["-o", "x", "0.jsonl"], ["--cells", "x", "0.jsonl"], ["-o", "x", "--cells", "x"]):
         tokmap(folder, "plan", *arguments, code=2)
+
+
+def names_of_the_plan_work_from_any_folder(folder):
+    small_work(folder)
+    (folder / "else").mkdir()
+    for name in ("3.jsonl", str((folder / "2.jsonl").resolve())):
+        tokmap(folder / "else", "plan", "--update", "../run.plan", "--skip-input", name)
+    plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
+    expect_equal([name for *_, name in plan["inputs"]], [b"0.jsonl", b"1.jsonl", b"4.jsonl", b"5.jsonl"], "inputs")
+
+
+def inputs_that_changed_after_they_were_packed_are_named(folder):
+    work, path = small_work(folder), folder / "3.jsonl"
+    pack_all(folder, "-q")
+    tokmap(folder, "status", "--verify", "run.plan")
+    (folder / "1.jsonl").unlink()
+    pack_all(folder)  # what is gone cannot be compared
+    tokmap(folder, "status", "--verify", "run.plan")
+    said = tokmap(folder, "join", "run.plan", "-o", "joined")
+    expect("1 input of the plan cannot be compared" in said and "3.jsonl" not in said, said)
+    path.write_text(path.read_text() + '{"text": "more"}\n')
+    for arguments in (["pack", "--plan", "run.plan"], ["pack", "-q", "--plan", "run.plan", "--verify"],
+                      ["status", "--verify", "run.plan"]):
+        said = tokmap(folder, *arguments, code=4)
+        expect("3.jsonl: has changed since the plan was made" in said and "tokmap plan --update" in said, said)
+    failed = json.loads(tokmap(folder, "status", "--verify", "--json", "run.plan", code=4))["failed"]["cells"]
+    n_readers = sum(3 in ref_plan.cell_ends(work.plan, i)[0] for i in range(work.n_cells))
+    expect_equal(failed, n_readers, "cells that read it")
+    tokmap(folder, "status", "run.plan")  # reads only the cells
+    said = tokmap(folder, "join", "run.plan", "-o", "joined", "-f")
+    expect("3.jsonl: has changed" in said and "has what was packed before" in said, said)
+    expect("3.jsonl" not in tokmap(folder, "join", "-q", "run.plan", "-o", "joined", "-f"), "--quiet")
+    expect_equal(dataset_id(folder, "joined"), dataset_id(folder, "flat"), "dataset id")
+    tokmap(folder, "plan", "--update", "run.plan", "--skip-input", "1.jsonl")  # as the messages say
+    pack_all(folder, "-q")
+    tokmap(folder, "pack", "-qf", "[02345].jsonl", "--split", "v=0.3", "-o", "flat")
+    said = tokmap(folder, "join", "run.plan", "-o", "joined", "-f")
+    expect_equal(dataset_id(folder, "joined"), dataset_id(folder, "flat"), "dataset id; it said " + said)
+
+
+def no_advice_for_a_plan_is_refused(folder):
+    small_work(folder)
+    path = folder / "3.jsonl"
+    good = path.read_bytes()
+    path.write_bytes(good + b"bad\n")
+    update(folder)
+    said = pack_all(folder, code=3)
+    expect("3.jsonl: byte" in said and "--on-error" not in said and "--restart" not in said, said)
+    advice = re.findall(r"'tokmap (plan --update PLAN[^']*)'", said)
+    expect_equal(advice, ["plan --update PLAN", "plan --update PLAN --skip-input INPUT"], "advice")
+    path.write_bytes(good)
+    tokmap(folder, *advice[0].replace("PLAN", "run.plan").split())
+    pack_all(folder, "-q")
+    path.write_bytes(good + b"bad\n")
+    update(folder)
+    pack_all(folder, code=3)
+    tokmap(folder, *advice[1].replace("PLAN", "run.plan").replace("INPUT", "3.jsonl").split())
+    pack_all(folder, "-q")
+    tokmap(folder, "join", "-q", "run.plan", "-o", "joined")
+
+
+def exchanged_splits_of_one_cell_are_named(folder):
+    small_work(folder, 10**6)
+    pack_all(folder, "-q")
+    wanted, cells = cell_files(folder), folder / "cells"
+    for suffix in (".bin", ".tmi"):
+        (cells / ("000000" + suffix)).write_bytes(wanted["000000-v" + suffix])
+        (cells / ("000000-v" + suffix)).write_bytes(wanted["000000" + suffix])
+    for arguments in (["join", "run.plan", "-o", "joined"], ["status", "run.plan"], ["pack", "--plan", "run.plan"]):
+        said = tokmap(folder, *arguments, code=4)
+        expect("000000.tmi: is the dataset of another split" in said and "--force" in said, said)
+    tokmap(folder, "pack", "-q", "--plan", "run.plan", "--force")  # as all three say
+    expect(cell_files(folder) == wanted, "the files")
 
 
 def what_a_killed_task_left_beside_a_cell_is_removed(folder):

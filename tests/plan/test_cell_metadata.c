@@ -7,7 +7,9 @@
 #include "plan/cell_metadata.h"
 
 #define HEAD "{\"created_by\": \"tokmap\", \"tokenizer\": {\"name\": \"a\\\", \\\"plan\\\": \"}"
-#define PLAN ", \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": 42}}"
+#define PLAN                                                                                       \
+    ", \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": 42, "                                  \
+    "\"origin\": \"fedcba9876543210\"}}"
 
 static bool reads(const char *json, cell_metadata *m)
 {
@@ -25,6 +27,7 @@ TEST(the_metadata_of_a_cell_is_read)
         reads(HEAD ", \"counts\": {\"records\": 18446744073709551615, \"bad_bytes\": 0}" PLAN, &m));
     CHECK_EQ(m.hash, 0x0123456789abcdef);
     CHECK_EQ(m.cell, 42);
+    CHECK_EQ(m.origin, 0xfedcba9876543210);
     CHECK_EQ(m.head_bytes, strlen(HEAD));
     CHECK_EQ(m.counts.n, 2);
     CHECK_EQ(cell_counts_value(&m.counts, "records"), UINT64_MAX);
@@ -53,12 +56,17 @@ TEST(anything_else_is_refused)
         HEAD ", \"counts\": {\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": 1}" PLAN,
         HEAD ", \"counts\": {\"a\":1}" PLAN,
         HEAD ", \"counts\": {\"a\": 1}, \"more\": 1" PLAN,
-        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdeF\", \"cell\": 42}}",
-        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcde\", \"cell\": 42}}",
-        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": }}",
+        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdeF\", \"cell\": 42, "
+             "\"origin\": \"fedcba9876543210\"}}",
+        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcde\", \"cell\": 42, "
+             "\"origin\": \"fedcba9876543210\"}}",
+        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": 42}}",
+        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": , \"origin\": "
+             "\"fedcba9876543210\"}}",
         HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": 42, "
-             "\"bad_xxh3\": \"0123456789abcde\"}}",
-        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": 42, }}",
+             "\"origin\": \"fedcba9876543210\", \"bad_xxh3\": \"0123456789abcde\"}}",
+        HEAD ", \"counts\": {}, \"plan\": {\"hash\": \"0123456789abcdef\", \"cell\": 42, "
+             "\"origin\": \"fedcba9876543210\", }}",
         HEAD ", \"counts\": {\"a\": 1, \"b\": 1, \"c\": 1, \"d\": 1, \"e\": 1, \"f\": 1, \"g\": 1, "
              "\"h\": 1, \"i\": 1, \"j\": 1, \"k\": 1, \"l\": 1, \"m\": 1, \"n\": 1, \"o\": 1, "
              "\"p\": 1, \"q\": 1}" PLAN,
@@ -102,8 +110,8 @@ TEST(counts_that_do_not_go_together_are_not_added)
 TEST(what_is_printed_is_read)
 {
     static const cell_metadata printed[] = {
-        {.hash = 0xfedcba9876543210, .cell = 1048575},
-        {.hash = 1, .cell = 0, .bad_xxh3 = 0xf},
+        {.hash = 0xfedcba9876543210, .cell = 1048575, .origin = 1},
+        {.hash = 1, .cell = 0, .origin = 2, .bad_xxh3 = 0xf},
     };
     for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
         char json[256];
@@ -113,6 +121,7 @@ TEST(what_is_printed_is_read)
         CHECK(reads(json, &m));
         CHECK_EQ(m.hash, printed[i].hash);
         CHECK_EQ(m.cell, printed[i].cell);
+        CHECK_EQ(m.origin, printed[i].origin);
         CHECK_EQ(m.bad_xxh3, printed[i].bad_xxh3);
     }
 }

@@ -190,17 +190,6 @@ def no_pattern_matches_the_index_of_a_copy(folder):
     expect_equal(info(folder / "all")["n_documents"], n_documents, "documents")
 
 
-def a_copy_that_version_0_1_began_is_resumed(folder):
-    cells = large(folder)
-    cells.join("--flat", "--task", "0/2")
-    for path in folder.glob(".out*"):  # the names that it gave
-        path.rename(folder / path.name[1:])
-    before = (folder / "out.bin.partial").stat().st_ino
-    cells.join("--flat", "-q")
-    expect_equal((folder / "out.bin").stat().st_ino, before, "the file of the tokens")
-    expect_flat(cells, cells.out)
-
-
 def what_is_missing_or_damaged_is_named(folder):
     cells = Cells(folder, SPLITS, splits=("", "-valid"))
     cells.remove(1)

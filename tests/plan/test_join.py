@@ -5,6 +5,7 @@ is named, and then nothing is written."""
 
 import json
 import os
+import pathlib
 import resource
 import sys
 
@@ -31,7 +32,8 @@ class Cells:
         text = "\n".join(lines).encode() + b"\n"
         self.plan = folder / "run.plan"
         self.plan.write_bytes(ref_plan.signed(text))
-        self.hash = ref_plan.read_plan(self.plan.read_bytes())["hash"]
+        self.read_plan = ref_plan.read_plan(self.plan.read_bytes())
+        self.hash = self.read_plan["hash"]
         for cell in range(4):
             self.write(cell)
 
@@ -41,10 +43,12 @@ class Cells:
     def bad_documents(self, cell):
         return b"bad lines of cell %d\n" % cell * self.bad[cell]
 
-    def metadata(self, cell, split, plan_hash=None, number=None):
+    def metadata(self, cell, split, cell_hash=None, origin=None, number=None):
         n_bad = self.bad[cell]
         counts = '{"records": %d, "bad_documents": %d, "bad_bytes": %d}' % (10 + cell, n_bad, n_bad * BAD_BYTES)
-        plan = '{"hash": "%s", "cell": %d}' % (plan_hash or self.hash, cell if number is None else number)
+        wanted = ref_plan.cell_hash(self.read_plan, cell)
+        plan = '{"hash": "%s", "cell": %d, "origin": "%s"}' % (
+            cell_hash or wanted, cell if number is None else number, origin or self.hash)
         if n_bad:
             plan = plan[:-1] + ', "bad_xxh3": "%016x"}' % ref_xxh3.xxh3_64(self.bad_documents(cell))
         return '%s, "counts": %s, "plan": %s}' % (HEAD % (SPLIT if split else ""), counts, plan)
@@ -172,8 +176,11 @@ def missing_cells_are_counted(folder):
 def foreign_and_damaged_cells_are_named(folder):
     cells = Cells(folder)
     cells.remove(2)
-    cells.write(2, plan_hash="0123456789abcdef")
+    cells.write(2, cell_hash="0" * 16, origin="0123456789abcdef")
     cells.refused(4, "000002.tmi", "another plan", "0123456789abcdef")
+    cells.remove(2)
+    cells.write(2, cell_hash="0" * 16)
+    cells.refused(4, "000002.tmi", "before the plan was updated")
     cells.remove(2)
     cells.write(2, number=1)
     cells.refused(4, "000002.tmi", "cell 000001")
@@ -206,7 +213,24 @@ def cells_of_different_programs_are_refused(folder):
     lines = ["write 257 256 %s" % cells.prefix(3),
              "metadata " + cells.metadata(3, "").replace('"created_by": "test"', '"created_by": "other"')]
     call("tool_make_dataset", stdin="\n".join(lines).encode() + b"\n")
-    cells.refused(4, "000003.tmi", "metadata")
+    cells.refused(4, "000003.tmi", "metadata", "remove the files of this cell")
+    cells.remove(3)
+    cells.refused(3, "1 of 4 cells", "000003")
+
+
+def exchanged_splits_are_refused(folder):
+    """Although the metadata of each output begin alike in all cells."""
+    cells = Cells(folder, ["option split valid=0.1"], splits=("", "-valid"), bad=(0,) * 4)
+    for cell in range(4):
+        for suffix in (".bin", ".tmi"):
+            one, two, other = (pathlib.Path(str(cells.prefix(cell)) + part + suffix) for part in ("", "-valid", "-x"))
+            one.rename(other)
+            two.rename(one)
+            other.rename(two)
+    cells.refused(4, "000000.tmi", "another split")
+    said = call("tokmap", "status", str(cells.plan), check=False)
+    expect_equal(said[0], 4, "status")
+
 
 
 def outputs_are_no_inputs(folder):
@@ -236,7 +260,7 @@ def many_cells_take_little(folder):
     text = "\n".join(lines).encode() + b"\n"
     (folder / "run.plan").write_bytes(ref_plan.signed(text))
     (folder / "cells").mkdir()
-    call("tool_make_cells", "%016x" % ref_xxh3.xxh3_64(text), str(folder / "cells"), str(n), "20", "10")
+    call("tool_make_cells", str(folder / "run.plan"), "20", "10")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     call("tokmap", "join", "-q", str(folder / "run.plan"), "-o", str(folder / "out"))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

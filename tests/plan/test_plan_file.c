@@ -42,14 +42,19 @@ static bool parses(const char *lines, plan_file *plan, failure *err)
     return ok;
 }
 
-static plan_file parse_example(void)
+static plan_file parse_lines(const char *more, const char *its_cells)
 {
     plan_file plan;
     failure err;
-    char *lines = join(header, body, cells);
+    char *lines = join(header, more, its_cells);
     CHECK(parses(lines, &plan, &err));
     free(lines);
     return plan;
+}
+
+static plan_file parse_example(void)
+{
+    return parse_lines(body, cells);
 }
 
 TEST(a_plan_is_parsed)
@@ -105,6 +110,66 @@ TEST(cells_cover_the_inputs)
     plan_file_free(&plan);
 }
 
+TEST(cells_that_end_where_they_begin_are_empty)
+{
+    plan_file plan = parse_lines(body, "cell 0 0 0\ncell 0 0 0\ncell 0 9 0\ncell 0 9 0\n"
+                                       "cell 3 0 0\ncell 3 0 0\n");
+    static const size_t n_inputs[] = {0, 1, 0, 3, 0, 0};
+    for (size_t i = 0; i < plan.n_cells; i++) {
+        const plan_part part = plan_file_part(&plan, i);
+        CHECK_EQ(part.end_input - part.first_input, n_inputs[i]);
+        CHECK_EQ(plan_file_cell_bytes(&plan, i) > 0, n_inputs[i] > 0);
+        if (n_inputs[i] == 0)
+            CHECK(part.begin_offset == 0 && part.end_offset == 0);
+    }
+    CHECK_EQ(plan_file_part(&plan, 1).end_offset, 9);
+    CHECK_EQ(plan_file_part(&plan, 3).begin_offset, 9);
+    plan_file_free(&plan);
+}
+
+TEST(the_hash_of_a_cell_is_that_of_what_is_packed_into_it)
+{
+    static const struct {
+        const char *body, *cells;
+        bool same[3];
+    } changes[] = {
+        {"option a\nfact b\ninput 9 1 text c\ninput 9 1 text d\n",
+         "cell 0 0 0\ncell 0 5 0\ncell 1 0 0\norigin 0123456789abcdef\n",
+         {true, true, true}},
+        {"option a x\nfact b\ninput 9 1 text c\ninput 9 1 text d\n",
+         "cell 0 0 0\ncell 0 5 0\ncell 1 0 0\n",
+         {false, false, false}},
+        {"option a\nfact c\ninput 9 1 text c\ninput 9 1 text d\n",
+         "cell 0 0 0\ncell 0 5 0\ncell 1 0 0\n",
+         {false, false, false}},
+        {"option a\nfact b\ninput 9 2 text c\ninput 9 1 text d\n",
+         "cell 0 0 0\ncell 0 5 0\ncell 1 0 0\n",
+         {false, false, true}},
+        {"option a\nfact b\ninput 9 1 text c\ninput 9 1 lines d\n",
+         "cell 0 0 0\ncell 0 5 0\ncell 1 0 0\n",
+         {true, true, false}},
+        {"option a\nfact b\ninput 9 1 text c\ninput 9 1 text d\n",
+         "cell 0 0 0\ncell 0 6 0\ncell 1 0 0\n",
+         {false, false, true}},
+        {"option a\nfact b\ninput 9 1 text c\ninput 9 1 text d\n",
+         "cell 0 0 0\ncell 0 5 2\ncell 1 0 0\n",
+         {false, false, true}},
+        {"option a\nfact b\ninput 9 1 text c\n",
+         "cell 0 0 0\ncell 0 5 0\ncell 1 0 0\n",
+         {true, true, false}},
+    };
+    plan_file was = parse_lines(changes[0].body, "cell 0 0 0\ncell 0 5 0\ncell 1 0 0\n");
+    CHECK_EQ(was.origin, was.hash);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        plan_file now = parse_lines(changes[i].body, changes[i].cells);
+        CHECK_EQ(now.origin == UINT64_C(0x0123456789abcdef), i == 0);
+        for (size_t k = 0; k < 3; k++)
+            CHECK_EQ(now.cells[k].hash == was.cells[k].hash, changes[i].same[k]);
+        plan_file_free(&now);
+    }
+    plan_file_free(&was);
+}
+
 TEST(cells_have_names)
 {
     plan_file plan = parse_example();
@@ -140,11 +205,7 @@ static void body_refused(const char *wrong, size_t line, const char *why)
 TEST(wrong_first_lines_are_refused)
 {
     refused("", 1, "not a plan");
-    refused("tokmap plan 3\n", 1, "another version");
-    refused("tokmap plan 2\nfolder /a\ncells b\ncell-size 1\ninput 9 2 text a\ncell 0 0 0\n", 6,
-            "the last number");
-    refused("tokmap plan 2\nfolder /a\ncells b\ncell-size 1\ninput 9 2 text a\ncell 0 0 0 0\n", 7,
-            "no earlier one");
+    refused("tokmap plan 2\n", 1, "another version");
     refused("tokmap plans\n", 1, "not a plan");
     refused("tokmap plan 1\nfolder data\n", 2, "\"folder /...\" expected");
     refused("tokmap plan 1\nfolder /a\ncells \n", 3, "1 to 16384");
@@ -171,15 +232,20 @@ TEST(wrong_lines_are_refused)
     body_refused("input 1 2 text\n", 5, "input SIZE");
     body_refused("input 1 2 te/xt a\n", 5, "input SIZE");
     body_refused("input 1 -2 text a\n", 5, "whole number");
-    body_refused("cell 0 0 0\n", 5, "no input 0");
+    body_refused("cell 0 0 0\n", 6, "no inputs");
     body_refused("input 9 2 text a\n", 6, "no cells");
     body_refused("input 9 2 text a\ncell 0 1 0\n", 6, "first cell");
-    body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 0 0\n", 7, "after the one before");
-    body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 3 3\ncell 0 4 2\n", 8, "after the one");
-    body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 3 3\ncell 0 3 4\n", 8, "after the one");
+    body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 3 3\ncell 0 0 0\n", 8, "before the one");
+    body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 3 3\ncell 0 4 2\n", 8, "before the one");
+    body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 3 3\ncell 0 3 4\n", 8, "before the one");
     body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 0 3\n", 7, "offset is 0");
     body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 9 0\n", 7, "after the end");
-    body_refused("input 9 2 text a\ncell 0 0 0\ncell 1 0 0\n", 7, "no input 1");
+    body_refused("input 9 2 text a\ncell 0 0 0\ncell 1 1 0\n", 7, "no input 1");
+    body_refused("input 9 2 text a\ncell 0 0 0\ncell 2 0 0\n", 7, "no input 2");
+    body_refused("input 9 2 text a\ncell 0 0 0\norigin 0123456789abcdeF\n", 7, "a checksum");
+    body_refused("input 9 2 text a\ncell 0 0 0\norigin 0123456789abcdef\n"
+                 "origin 0123456789abcdef\n",
+                 8, "once");
     body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 5\n", 7, "row");
     body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 5 0 1\n", 7, "nothing must follow");
     body_refused("input 9 2 text a\ncell 0 0 0\ninput 9 2 text b\n", 7, "not in its place");

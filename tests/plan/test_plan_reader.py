@@ -13,7 +13,8 @@ from ref_protocol import call, expect, expect_equal, run_in_folders
 SEEDS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "plan"
 WORDS = [b" ", b"\n", b"\\x20", b"\\x0a", b"0", b"1", b"18446744073709551615", b"18446744073709551616", b"a", b"-", b"\\",
          b"\t", b"\0", b"\xff", b"option ", b"fact ", b"input ", b"cell ", b"checksum ", b"cell 0 0 0\n", b"text", b"jsonl",
-         b"input 9 1 lines x\n", b"cell 1 0 0\n", b"option split s=0.5\n", b"fact \n", b"folder /\n", b" \n", b"01"]
+         b"input 9 1 lines x\n", b"cell 1 0 0\n", b"option split s=0.5\n", b"fact \n", b"folder /\n", b" \n", b"01",
+         b"origin 0123456789abcdef\n"]
 
 
 def random_text(rng):
@@ -21,10 +22,8 @@ def random_text(rng):
 
 
 def random_plan(rng):
-    n_earlier = rng.choice((0, 0, 1, 3))
-    lines = [b"tokmap plan 2" if n_earlier else b"tokmap plan 1", b"folder /" + ref_plan.escape(random_text(rng)),
+    lines = [b"tokmap plan 1", b"folder /" + ref_plan.escape(random_text(rng)),
              b"cells " + ref_plan.escape(random_text(rng)), b"cell-size %d" % rng.choice((1, 1000, 2**64 - 1))]
-    lines += [b"earlier %016x" % rng.randrange(2**64) for _ in range(n_earlier)]
     for _ in range(rng.randrange(4)):
         lines.append(b"option " + rng.choice((b"lines", b"field " + ref_plan.escape(random_text(rng)))))
     for _ in range(rng.randrange(4)):
@@ -33,15 +32,19 @@ def random_plan(rng):
     for size in sizes:
         lines.append(b"input %d %d %s %s" % (size, rng.randrange(2**64), rng.choice((b"jsonl", b"tar", b"parquet")),
                                              ref_plan.escape(random_text(rng))))
-    n_before = len(lines)
     lines.append(b"cell 0 0 0")
     for i, size in enumerate(sizes):
         if i > 0 and rng.random() < 0.5:
             lines.append(b"cell %d 0 0" % i)
         for offset in sorted(rng.sample(range(1, size), min(size - 1, rng.randrange(3)))) if size else []:
             lines.append(b"cell %d %d %d" % (i, offset, offset if size == 5 else 0))
-    if n_earlier:
-        lines[n_before:] = [line + b" %d" % rng.randrange(n_earlier + 1) for line in lines[n_before:]]
+    if rng.random() < 0.3:
+        lines.append(b"cell %d 0 0" % len(sizes))
+    n_cells = sum(line.startswith(b"cell ") for line in lines)
+    for at in range(len(lines) - 1, len(lines) - n_cells - 1, -1):  # empty ones
+        lines[at:at + 1] = [lines[at]] * rng.choice((1, 1, 1, 3))
+    if rng.random() < 0.3:
+        lines.append(b"origin %016x" % rng.randrange(2**64))
     return b"\n".join(lines) + b"\n"
 
 
@@ -58,7 +61,7 @@ def expected(data):
         plan = ref_plan.read_plan(data)
     except ref_plan.Refused:
         return None
-    texts = [plan["folder"], plan["cells_folder"], plan["cell_size"], plan["hash"].encode()]
+    texts = [plan["folder"], plan["cells_folder"], plan["cell_size"], plan["hash"].encode(), plan["origin"].encode()]
     for name, value in plan["options"]:
         texts += [name, value or b""]
     texts.append(b"".join(fact + b"\n" for fact in plan["facts"]))

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tool_make_cells - writes the datasets of the cells of a plan, fast: tool_make_cells HASH FOLDER
- * N_CELLS N_DOCUMENTS N_TOKENS. Each cell has that many documents of that many generated tokens,
- * from one input that all cells share. HASH: the checksum of the plan, 16 hex digits. */
+/* tool_make_cells - writes the datasets of the cells of a plan, fast: tool_make_cells PLAN
+ * N_DOCUMENTS N_TOKENS. Each cell has that many documents of that many generated tokens, from one
+ * input that all cells share. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/cell_metadata.h"
+#include "plan/plan_file.h"
 #include "tokmap_writer.h"
 
 static const char head[] = "{\"created_by\": \"tool_make_cells\", \"tokenizer\": {\"name\": "
                            "\"bytes\"}, \"options\": {}";
 
 typedef struct maker {
-    const char *hash, *folder;
+    plan_file plan;
     uint64_t n_documents, n_tokens;
     uint32_t *ids; /* n_tokens */
 } maker;
 
-static tokmap_status write_documents(const maker *m, tokmap_writer *w, uint64_t cell,
+static tokmap_status write_documents(const maker *m, tokmap_writer *w, size_t cell,
                                      tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
@@ -33,18 +35,19 @@ static tokmap_status write_documents(const maker *m, tokmap_writer *w, uint64_t 
     return status;
 }
 
-static tokmap_status write_cell(const maker *m, uint64_t cell, tokmap_error *err)
+static tokmap_status write_cell(const maker *m, size_t cell, tokmap_error *err)
 {
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 257, .has_eod = 1, .eod_id = 256};
-    char path[4096], json[512];
+    const cell_metadata of = {
+        .hash = m->plan.cells[cell].hash, .cell = cell, .origin = m->plan.origin};
+    char json[512];
     tokmap_writer *w = NULL;
-    snprintf(path, sizeof path, "%s/%06" PRIu64, m->folder, cell);
+    const path_text path = plan_file_cell_path(&m->plan, cell, "", "");
     const int n = snprintf(json, sizeof json,
-                           "%s, \"counts\": {\"records\": %" PRIu64 ", \"bad_documents\": 0}, "
-                           "\"plan\": {\"hash\": \"%s\", \"cell\": %" PRIu64 "}}",
-                           head, m->n_documents, m->hash, cell);
-    tokmap_status status = tokmap_writer_open(&w, path, &options, err);
+                           "%s, \"counts\": {\"records\": %" PRIu64 ", \"bad_documents\": 0}%s}",
+                           head, m->n_documents, cell_metadata_plan(&of).s);
+    tokmap_status status = tokmap_writer_open(&w, path.s, &options, err);
     if (!status)
         status = write_documents(m, w, cell, err);
     if (!status)
@@ -59,16 +62,18 @@ static tokmap_status write_cell(const maker *m, uint64_t cell, tokmap_error *err
 
 int main(int argc, char **argv)
 {
-    if (argc != 6)
+    if (argc != 4)
         return 2;
-    maker m = {argv[1], argv[2], strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10), NULL};
+    maker m = {.n_documents = strtoull(argv[2], NULL, 10), .n_tokens = strtoull(argv[3], NULL, 10)};
     tokmap_error err = {0};
     tokmap_status status = TOKMAP_OK;
     m.ids = malloc((size_t)m.n_tokens * sizeof *m.ids + 1);
-    for (uint64_t cell = 0; m.ids && !status && cell < strtoull(argv[3], NULL, 10); cell++)
+    const bool ok = m.ids && plan_read(&m.plan, argv[1]) == 0;
+    for (size_t cell = 0; ok && !status && cell < m.plan.n_cells; cell++)
         status = write_cell(&m, cell, &err);
     if (status)
         fprintf(stderr, "%s\n", err.text);
     free(m.ids);
-    return status || !m.ids ? 1 : 0;
+    plan_file_free(&m.plan);
+    return status || !ok ? 1 : 0;
 }

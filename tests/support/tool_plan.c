@@ -3,9 +3,10 @@
  *
  * stdin is plans, each with its length in 4 bytes before it. The answer to each is 0, or 1 and what
  * it says: the number of texts in 4 bytes, and the texts, each with its length in 4 bytes. They are
- * the two folders, the size of cells, the hash; for each option its name and its value, or nothing;
- * the facts as one text; for each input its four values; for each cell its three numbers, its hash
- * and its prefix, also with the split "s". Numbers are little-endian, and decimal in texts. */
+ * the two folders, the size of cells, the hash and the origin; for each option its name and its
+ * value, or nothing; the facts as one text; for each input its four values; for each cell its three
+ * numbers, its hash and its prefix, also with the split "s". Numbers are little-endian, and
+ * decimal in texts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void put_cell(const plan_file *plan, size_t which)
     put_decimal(c->input);
     put_decimal(c->offset);
     put_decimal(c->row);
-    snprintf(hash, sizeof hash, "%016" PRIx64, plan_file_cell_hash(plan, which));
+    snprintf(hash, sizeof hash, "%016" PRIx64, c->hash);
     put_text(hash);
     put_text(plan_file_cell_path(plan, which, "", "").s);
     put_text(plan_file_cell_path(plan, which, "s", "").s);
@@ -43,11 +44,13 @@ static void put_plan(const plan_file *plan)
 {
     char hash[24];
     put_number(1, 1);
-    put_number(5 + 2 * plan->n_options + 4 * plan->n_inputs + 6 * plan->n_cells, 4);
+    put_number(6 + 2 * plan->n_options + 4 * plan->n_inputs + 6 * plan->n_cells, 4);
     put_text(plan->folder);
     put_text(plan->cells_folder);
     put_decimal(plan->cell_bytes);
     snprintf(hash, sizeof hash, "%016" PRIx64, plan->hash);
+    put_text(hash);
+    snprintf(hash, sizeof hash, "%016" PRIx64, plan->origin);
     put_text(hash);
     for (size_t i = 0; i < plan->n_options; i++) {
         put_text(plan->options[i].name);

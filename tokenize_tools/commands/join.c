@@ -6,10 +6,12 @@
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "commands/commands.h"
+#include "pack/planner.h"
 #include "pack/task.h"
 #include "plan/cell_join.h"
 #include "plan/plan_file.h"
 #include "system/platform.h"
+#include "system/process.h"
 
 typedef struct join_options {
     cell_join_options cells;
@@ -17,6 +19,22 @@ typedef struct join_options {
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
     bool flat;
 } join_options;
+
+/* Names the inputs that have changed since they were packed, and counts those that are gone. */
+static void note_inputs(const plan_file *plan)
+{
+    uint64_t n_gone = 0;
+    const bool is_there = process_enter_folder(plan->folder) == 0;
+    for (size_t i = 0; i < plan->n_inputs; i++) {
+        failure why;
+        const int change = is_there ? pack_plan_input_look(&plan->inputs[i], &why) : -1;
+        n_gone += change < 0;
+        if (change > 0)
+            cli_warn("%s; the dataset has what was packed before", why.text);
+    }
+    if (n_gone > 0)
+        cli_warn("%s of the plan cannot be compared: not found", cli_count_of(n_gone, "input").s);
+}
 
 static int join_all(const char *path, join_options *options)
 {
@@ -38,8 +56,10 @@ static int join_all(const char *path, join_options *options)
     if (code == CLI_DATASET)
         fprintf(stderr,
                 "To pack such cells again: tokmap pack --plan %s --verify, and --force for those "
-                "of another plan\n",
+                "that are not of this plan; or remove their files first\n",
                 path);
+    if (code == CLI_OK && !options->cells.quiet && task.n == 0)
+        note_inputs(&plan);
     plan_file_free(&plan);
     return code;
 }

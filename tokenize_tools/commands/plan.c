@@ -38,8 +38,9 @@ static const cli_option plan_rows[] = {
      .help = "fill a cell with about this many bytes of inputs, as they are stored [1G]",
      .lowest = 1},
     {"update", 0, CLI_TEXT, TARGET(update), "FILE",
-     .help = "update this plan for inputs that have changed: only the cells that read them have to "
-             "be packed again; takes no INPUT and no options but --json and --quiet"},
+     .help = "update this plan for inputs that have changed, or leave some out with --skip-input: "
+             "only the cells that read them have to be packed again; takes no INPUT, and of the "
+             "other options only --json and --quiet"},
     {"force", 'f', CLI_FLAG, TARGET(pack.force), .help = "replace a plan that already exists"},
     {"json", 0, CLI_FLAG, TARGET(pack.json), .help = "print the result as JSON"},
     {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print only errors"},
@@ -59,7 +60,7 @@ static cli_option option_table[CLI_MAX_OPTIONS + 1];
 
 static const cli_manual manual = {
     .usage = "tokmap plan [OPTION]... INPUT... --cells DIR -o FILE\n"
-             "       tokmap plan --update FILE",
+             "       tokmap plan --update FILE [--skip-input INPUT]...",
     .about =
         "Plans a pack that many processes do together, on one machine or on many: cuts the inputs "
         "into cells, and writes down the cells, the inputs with their sizes and times, and the "
@@ -131,6 +132,7 @@ static int print_result(const pack_planner *p, const plan_options *options)
         json_out_number(&o, "n_cells", plan->n_cells);
         json_out_number(&o, "input_bytes", n_bytes);
         json_out_number(&o, "largest_cell_bytes", largest);
+        json_out_number(&o, "skipped_inputs", p->n_skipped);
         json_out_number(&o, "changed_inputs", p->n_changed);
         json_out_number(&o, "changed_cells", p->n_touched);
         puts("}");
@@ -139,8 +141,8 @@ static int print_result(const pack_planner *p, const plan_options *options)
                cli_count_of(plan->n_inputs, "input").s, cli_bytes(n_bytes).s,
                cli_count_of(plan->n_cells, "cell").s, cli_bytes(largest).s);
         if (options->update)
-            printf("; %s changed, in %s", cli_count_of(p->n_changed, "input").s,
-                   cli_count_of(p->n_touched, "cell").s);
+            printf("; %s changed and %s left out, in %s", cli_count_of(p->n_changed, "input").s,
+                   cli_count(p->n_skipped).s, cli_count_of(p->n_touched, "cell").s);
         putchar('\n');
     }
     return cli_finish();
@@ -214,7 +216,7 @@ static int run(plan_options *options, char **names, size_t n_names)
 static int run_update(plan_options *options, size_t n_names)
 {
     char absolute[PATH_PREFIX_BYTES];
-    plan_file plan = {0};
+    plan_file plan = {0}, now = {0};
     tokenizer_file file = {0};
     pack_tokens tokens;
     pack_planner planner = {.options = &options->pack, .plan = &plan};
@@ -222,7 +224,8 @@ static int run_update(plan_options *options, size_t n_names)
     const cli_setting *settings = cli_get_settings(&n);
     for (size_t i = 0; i < n; i++) {
         const char *name = settings[i].option->name;
-        if (strcmp(name, "update") != 0 && strcmp(name, "json") != 0 && strcmp(name, "quiet") != 0)
+        if (strcmp(name, "update") != 0 && strcmp(name, "skip-input") != 0 &&
+            strcmp(name, "json") != 0 && strcmp(name, "quiet") != 0)
             return cli_usage("--%s does not work with --update: the plan stays as it is", name);
     }
     if (n_names > 0)
@@ -230,6 +233,7 @@ static int run_update(plan_options *options, size_t n_names)
     options->pack.output = options->update;
     options->pack.force = true;
     int code = plan_read_to_update(&plan, options->update);
+    const size_t n_skipped = options->pack.n_skipped; /* the plan may have others */
     if (code == CLI_OK)
         code = process_make_absolute(&options->pack.output, absolute, sizeof absolute);
     if (code == CLI_OK)
@@ -237,13 +241,24 @@ static int run_update(plan_options *options, size_t n_names)
     if (code == CLI_OK) /* only the program that made the plan can pack its cells */
         code = pack_plan_tokenizer(&plan, &options->pack, &tokens, &file);
     if (code == CLI_OK)
+        code = pack_planner_skip(&planner, options->pack.skipped, n_skipped);
+    if (code == CLI_OK) {
         code = pack_planner_update(&planner);
-    if (code == CLI_OK && planner.n_changed > 0)
+        if (code == CLI_INPUT)
+            fprintf(stderr, "To leave an input out: tokmap plan --update %s --skip-input INPUT\n",
+                    options->update);
+    }
+    if (code == CLI_OK && planner.n_changed + planner.n_skipped > 0)
         code = write_plan(&plan, options);
+    if (code == CLI_OK)
+        code = plan_read_to_update(&now, options->pack.output);
+    for (size_t i = 0; i < now.n_cells; i++)
+        planner.n_touched += now.cells[i].hash != plan.cells[i].hash;
     options->pack.output = options->update;
     if (code == CLI_OK)
         code = print_result(&planner, options);
     tokenizer_file_close(&file);
+    plan_file_free(&now);
     plan_file_free(&plan);
     return code;
 }

@@ -9,6 +9,7 @@
 #include "commands/commands.h"
 #include "pack/resume.h"
 #include "plan/plan_file.h"
+#include "system/process.h"
 #include "text/array.h"
 #include "text/json_out.h"
 
@@ -16,13 +17,15 @@
 
 typedef struct status_options {
     bool json, verify;
+    bool sees_inputs; /* in the folder of the plan */
 } status_options;
 
 static const cli_option option_table[] = {
     {"json", 0, CLI_FLAG, offsetof(status_options, json),
      .help = "print the status as a JSON object"},
     {"verify", 0, CLI_FLAG, offsetof(status_options, verify),
-     .help = "read all files of the cells that are done, and compare their checksums"},
+     .help = "read all files of the cells that are done, and compare their checksums; and compare "
+             "the sizes and times of their inputs with the plan"},
     {NULL},
 };
 
@@ -33,7 +36,7 @@ static const cli_manual manual = {
         "while tasks are running. A cell has failed if a file of it is damaged, or belongs to "
         "something else. The rate is that of the cells that were done in the last hour; it is "
         "not known before the tasks have done two cells each. Without --verify, only the heads of "
-        "the files are read.",
+        "the files are read. With it, a cell has also failed if one of its inputs has changed.",
     .options = option_table,
     .examples = "  tokmap status run.plan\n"
                 "  tokmap status --json run.plan\n",
@@ -126,13 +129,16 @@ static bool add_failure(plan_status *status, const cell_report *report, size_t c
 }
 
 /* false: out of memory. */
-static bool add_cell(plan_status *status, const plan_file *plan, size_t cell, bool verify)
+static bool add_cell(plan_status *status, const plan_file *plan, size_t cell,
+                     const status_options *options)
 {
     plan_share *share = &status->left;
     cell_work work;
     bool ok = true;
     const uint64_t n_bytes = plan_file_cell_bytes(plan, cell);
-    pack_resume_look(&work, plan, cell, verify);
+    pack_resume_look(&work, plan, cell, options->verify);
+    if (options->sees_inputs)
+        pack_resume_compare(&work.report, plan, cell);
     const cell_report *report = &work.report;
     const pack_note *note = &work.note;
     switch (report->state) {
@@ -157,6 +163,7 @@ static bool add_cell(plan_status *status, const plan_file *plan, size_t cell, bo
         break;
     case CELL_FOREIGN:
     case CELL_DAMAGED:
+    case CELL_CHANGED:
         ok = add_failure(status, report, cell);
         share = &status->failed;
         break;
@@ -214,7 +221,9 @@ static void print_text(const plan_status *s, const char *plan)
     if (s->failed.n_cells > MAX_LISTED)
         printf("and %s more\n", cli_count(s->failed.n_cells - MAX_LISTED).s);
     if (s->failed.n_cells > 0)
-        printf("\nTo pack damaged cells again: tokmap pack --plan %s --verify\n", plan);
+        printf("\nTo pack such cells again: tokmap pack --plan %s --verify, and --force for those "
+               "that are not of this plan\n",
+               plan);
 }
 
 /* ---- JSON ---- */
@@ -272,8 +281,9 @@ int status_command(int argc, char **argv)
     if (code == CLI_OK)
         status.done_cells = calloc(plan.n_cells, sizeof *status.done_cells);
     bool ok = status.done_cells != NULL;
+    options.sees_inputs = ok && options.verify && process_enter_folder(plan.folder) == 0;
     for (size_t i = 0; i < plan.n_cells && ok; i++)
-        ok = add_cell(&status, &plan, i, options.verify);
+        ok = add_cell(&status, &plan, i, &options);
     if (code == CLI_OK && !ok)
         code = cli_no_memory();
     if (code == CLI_OK)

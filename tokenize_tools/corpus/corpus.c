@@ -344,7 +344,8 @@ static step bad_document(corpus *c, const char *reason, uint64_t offset)
     char copy[320]; /* `reason` may point into the reader, which goes on */
     snprintf(copy, sizeof copy, "%s", reason);
     if (c->options.on_error == ON_ERROR_FAIL) {
-        fail(&c->error, "%s (use --on-error skip to leave out such documents)", copy);
+        fail(&c->error, "%s%s", copy,
+             c->options.fixed ? "" : " (use --on-error skip to leave out such documents)");
         return fail_at_byte(c, offset);
     }
     if (c->assembler.n_before + c->assembler.n_discard > 0)

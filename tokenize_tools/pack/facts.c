@@ -76,10 +76,13 @@ static void put_options(FILE *out, const pack_options *o)
     fputs(o->n_splits ? "\n" : "none\n", out);
 }
 
-void pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES])
+size_t pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES])
 {
-    snprintf(text, PACK_CELL_FACTS_BYTES, "plan %016" PRIx64 "\ncell %zu\n", cell->plan_hash,
-             cell->number);
+    const int n = snprintf(text, PACK_CELL_FACTS_BYTES, "plan %016" PRIx64 "\ncell %zu\n",
+                           cell->origin, cell->number);
+    snprintf(text + n, PACK_CELL_FACTS_BYTES - (size_t)n, "checksum of the cell %016" PRIx64 "\n",
+             cell->hash);
+    return (size_t)n;
 }
 
 bool pack_facts_make(pack_facts *facts, const pack_parts *parts)

@@ -2,9 +2,8 @@
 /* facts.h - everything that decides the bytes that a run writes, as text. It shows whether a run
  * may resume an earlier one, and if not, why.
  *
- * For a cell, the plan and its number; one line for each option, "NAME VALUE", then one for each
- * input. Time, threads, memory and output
- * options are not part of it. */
+ * For a cell, the plan, its number and its hash; one line for each option, "NAME VALUE", then one
+ * for each input. Time, threads, memory and output options are not part of it. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +23,7 @@ typedef struct pack_facts {
 } pack_facts;
 
 typedef struct pack_cell {
-    uint64_t plan_hash;
+    uint64_t hash, origin; /* as in plan_file */
     size_t number;
 } pack_cell;
 
@@ -36,9 +35,10 @@ typedef struct pack_parts {
     const pack_cell *cell;     /* NULL: a plain pack */
 } pack_parts;
 
-/* The first lines of the facts of a cell, which no other cell has. */
-#define PACK_CELL_FACTS_BYTES 64
-void pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES]);
+/* The first lines of the facts of a cell, which no other cell has. Returns the size of those that
+ * stay the same when the plan is updated, which come first. */
+#define PACK_CELL_FACTS_BYTES 96
+size_t pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES]);
 /* false: out of memory. */
 bool pack_facts_make(pack_facts *facts, const pack_parts *parts);
 void pack_facts_free(pack_facts *facts);

@@ -2,11 +2,13 @@
 #include "pack/planner.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "corpus/cutter.h"
+#include "system/files.h"
 #include "system/process.h"
 #include "text/array.h"
 
@@ -146,23 +148,47 @@ int pack_planner_run(pack_planner *p)
 
 /* ---- Updates ---- */
 
+/* The cells that begin in the input begin with the next one. */
+static void leave_out(plan_file *plan, size_t which)
+{
+    plan_input *in = &plan->inputs[which];
+    memmove(in, in + 1, (--plan->n_inputs - which) * sizeof *in);
+    for (size_t i = 0; i < plan->n_cells; i++) {
+        plan_cell *c = &plan->cells[i];
+        if (c->input == which)
+            c->offset = c->row = 0;
+        c->input -= c->input > which;
+    }
+}
+
+int pack_planner_skip(pack_planner *p, const char *const *names, size_t n_names)
+{
+    plan_file *plan = p->plan;
+    for (size_t i = 0; i < n_names; i++) {
+        const size_t n_before = plan->n_inputs;
+        for (size_t k = plan->n_inputs; k-- > 0;)
+            if (file_is_same_name(plan->inputs[k].name, names[i]))
+                leave_out(plan, k);
+        if (plan->n_inputs == n_before)
+            return cli_usage("--skip-input %s: is not one of the inputs of the plan", names[i]);
+        p->n_skipped += n_before - plan->n_inputs;
+    }
+    return plan->n_inputs > 0 ? CLI_OK : cli_error(CLI_INPUT, "no input is left in the plan");
+}
+
 /* Finds the places of the cells that begin inside the input. */
 static int move_cells(const plan_file *plan, size_t which, corpus_cutter *cutter)
 {
     for (size_t i = 0; i < plan->n_cells; i++) {
         plan_cell *c = &plan->cells[i];
-        corpus_cut cut;
+        corpus_cut cut = {0};
         failure err;
         if (c->input != which || c->offset == 0)
             continue;
         const int found = corpus_cutter_next(cutter, c->offset, &cut, &err);
         if (found < 0)
             return cli_print_failure(&err);
-        if (found == 0)
-            return cli_error(CLI_INPUT,
-                             "%s: cannot be cut at byte %" PRIu64 " or after it, where cell %06zu "
-                             "begins; make a new plan",
-                             plan->inputs[which].name, c->offset, i);
+        c->input += found == 0; /* it is too short: with the next one */
         c->offset = cut.offset;
         c->row = cut.row;
     }
@@ -192,29 +218,6 @@ static int update_input(void *context, size_t which)
     return code;
 }
 
-/* The cells that read no input that has changed keep the hash of the plan before. */
-static int note_update(pack_planner *p)
-{
-    plan_file *plan = p->plan;
-    if (plan->n_earlier == PLAN_MAX_EARLIER)
-        return cli_error(CLI_INPUT, "the plan was updated %d times; make a new plan",
-                         PLAN_MAX_EARLIER);
-    if (!array_grow(&plan->earlier, plan->n_earlier, sizeof *plan->earlier))
-        return cli_no_memory();
-    plan->earlier[plan->n_earlier++] = plan->hash;
-    for (size_t i = 0; i < plan->n_cells; i++) {
-        const plan_part part = plan_file_part(plan, i);
-        size_t which = part.first_input;
-        while (which < part.end_input && !p->inputs->versions[which].known)
-            which++;
-        if (which == part.end_input)
-            continue;
-        plan->cells[i].since = plan->n_earlier;
-        p->n_touched++;
-    }
-    return CLI_OK;
-}
-
 int pack_planner_update(pack_planner *p)
 {
     pack_plan_inputs of_plan = {0};
@@ -224,8 +227,7 @@ int pack_planner_update(pack_planner *p)
     p->inputs = &inputs;
     if (code == CLI_OK)
         code = pack_inputs_each(&inputs, update_input, p);
-    if (code == CLI_OK && p->n_changed > 0)
-        code = note_update(p);
+    p->plan->updated = p->plan->updated || p->n_changed + p->n_skipped > 0;
     p->inputs = NULL;
     pack_plan_inputs_free(&of_plan);
     return code;
@@ -294,31 +296,42 @@ int pack_plan_inputs_begin(pack_plan_inputs *inputs, const plan_file *plan)
     return CLI_OK;
 }
 
+/* Whether the input has the size and time that it had. */
+static bool is_unchanged(const plan_input *then, const file_facts *now, failure *why)
+{
+    if (now->kind != FILE_REGULAR)
+        return fail(why, "%s: is no longer a regular file, as it was when the plan was made",
+                    then->name);
+    if (now->n_bytes != then->n_bytes)
+        return fail(why,
+                    "%s: has changed since the plan was made: it had %s and now has %s; update the "
+                    "plan with tokmap plan --update",
+                    then->name, cli_count_of(then->n_bytes, "byte").s, cli_count(now->n_bytes).s);
+    return now->mtime_ns == then->mtime_ns ||
+           fail(why,
+                "%s: was modified since the plan was made; update the plan with tokmap plan "
+                "--update",
+                then->name);
+}
+
+int pack_plan_input_look(const plan_input *then, failure *why)
+{
+    file_facts facts;
+    if (file_describe(then->name, &facts) != 0)
+        return -1;
+    return !is_unchanged(then, &facts, why);
+}
+
 static int check_input(pack_plan_inputs *inputs, size_t which)
 {
     const plan_input *then = &inputs->plan->inputs[which];
     file_facts facts;
+    failure why;
     int code = pack_input_describe(then->name, &facts);
     if (code != CLI_OK)
         return code;
-    const input_version now = inputs->versions[which] = input_version_of(&facts);
-    if (!now.known)
-        return cli_error(CLI_DATASET,
-                         "%s: is no longer a regular file, as it was when the plan "
-                         "was made",
-                         then->name);
-    if (now.n_bytes != then->n_bytes)
-        return cli_error(CLI_DATASET,
-                         "%s: has changed since the plan was made: it had %s and now "
-                         "has %s; update the plan with tokmap plan --update",
-                         then->name, cli_count_of(then->n_bytes, "byte").s,
-                         cli_count(now.n_bytes).s);
-    if (now.mtime_ns != then->mtime_ns)
-        return cli_error(
-            CLI_DATASET,
-            "%s: was modified since the plan was made; update the plan with tokmap plan --update",
-            then->name);
-    return CLI_OK;
+    inputs->versions[which] = input_version_of(&facts);
+    return is_unchanged(then, &facts, &why) ? CLI_OK : cli_error(CLI_DATASET, "%s", why.text);
 }
 
 int pack_plan_inputs_check(pack_plan_inputs *inputs, size_t cell)

@@ -6,8 +6,8 @@
  * that does not fit into the rest of a cell is cut where corpus/cutter.h allows it, or else begins
  * a new cell. So the cells depend on the inputs and options alone.
  *
- * When inputs were repaired, a plan can be updated: the cells that read none of them stay the same,
- * so that only the others have to be packed again. */
+ * When inputs have changed, or are to be left out, a plan can be updated: the cells that read none
+ * of them stay the same, so that only the others have to be packed again. */
 #pragma once
 
 #include "pack/facts.h"
@@ -21,14 +21,19 @@ typedef struct pack_planner {
     plan_file *plan;           /* cell_bytes is set; gets inputs and cells */
     uint64_t in_cell;          /* bytes as they are stored, so far in the last cell */
     uint64_t n_large; /* inputs, or their parts, that make a cell more than twice --cell-size */
-    size_t n_changed, n_touched; /* inputs and cells, by an update */
+    size_t n_skipped, n_changed, n_touched; /* inputs left out, inputs and cells that an update
+                                               changes */
 } pack_planner;
 
 /* Opens each input and finds its format, and the places for the cells. Prints a note for the first
  * inputs that make a cell more than twice --cell-size, because they cannot be cut. */
 int pack_planner_run(pack_planner *p);
-/* The same for a plan that was parsed, in its folder. A cell that begins inside an input that has
- * changed begins there at the same byte, or at the first place after it. */
+/* Leaves inputs out of a plan that was parsed, in its folder. A name is that of the plan, or
+ * another path to the same file. */
+int pack_planner_skip(pack_planner *p, const char *const *names, size_t n_names);
+/* Takes the inputs that have changed as they are now. A cell that begins
+ * inside one begins there at the same byte, or at the first place after it, or with the next
+ * input. */
 int pack_planner_update(pack_planner *p);
 
 /* ---- Sessions ---- */
@@ -46,6 +51,10 @@ typedef struct pack_plan_inputs { /* of all inputs of the plan */
     input_version *versions; /* not known: not compared yet */
     corpus_format *formats;
 } pack_plan_inputs;
+
+/* Compares an input with the plan, in its folder. 0: it is the same; 1: it has changed, and `why`
+ * names it; -1: it is gone, or cannot be seen. Prints nothing. */
+int pack_plan_input_look(const plan_input *then, failure *why);
 
 /* Start with {0}; pack_plan_inputs_free frees it, also after a failure. */
 int pack_plan_inputs_begin(pack_plan_inputs *inputs, const plan_file *plan);

@@ -144,8 +144,9 @@ char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes)
     json_out_end(&o, '}');
     const pack_cell *cell = w->parts->cell;
     if (cell) {
-        const cell_metadata m = {.hash = cell->plan_hash,
+        const cell_metadata m = {.hash = cell->hash,
                                  .cell = cell->number,
+                                 .origin = cell->origin,
                                  .bad_xxh3 = has_bad_file(w) ? w->at.bad_file.checksum : 0};
         fputs(cell_metadata_plan(&m).s, o.out);
     }

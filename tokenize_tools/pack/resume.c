@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "pack/planner.h"
 #include "system/files.h"
 #include "text/little_endian.h"
 
@@ -289,49 +290,58 @@ int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_
 
 /* ---- Cells ---- */
 
-/* The last checkpoint of an unfinished dataset, and whether the facts of the run that made it begin
- * with this text. False: there is no checkpoint that can be read. */
-static bool find_note(const char *index_path, const char *facts, pack_note *note, bool *same)
+/* Reads the last checkpoint of an unfinished dataset, and counts the bytes of this text with which
+ * the facts of the run that made it begin. False: there is no checkpoint that can be read. */
+static bool find_note(const char *index_path, const char *facts, pack_note *note, size_t *n_same)
 {
     uint8_t *bytes = malloc(TOKMAP_MAX_NOTE_BYTES);
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    const size_t n = strlen(facts);
     bool found = bytes &&
                  tokmap_writer_get_checkpoint(index_path, 0, &info, bytes, NULL) == TOKMAP_OK &&
                  info.n_checkpoints > 0;
-    *same = found && decode_note(note, bytes, info.note_bytes);
+    const bool is_note = found && decode_note(note, bytes, info.note_bytes);
     found = found && tokmap_writer_get_checkpoint(index_path, 1, &info, bytes, NULL) == TOKMAP_OK;
-    *same = found && *same && info.note_bytes >= sizeof(pack_note) + n &&
-            memcmp(bytes + sizeof(pack_note), facts, n) == 0;
+    size_t n = 0;
+    while (found && is_note && facts[n] && sizeof(pack_note) + n < info.note_bytes &&
+           bytes[sizeof(pack_note) + n] == (uint8_t)facts[n])
+        n++;
+    *n_same = n;
     free(bytes);
     return found;
 }
 
 void pack_resume_look(cell_work *work, const plan_file *plan, size_t cell, bool verify)
 {
-    const path_text path = plan_file_cell_path(plan, cell, "", ".tmi");
+    const path_text prefix = plan_file_cell_path(plan, cell, "", "");
+    const pack_cell of = {plan->cells[cell].hash, plan->origin, cell};
     char facts[PACK_CELL_FACTS_BYTES];
-    bool same;
+    size_t n_same;
     *work = (cell_work){0};
     cell_look(plan, cell, verify, &work->report);
     if (work->report.state != CELL_UNFINISHED && work->report.state != CELL_OUTDATED)
         return;
-    pack_cell_facts(&(pack_cell){plan_file_cell_hash(plan, cell), cell}, facts);
-    work->has_note = find_note(path.s, facts, &work->note, &same);
-    if (!work->has_note || same)
+    const size_t n_of_plan = pack_cell_facts(&of, facts);
+    work->has_note = find_note(path_of(prefix.s, ".tmi").s, facts, &work->note, &n_same);
+    if (!work->has_note || n_same == strlen(facts))
         return;
     work->has_note = false;
     work->discard = true;
-    for (size_t i = 0; i < plan->n_earlier; i++) {
-        pack_cell_facts(&(pack_cell){plan->earlier[i], cell}, facts);
-        if (find_note(path.s, facts, &work->note, &same) && same)
-            work->report.state = CELL_OUTDATED;
-    }
+    work->report.state = n_same < n_of_plan ? CELL_FOREIGN : CELL_OUTDATED;
     if (work->report.state == CELL_OUTDATED)
         return;
-    work->report.state = CELL_FOREIGN;
     work->report.exit_code = CLI_DATASET;
     snprintf(work->report.why, sizeof work->report.why,
-             "%.400s: an unfinished run of another plan, or without one",
-             plan_file_cell_path(plan, cell, "", "").s);
+             "%.400s: an unfinished run of another plan, or without one", prefix.s);
+}
+
+void pack_resume_compare(cell_report *report, const plan_file *plan, size_t cell)
+{
+    const plan_part part = plan_file_part(plan, cell);
+    failure why;
+    for (size_t i = part.first_input; i < part.end_input && report->state == CELL_DONE; i++) {
+        if (pack_plan_input_look(&plan->inputs[i], &why) <= 0)
+            continue;
+        report->state = CELL_CHANGED;
+        snprintf(report->why, sizeof report->why, "%.511s", why.text);
+    }
 }

@@ -54,3 +54,6 @@ typedef struct cell_work {
 /* Looks at the cell; CELL_FOREIGN also if unfinished work is of another plan or cell. Prints
  * nothing. */
 void pack_resume_look(cell_work *work, const plan_file *plan, size_t cell, bool verify);
+/* Compares the inputs of a cell that is done with the plan, as far as they exist, in its folder:
+ * CELL_CHANGED if one has changed. */
+void pack_resume_compare(cell_report *report, const plan_file *plan, size_t cell);

@@ -89,18 +89,23 @@ static int report_stop(pack_work *w, const pack_error *err)
     bool keep = !w->parts->inputs->once && pack_outputs_keep(&w->outputs);
     if (keep && !err->start_over && pack_work_may_checkpoint(w))
         pack_work_checkpoint(w, false, &ignored);
+    const bool bad_input = err->exit_code == CLI_INPUT && !err->of_output;
     cli_error(err->exit_code, "%s", err->text);
     if (err->hint)
         fprintf(stderr, "%s\n", err->hint);
-    if (keep && err->start_over)
+    if (bad_input && w->parts->cell)
+        fputs(
+            "Repair or replace the input and run 'tokmap plan --update PLAN', or leave it out with "
+            "'tokmap plan --update PLAN --skip-input INPUT'; then run the same command again. "
+            "Other options need a new plan.\n",
+            stderr);
+    else if (keep && err->start_over)
         fputs(err->hint ? "" : "Use --restart to start over.\n", stderr);
     else if (keep)
         fprintf(stderr,
                 "Progress is saved: %srun the same command again to resume, or use "
                 "--restart to start over.\n",
-                err->exit_code == CLI_INPUT && !err->of_output
-                    ? "repair, replace or remove the input, and "
-                    : "");
+                bad_input ? "repair, replace or remove the input, and " : "");
     else if (err->exit_code == CLI_AGAIN)
         fputs("Nothing was saved: the next run starts over.\n", stderr);
     if (w->bad_file)

@@ -133,6 +133,7 @@ static int find_work(cell_work *work, const plan_file *plan, size_t cell, cell_r
 {
     const cell_report *r = &work->report;
     pack_resume_look(work, plan, cell, replace != REPLACE_NONE);
+    pack_resume_compare(&work->report, plan, cell); /* what has changed is named later */
     const bool wrong = r->state == CELL_FOREIGN || r->state == CELL_DAMAGED;
     const bool may = replace == REPLACE_ALL || (replace && r->state == CELL_DAMAGED);
     if (!wrong || (may && r->exit_code != CLI_AGAIN))
@@ -168,7 +169,7 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
 {
     pack_options options = *t->o->options;
     const pack_inputs inputs = pack_plan_inputs_of(&t->inputs, cell);
-    const pack_cell of = {plan_file_cell_hash(&t->plan, cell), cell};
+    const pack_cell of = {t->plan.cells[cell].hash, t->plan.origin, cell};
     const cell_state state = found->report.state;
     const pack_parts parts = {.options = &options,
                               .tokenizer = &t->tokenizer,

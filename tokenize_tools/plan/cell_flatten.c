@@ -25,8 +25,7 @@ enum {
 typedef struct flatten_state {
     const plan_file *plan;
     const cell_join_options *options;
-    char joined[PATH_PREFIX_BYTES];  /* .P.HASH: hidden from patterns of datasets */
-    char visible[PATH_PREFIX_BYTES]; /* P.HASH, its name in version 0.1 */
+    char joined[PATH_PREFIX_BYTES]; /* .P.HASH: hidden from patterns of datasets */
 } flatten_state;
 
 /* ---- Joining ---- */
@@ -36,13 +35,11 @@ static int check_names(flatten_state *s)
     const char *prefix = s->options->prefix, *name = path_last_part(prefix);
     const int n = snprintf(s->joined, sizeof s->joined, "%.*s.%s.%016" PRIx64, (int)(name - prefix),
                            prefix, name, s->plan->hash);
-    snprintf(s->visible, sizeof s->visible, "%s.%016" PRIx64, prefix, s->plan->hash);
     if ((size_t)n >= sizeof s->joined)
         return cli_usage("-o: the path is too long");
     const int code = cell_join_check_names(s->plan, prefix);
     /* While .P.HASH exists, what exists of the outputs is from an earlier process of this copy. */
-    if (code != CLI_OK || s->options->force || file_suffix_exists(s->joined, ".tmi") ||
-        file_suffix_exists(s->visible, ".tmi"))
+    if (code != CLI_OK || s->options->force || file_suffix_exists(s->joined, ".tmi"))
         return code;
     for (size_t i = 0; i < s->plan->splits.n; i++) {
         const path_text path = plan_split_path(prefix, s->plan->splits.names[i], ".tmi");
@@ -193,14 +190,14 @@ static int place_bad(const flatten_state *s)
 
 /* With what killed processes have left of it. The index of all documents last, because it says that
  * this copy goes on. */
-static void remove_joined(const flatten_state *s, const char *prefix)
+static void remove_joined(const flatten_state *s)
 {
     static const char *const suffixes[] = {".tmv.partial", ".tmi.partial", ".tmi"};
-    output_try_remove(path_of(prefix, ".bad.partial").s);
-    output_try_remove(path_of(prefix, ".bad").s);
+    output_try_remove(path_of(s->joined, ".bad.partial").s);
+    output_try_remove(path_of(s->joined, ".bad").s);
     for (size_t i = s->plan->splits.n; i-- > 0;)
         for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++)
-            output_try_remove(plan_split_path(prefix, s->plan->splits.names[i], suffixes[k]).s);
+            output_try_remove(plan_split_path(s->joined, s->plan->splits.names[i], suffixes[k]).s);
 }
 
 int cell_flatten(const plan_file *plan, const cell_join_options *options)
@@ -221,7 +218,6 @@ int cell_flatten(const plan_file *plan, const cell_join_options *options)
         code = copy_output(&s, plan->splits.names[0], true);
     if (code != CLI_OK)
         return code;
-    remove_joined(&s, s.visible);
-    remove_joined(&s, s.joined);
+    remove_joined(&s);
     return cell_join_print_results(plan, options);
 }

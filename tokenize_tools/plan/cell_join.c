@@ -87,11 +87,7 @@ static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
     if (error)
         return cli_error(cli_errno_exit_code(error), "%s: %s", s->bad.partial, strerror(error));
     s->bad_bytes += facts.n_bytes;
-    return checksum == m->bad_xxh3
-               ? CLI_OK
-               : cli_error(CLI_DATASET,
-                           "%s: is damaged; remove it, and pack its cell again with --force",
-                           path.s);
+    return checksum == m->bad_xxh3 ? CLI_OK : cli_error(CLI_DATASET, "%s: is damaged", path.s);
 }
 
 /* A process that was killed may have placed the same file. */
@@ -179,9 +175,11 @@ static int add_metadata(join_output *out, const tokmap_dataset *ds, const cell_m
     if (out->head_bytes == m->head_bytes && memcmp(out->head, json, m->head_bytes) == 0 &&
         cell_counts_add(&out->sum, &m->counts))
         return CLI_OK;
-    return cli_error(CLI_DATASET,
-                     "%s: its metadata are not those of the first cell; pack it again with --force",
-                     cli_dataset_info(ds).index_path);
+    return cli_error(
+        CLI_DATASET,
+        "%s: its metadata are not those of the first cell; remove the files of this cell, "
+        "and pack it again",
+        cli_dataset_info(ds).index_path);
 }
 
 static int add_dataset(const join_state *s, join_output *out, size_t cell, const tokmap_dataset *ds)

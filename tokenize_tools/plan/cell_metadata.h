@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_metadata.h - the metadata of a cell's dataset: that of a plain pack, and then the plan and
- * the number of the cell. Without the plan, and with the sums of all cells as its counts, it is the
+/* cell_metadata.h - the metadata of a cell's dataset: that of a plain pack, and then which cell
+ * of which plan it is. Without the plan, and with the sums of all cells as its counts, it is the
  * metadata that a plain pack has. Pure. */
 #pragma once
 
@@ -22,7 +22,8 @@ typedef struct cell_counts {
 } cell_counts;
 
 typedef struct cell_metadata {
-    uint64_t hash, cell; /* the plan, and the number of the cell */
+    uint64_t hash, cell; /* of the cell, and its number */
+    uint64_t origin;     /* of the plan */
     uint64_t bad_xxh3;   /* of its file of bad documents; 0: there is none */
     size_t head_bytes;   /* of the text before the counts, which is the same in all cells */
     cell_counts counts;  /* of what was left out or changed */
@@ -39,8 +40,9 @@ uint64_t cell_counts_value(const cell_counts *counts, const char *name);
  * of memory. */
 char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts *sum,
                          size_t *n_bytes);
-/* The member `plan` of the object, which is its last one, from hash, cell and bad_xxh3. */
+/* The member `plan` of the object, which is its last one, from hash, cell, origin and
+ * bad_xxh3. */
 typedef struct cell_plan_text {
-    char s[128];
+    char s[160];
 } cell_plan_text;
 cell_plan_text cell_metadata_plan(const cell_metadata *m);

@@ -12,13 +12,15 @@
 #include "cli/cli.h"
 #include "system/files.h"
 #include "system/platform.h"
+#include "text/json_text.h"
 
 typedef struct cell_search {
     const plan_file *plan;
     size_t cell;
     bool verify;
     cell_report *report;
-    path_text prefix; /* of the dataset that is looked at */
+    const char *split; /* of the dataset that is looked at, */
+    path_text prefix;  /* and its prefix */
 } cell_search;
 
 /* ---- One dataset ---- */
@@ -35,28 +37,36 @@ __attribute__((format(printf, 3, 4))) static bool find(cell_search *s, cell_stat
     return false;
 }
 
-/* What the metadata says. */
+static void choose_split(cell_search *s, const char *split)
+{
+    s->split = split;
+    s->prefix = plan_file_cell_path(s->plan, s->cell, split, "");
+}
+
+/* Whether the metadata are those of this cell and split. */
 static bool check_metadata(cell_search *s, const tokmap_dataset *ds, cell_metadata *m)
 {
     size_t n_bytes;
     const char *json = tokmap_dataset_metadata(ds, &n_bytes);
     if (!cell_metadata_read(m, json, n_bytes))
         return find(s, CELL_FOREIGN, "%.400s.tmi: was not packed for a plan", s->prefix.s);
-    const uint64_t wanted = plan_file_cell_hash(s->plan, s->cell);
-    for (size_t i = 0; i < s->plan->n_earlier; i++) {
-        if (m->hash == s->plan->earlier[i] && m->hash != wanted)
-            return find(
-                s, CELL_OUTDATED,
-                "%.400s.tmi: was packed before the plan was updated, and must be packed again",
-                s->prefix.s);
-    }
-    if (m->hash != wanted)
-        return find(s, CELL_FOREIGN, "%.400s.tmi: was packed for another plan (%016" PRIx64 ")",
-                    s->prefix.s, m->hash);
     if (m->cell != s->cell)
-        return find(s, CELL_FOREIGN, "%.400s.tmi: is cell %06" PRIu64 " of this plan", s->prefix.s,
+        return find(s, CELL_FOREIGN, "%.400s.tmi: is cell %06" PRIu64 " of a plan", s->prefix.s,
                     m->cell);
-    return true;
+    json_text_span split;
+    const bool has_split = json_text_find((json_text_span){json, n_bytes}, "split", &split);
+    if (*s->split ? !has_split || !json_text_is_string(split, s->split) : has_split)
+        return find(s, CELL_FOREIGN, "%.400s.tmi: is the dataset of another split of this cell",
+                    s->prefix.s);
+    if (m->hash == s->plan->cells[s->cell].hash)
+        return true;
+    return m->origin == s->plan->origin
+               ? find(
+                     s, CELL_OUTDATED,
+                     "%.400s.tmi: was packed before the plan was updated, and must be packed again",
+                     s->prefix.s)
+               : find(s, CELL_FOREIGN, "%.400s.tmi: was packed for another plan (%016" PRIx64 ")",
+                      s->prefix.s, m->origin);
 }
 
 /* The index of a dataset must be complete and have its name last, so its tokens must be there. */
@@ -133,7 +143,7 @@ tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split,
 {
     cell_search s = {.plan = plan, .cell = cell, .report = report};
     *report = (cell_report){.state = CELL_DONE};
-    s.prefix = plan_file_cell_path(plan, cell, split, "");
+    choose_split(&s, split);
     return open_dataset(&s, m);
 }
 
@@ -208,7 +218,7 @@ static void check_done(cell_search *s)
     s->report->state = CELL_DONE;
     for (size_t i = 0; i < s->plan->splits.n && ours; i++) {
         cell_metadata m;
-        s->prefix = plan_file_cell_path(s->plan, s->cell, s->plan->splits.names[i], "");
+        choose_split(s, s->plan->splits.names[i]);
         tokmap_dataset *ds = open_dataset(s, &m);
         ours = ds != NULL;
         tokmap_dataset_close(ds);
@@ -224,7 +234,7 @@ void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *rep
     cell_search s = {.plan = plan, .cell = cell, .verify = verify, .report = report};
     file_facts facts;
     *report = (cell_report){.state = CELL_ABSENT};
-    s.prefix = plan_file_cell_path(plan, cell, "", "");
+    choose_split(&s, "");
     const path_text index = path_of(s.prefix.s, ".tmi");
     bool has_partial = false, has_tokens = false, is_half = false;
     const int error = file_describe_name(index.s, &facts);

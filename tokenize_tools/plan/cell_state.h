@@ -13,7 +13,8 @@ typedef enum cell_state {
     CELL_DONE,       /* all its datasets are complete */
     CELL_FOREIGN,    /* a dataset has its name, but was not packed for this cell of this plan */
     CELL_DAMAGED,    /* a file is damaged or missing */
-    CELL_OUTDATED    /* it was packed before the plan was updated */
+    CELL_OUTDATED,   /* it was packed before the plan was updated */
+    CELL_CHANGED     /* it was done, but one of its inputs is no longer that of the plan */
 } cell_state;
 
 typedef struct cell_report {

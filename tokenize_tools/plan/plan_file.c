@@ -19,7 +19,6 @@
 
 void plan_file_free(plan_file *plan)
 {
-    free(plan->earlier);
     free(plan->options);
     free(plan->inputs);
     free(plan->cells);
@@ -53,6 +52,8 @@ bool plan_file_collects(const plan_file *plan)
 
 /* ---- Print ---- */
 
+#define FIRST_LINE "tokmap plan 1"
+
 static void put_value(FILE *out, const char *value)
 {
     putc(' ', out);
@@ -72,12 +73,10 @@ char *plan_file_print(plan_file *plan, size_t *n_bytes)
     FILE *out = memory_file_open(&text);
     if (!out)
         return NULL;
-    fprintf(out, "tokmap plan %d\n", plan->n_earlier ? 2 : 1);
+    fputs(FIRST_LINE "\n", out);
     put_line(out, "folder", plan->folder);
     put_line(out, "cells", plan->cells_folder);
     fprintf(out, "cell-size %" PRIu64 "\n", plan->cell_bytes);
-    for (size_t i = 0; i < plan->n_earlier; i++)
-        fprintf(out, "earlier %016" PRIx64 "\n", plan->earlier[i]);
     for (size_t i = 0; i < plan->n_options; i++) {
         const plan_option *o = &plan->options[i];
         fprintf(out, "option %s", o->name);
@@ -97,11 +96,10 @@ char *plan_file_print(plan_file *plan, size_t *n_bytes)
     }
     for (size_t i = 0; i < plan->n_cells; i++) {
         const plan_cell *c = &plan->cells[i];
-        fprintf(out, "cell %" PRIu64 " %" PRIu64 " %" PRIu64, c->input, c->offset, c->row);
-        if (plan->n_earlier)
-            fprintf(out, " %" PRIu64, c->since);
-        putc('\n', out);
+        fprintf(out, "cell %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c->input, c->offset, c->row);
     }
+    if (plan->updated)
+        fprintf(out, "origin %016" PRIx64 "\n", plan->origin);
     fflush(out);
     plan->hash = text.text ? XXH3_64bits(text.text, text.n_bytes) : 0;
     fprintf(out, "checksum %016" PRIx64 "\n", plan->hash);
@@ -115,24 +113,17 @@ char *plan_file_print(plan_file *plan, size_t *n_bytes)
 
 plan_part plan_file_part(const plan_file *plan, size_t cell)
 {
-    const plan_cell *begin = &plan->cells[cell];
-    plan_part part = {.first_input = (size_t)begin->input,
-                      .end_input = plan->n_inputs,
-                      .begin_offset = begin->offset,
-                      .begin_row = begin->row};
-    if (cell + 1 == plan->n_cells)
-        return part;
-    const plan_cell *end = &plan->cells[cell + 1];
-    part.end_input = (size_t)end->input + (end->offset > 0);
-    part.end_offset = end->offset;
-    part.end_row = end->row;
-    return part;
-}
-
-uint64_t plan_file_cell_hash(const plan_file *plan, size_t cell)
-{
-    const uint64_t since = plan->cells[cell].since;
-    return since < plan->n_earlier ? plan->earlier[since] : plan->hash;
+    const plan_cell end_of_all = {.input = plan->n_inputs}, *begin = &plan->cells[cell];
+    const plan_cell *end = cell + 1 == plan->n_cells ? &end_of_all : begin + 1;
+    const size_t first = (size_t)begin->input;
+    if (begin->input == end->input && begin->offset == end->offset)
+        return (plan_part){.first_input = first, .end_input = first};
+    return (plan_part){.first_input = first,
+                       .end_input = (size_t)end->input + (end->offset > 0),
+                       .begin_offset = begin->offset,
+                       .begin_row = begin->row,
+                       .end_offset = end->offset,
+                       .end_row = end->row};
 }
 
 uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell)
@@ -167,16 +158,14 @@ path_text plan_file_cell_path(const plan_file *plan, size_t cell, const char *sp
 
 /* ---- Parsing ---- */
 
-#define FIRST_LINE "tokmap plan 1"
-#define UPDATED_LINE "tokmap plan 2"
-
 typedef struct plan_parser {
     plan_file *plan;
     failure *err;
     char *at, *end;          /* the rest of the text; each line is cut off with a zero byte */
     char *line;              /* the current one */
-    bool updated;            /* version 2 */
     size_t n_lines, n_facts; /* so far */
+    /* Where, in the text, the lines of these kinds end. */
+    size_t folder_end, header_end, inputs_end;
 } plan_parser;
 
 /* ---- Lines and words ---- */
@@ -195,6 +184,11 @@ static bool next_line(plan_parser *p)
         return fail(p->err, "the line has a zero byte");
     *newline = '\0';
     return true;
+}
+
+static size_t offset_of(const plan_parser *p, const char *at)
+{
+    return (size_t)(at - p->plan->memory);
 }
 
 /* Whether the line has this first word; *rest is what follows the blank after it. */
@@ -274,11 +268,10 @@ static bool parse_first_line(plan_parser *p)
 {
     if (!next_line(p))
         return false;
-    p->updated = strcmp(p->line, UPDATED_LINE) == 0;
-    if (p->updated || strcmp(p->line, FIRST_LINE) == 0)
+    if (strcmp(p->line, FIRST_LINE) == 0)
         return true;
     if (strncmp(p->line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0)
-        return fail(p->err, "this plan has another version; this tokmap reads versions 1 and 2");
+        return fail(p->err, "this plan has another version; this tokmap reads version 1");
     return fail(p->err, "not a plan: the first line is not \"" FIRST_LINE "\"");
 }
 
@@ -290,6 +283,7 @@ static bool parse_folders(plan_parser *p)
         return false;
     if (*rest != '/')
         return fail(p->err, "\"folder /...\" expected");
+    p->folder_end = offset_of(p, p->at);
     if (!take_text(p, rest, "the folder", &plan->folder) || !take_line(p, "cells", "DIR", &rest) ||
         !take_text(p, rest, "the folder of the cells", &plan->cells_folder))
         return false;
@@ -298,21 +292,8 @@ static bool parse_folders(plan_parser *p)
     if (!take_line(p, "cell-size", "BYTES", &rest) ||
         !take_last_number(p, rest, "the size", &plan->cell_bytes))
         return false;
+    p->header_end = offset_of(p, p->at);
     return plan->cell_bytes > 0 || fail(p->err, "the size must be above 0");
-}
-
-static bool parse_earlier(plan_parser *p, char *rest)
-{
-    plan_file *plan = p->plan;
-    char same[17];
-    if (!ADD(p, plan->earlier, plan->n_earlier, PLAN_MAX_EARLIER, "earlier plans"))
-        return false;
-    const uint64_t hash = strtoull(rest, NULL, 16);
-    snprintf(same, sizeof same, "%016" PRIx64, hash);
-    if (!p->updated || strcmp(rest, same) != 0)
-        return fail(p->err, "not a line of a plan, or not an earlier checksum");
-    plan->earlier[plan->n_earlier++] = hash;
-    return true;
 }
 
 static bool parse_option(plan_parser *p, char *rest)
@@ -358,7 +339,7 @@ static bool parse_fact(plan_parser *p, char *rest)
 static bool parse_input(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
-    plan_input input = {0};
+    plan_input input = {.line = offset_of(p, p->line)};
     if (!ADD(p, plan->inputs, plan->n_inputs, PLAN_MAX_INPUTS, "inputs") ||
         !take_number(p, &rest, "the size of the input", &input.n_bytes) ||
         !take_number(p, &rest, "the time of the input", &input.mtime_ns))
@@ -369,6 +350,7 @@ static bool parse_input(plan_parser *p, char *rest)
     if (!take_text(p, rest, "the name of the input", &input.name))
         return false;
     plan->inputs[plan->n_inputs++] = input;
+    p->inputs_end = offset_of(p, p->at);
     return true;
 }
 
@@ -380,14 +362,9 @@ static bool parse_cell(plan_parser *p, char *rest)
     if (!ADD(p, plan->cells, plan->n_cells, PLAN_MAX_CELLS, "cells") ||
         !take_number(p, &rest, "the input of the cell", &cell.input) ||
         !take_number(p, &rest, "the offset of the cell", &cell.offset) ||
-        !(p->updated ? take_number(p, &rest, "the row of the cell", &cell.row) &&
-                           take_last_number(p, rest, "the last number of the cell", &cell.since)
-                     : take_last_number(p, rest, "the row of the cell", &cell.row)))
+        !take_last_number(p, rest, "the row of the cell", &cell.row))
         return false;
-    if (cell.since > plan->n_earlier)
-        return fail(p->err,
-                    "the last number of the cell must be at most that of the earlier plans");
-    if (cell.input >= plan->n_inputs)
+    if (cell.input > plan->n_inputs || (cell.input == plan->n_inputs && cell.offset > 0))
         return fail(p->err, "there is no input %" PRIu64 "; inputs are counted from 0", cell.input);
     if (cell.row > 0 && cell.offset == 0)
         return fail(p->err, "the cell begins at a row, but its offset is 0");
@@ -397,9 +374,22 @@ static bool parse_cell(plan_parser *p, char *rest)
         return fail(p->err, "the first cell must begin where the inputs begin: \"cell 0 0 0\"");
     if (plan->n_cells > 0 &&
         (cell.input < before.input ||
-         (cell.input == before.input && (cell.offset <= before.offset || cell.row < before.row))))
-        return fail(p->err, "the cell must begin after the one before it");
+         (cell.input == before.input && (cell.offset < before.offset || cell.row < before.row)) ||
+         (cell.input == before.input && cell.offset == before.offset && cell.row > before.row)))
+        return fail(p->err, "the cell must not begin before the one before it");
     plan->cells[plan->n_cells++] = cell;
+    return true;
+}
+
+static bool parse_origin(plan_parser *p, char *rest)
+{
+    plan_file *plan = p->plan;
+    char same[17];
+    plan->origin = strtoull(rest, NULL, 16);
+    snprintf(same, sizeof same, "%016" PRIx64, plan->origin);
+    if (plan->updated || strcmp(rest, same) != 0)
+        return fail(p->err, "\"origin\" and a checksum expected, once");
+    plan->updated = true;
     return true;
 }
 
@@ -413,11 +403,11 @@ typedef struct plan_section {
 /* The lines after the first ones, in the order of the sections. */
 static bool parse_sections(plan_parser *p)
 {
-    static const plan_section sections[] = {{"earlier", parse_earlier},
-                                            {"option", parse_option},
+    static const plan_section sections[] = {{"option", parse_option},
                                             {"fact", parse_fact},
                                             {"input", parse_input},
-                                            {"cell", parse_cell}};
+                                            {"cell", parse_cell},
+                                            {"origin", parse_origin}};
     const size_t n = sizeof sections / sizeof *sections;
     char *rest;
     for (size_t at = 0; at < n;) {
@@ -440,13 +430,39 @@ static bool parse_checksum(plan_parser *p, uint64_t hash)
         return fail(p->err, "not a line of a plan, or not in its place");
     if (plan->n_inputs == 0 || plan->n_cells == 0)
         return fail(p->err, "the plan has no %s", plan->n_inputs == 0 ? "inputs" : "cells");
-    if (p->updated && plan->n_earlier == 0)
-        return fail(p->err, "the plan was updated, but has no earlier one");
     if (p->at != p->end)
         return fail(p->err, "the checksum must be the last line");
     return strcmp(p->line, line) == 0 ||
            fail(p->err, "wrong checksum: the plan was changed or is damaged; make a new one with "
                         "tokmap plan");
+}
+
+/* Hashes, of each cell, the lines of the text that decide what is packed into it, and its ends. */
+static bool hash_cells(const plan_parser *p, const char *text)
+{
+    const size_t first = strlen(FIRST_LINE "\n");
+    plan_file *plan = p->plan;
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return fail_memory(p->err);
+    for (size_t i = 0; i < plan->n_cells; i++) {
+        const plan_part part = plan_file_part(plan, i);
+        const size_t n = plan->n_inputs;
+        const size_t begin =
+            part.first_input < n ? plan->inputs[part.first_input].line : p->inputs_end;
+        const size_t end = part.end_input < n ? plan->inputs[part.end_input].line : p->inputs_end;
+        char line[128];
+        snprintf(line, sizeof line, "cell %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+                 part.begin_offset, part.begin_row, part.end_offset, part.end_row);
+        XXH3_64bits_reset(state);
+        XXH3_64bits_update(state, text + first, p->folder_end - first);
+        XXH3_64bits_update(state, text + p->header_end, plan->inputs[0].line - p->header_end);
+        XXH3_64bits_update(state, text + begin, end - begin);
+        XXH3_64bits_update(state, line, strlen(line));
+        plan->cells[i].hash = XXH3_64bits_digest(state);
+    }
+    XXH3_freeState(state);
+    return true;
 }
 
 bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure *err)
@@ -464,8 +480,10 @@ bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure 
         before--;
     plan->hash = XXH3_64bits(text, before);
     if (parse_first_line(&p) && parse_folders(&p) && parse_sections(&p) &&
-        parse_checksum(&p, plan->hash))
+        parse_checksum(&p, plan->hash) && hash_cells(&p, text)) {
+        plan->origin = plan->updated ? plan->origin : plan->hash;
         return true;
+    }
     err->place = p.n_lines;
     return false;
 }

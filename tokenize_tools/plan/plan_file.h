@@ -17,7 +17,6 @@
 #define PLAN_MAX_CELLS ((size_t)1 << 20) /* as many as a dataset may have segments */
 #define PLAN_MAX_OPTIONS 256
 #define PLAN_MAX_FACTS 256
-#define PLAN_MAX_EARLIER 256
 #define PLAN_MAX_TEXT_BYTES 16384 /* of a path or a value */
 #define PLAN_MAX_FILE_BYTES ((size_t)1 << 32)
 
@@ -30,13 +29,15 @@ typedef struct plan_input {
     uint64_t n_bytes, mtime_ns; /* when the plan was made */
     const char *format;         /* a word of --format, or "tar" */
     const char *name;
+    size_t line; /* where its line begins in the text that was parsed */
 } plan_input;
 
-/* Where a cell begins; it ends where the next one begins, the last one at the end of the inputs. */
+/* Where a cell begins; it ends where the next one begins, the last one at the end of the inputs. A
+ * cell that ends where it begins is empty. */
 typedef struct plan_cell {
-    uint64_t input;
+    uint64_t input;       /* n_inputs: at the end of all */
     uint64_t offset, row; /* as in corpus_cut (corpus/input.h); 0: at the start of the input */
-    uint64_t since;       /* the number of updates after which it has been as it is now */
+    uint64_t hash;        /* identifies what is packed into it; set by the parser */
 } plan_cell;
 
 /* The datasets of each cell: that of the documents of no split, which has an empty name here, and
@@ -51,8 +52,6 @@ typedef struct plan_file {
     const char *folder;       /* relative names are looked up there; begins with / */
     const char *cells_folder; /* for the datasets of the cells */
     uint64_t cell_bytes;      /* --cell-size */
-    uint64_t *earlier;        /* hashes of the plans that this one has replaced, oldest first */
-    size_t n_earlier;
     plan_option *options;
     size_t n_options;
     char *facts; /* lines: what the options and the tokenizer come to (pack/facts.h) */
@@ -61,7 +60,9 @@ typedef struct plan_file {
     size_t n_inputs;
     plan_cell *cells;
     size_t n_cells;
-    uint64_t hash;      /* identifies the plan: the checksum of its text */
+    uint64_t hash;      /* the checksum of its text */
+    uint64_t origin;    /* the hash of the plan as it was made */
+    bool updated;       /* else the origin is the hash */
     plan_splits splits; /* if it was parsed */
     char *memory;       /* of the texts above, if they were parsed */
 } plan_file;
@@ -90,8 +91,8 @@ path_text plan_split_path(const char *prefix, const char *split, const char *suf
 
 /* ---- Cells ---- */
 
-/* The inputs of a cell, [first, end). The first one begins, and the last one ends, at these places
- * in it. */
+/* The inputs of a cell, [first, end); an empty cell has none. The first one begins, and the last
+ * one ends, at these places in it. */
 typedef struct plan_part {
     size_t first_input, end_input;
     uint64_t begin_offset, begin_row;
@@ -99,8 +100,6 @@ typedef struct plan_part {
 } plan_part;
 
 plan_part plan_file_part(const plan_file *plan, size_t cell);
-/* The hash of the plan that first had the cell as it is: its datasets have it. */
-uint64_t plan_file_cell_hash(const plan_file *plan, size_t cell);
 /* The bytes of its inputs, as they are stored. */
 uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell);
 /* A file of the dataset of a cell: /FOLDER/DIR/000042SUFFIX, of a split
