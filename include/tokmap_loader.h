@@ -36,10 +36,10 @@
  * Memory    The datasets belong to the caller, and must stay open until the loader is closed. The
  *           other arrays in the options are copied by open. Rows and everything that a batch points
  *           to are valid until the next call of next, seek, restore, set_batch or close. Rows and
- *           pieces point into the maps of the datasets; with DIRECT and READ, into the loader's
- *           memory. One that is not in one map is a copy: one that joins the end of a dataset to
- *           its beginning (random_offset), and in a joined dataset one that crosses token files, or
- *           that is in a file without a map.
+ *           pieces point into the maps of the datasets; with DIRECT, READ and COPY, into the
+ *           loader's memory. One that is not in one map is a copy: one that joins the end of a
+ *           dataset to its beginning (random_offset), and in a joined dataset one that crosses
+ *           token files, or that is in a file without a map.
  * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
@@ -119,11 +119,16 @@ typedef enum tokmap_cp_mode {
     TOKMAP_CP_DOCUMENTS = 2
 } tokmap_cp_mode;
 
-/* How tokens are read. The environment variable TOKMAP_IO (auto, map, direct, populate, read)
- * overrides the option. Every way except MAP needs a thread. */
+/* How tokens are read. The environment variable TOKMAP_IO (auto, map, direct, populate, read, copy)
+ * overrides the option. Every way except MAP and COPY needs a thread. */
 typedef enum tokmap_io {
     /* MAP if the data are in memory at open; DIRECT if they are larger than the available memory,
-     * unless POPULATE reads whole blocks; else POPULATE. */
+     * unless POPULATE reads whole blocks; else POPULATE. Where the file system cannot say what is
+     * in memory (FUSE, overlayfs, squashfs, network file systems), the data count as not in memory,
+     * so AUTO never takes MAP there, and a lost mount is TOKMAP_ERR_IO and not SIGBUS.
+     * If POPULATE was chosen, the data fit into memory, whole blocks are not read, there are at
+     * most 8 ranks and next had to wait for the device, a second thread reads all data once, in
+     * order, in pieces of 16 MiB. */
     TOKMAP_IO_AUTO = 0,
     TOKMAP_IO_MAP = 1, /* use the map; nothing is read in advance */
     /* io_uring and O_DIRECT into memory of the loader: for each row read in advance, its tokens and
@@ -135,7 +140,10 @@ typedef enum tokmap_io {
      * page cache needs room for two groups. With more than 1,024 token files in a joined dataset,
      * READ is used. */
     TOKMAP_IO_POPULATE = 3,
-    TOKMAP_IO_READ = 4 /* pread into memory of the loader; blocks as with POPULATE */
+    TOKMAP_IO_READ = 4, /* pread into memory of the loader; blocks as with POPULATE */
+    /* Copy each row when next is called, by one read; nothing is read in advance, and no thread is
+     * started. For samples in an order that the loader does not know. */
+    TOKMAP_IO_COPY = 5
 } tokmap_io;
 
 /* One corpus of a mixture. */
@@ -205,7 +213,9 @@ typedef struct tokmap_loader_options {
     uint64_t group_blocks;  /* blocks of a group of TOKMAP_SHUFFLE_BLOCK; 0: 64 */
     int32_t random_offset;  /* 1: window boundaries differ between epochs; only with CONCAT */
     tokmap_io io;
-    uint32_t look_ahead; /* steps, up to 1,024 and 2^26 rows; 0: 256 rows, but 2 to 64 steps */
+    /* Steps, up to 1,024 and 2^26 rows. 0: 256 rows, but 2 to 64 steps; when next had to wait for
+     * the device, twice as many, several times, up to 4,096 rows and 64 MiB of tokens. */
+    uint32_t look_ahead;
     int32_t drop_behind; /* 1: drop used rows from the page cache (POPULATE, READ) */
     /* 0: all datasets must be of the same tokenizer, where they name one; see
      * tokmap_dataset_check_tokenizers. 1: they may differ. Not checked for programs that were
@@ -416,6 +426,7 @@ typedef struct tokmap_loader_info {
     uint64_t wait_p99_ns;    /* likewise */
     uint64_t wait_p999_ns;   /* likewise */
     uint64_t wait_max_ns;    /* the longest wait */
+    const char *io_reason;   /* why this way is used; valid until the loader is closed */
 } tokmap_loader_info;
 
 TOKMAP_API tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);

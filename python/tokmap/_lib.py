@@ -164,7 +164,7 @@ class LoaderInfo(Sized):
                 ("resident_bytes", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
                 ("bytes_read", c_uint64), ("n_waits", c_uint64), ("ns_waited", c_uint64),
                 ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64), ("wait_p999_ns", c_uint64),
-                ("wait_max_ns", c_uint64)]
+                ("wait_max_ns", c_uint64), ("io_reason", c_char_p)]
 
 
 class GatherOptions(Sized):

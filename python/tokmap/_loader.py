@@ -27,6 +27,7 @@ _ON_MISMATCH = {"error": 0, "amend": 1}
 _END = 1
 _next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
+_IO_NAMES = list(IO)  # by their numbers
 
 
 class Sample(NamedTuple):
@@ -113,8 +114,12 @@ class Loader:
     random_offset   whether the windows of each epoch begin at another token
     phases      {first_sample: [weight of each source, ...]}: new weights from that sample on. Those of sample 0 are
                 used in place of the weights of the sources
-    io          "auto", "map", "direct", "populate", "read": how to read; see tokmap_io in tokmap_loader.h
-    look_ahead  steps to read ahead; 0: the default of tokmap_loader.h
+    io          how to read; the environment variable TOKMAP_IO overrides it, and stats["io_reason"] says why a way was
+                taken. "auto" chooses: "map" if the data are in memory and the file system can say so; "direct" if they
+                are larger than memory; else "populate". "map": the memory map, nothing is read ahead. "populate": a thread
+                brings the next rows into the map. "read": it copies them. "direct": it reads them past the page cache.
+                "copy": each row is copied when it is asked for, without a thread. docs/SHARED.md: which one where
+    look_ahead  steps to read ahead. 0: 256 rows, and up to 4,096 rows and 64 MiB where batches had to be waited for
     drop_behind     whether used rows leave the page cache, with "populate" and "read"
     mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. Else
                 that is a MismatchError; datasets that name no tokenizer go with all others. A state does not
@@ -308,8 +313,9 @@ class Loader:
                 self._stage = self._make_stage()
 
     def _count(self) -> None:
-        n_samples = self._get_info().n_samples
-        self.n_samples: Optional[int] = None if n_samples == _NO_LIMIT else n_samples
+        info = self._get_info()
+        self.n_samples: Optional[int] = None if info.n_samples == _NO_LIMIT else info.n_samples
+        self._reading = f"{_IO_NAMES[info.io]} ({info.io_reason.decode(errors='replace')})"
 
     def _call(self, function: Any, *arguments: Any) -> None:
         with self._lock:
@@ -346,7 +352,7 @@ class Loader:
         end = "no end" if self.n_samples is None else f"{self.n_samples} samples"
         ranks = "" if self.n_ranks == 1 else f", rank {self.rank} of {self.n_ranks}"
         return (f"<tokmap.Loader: {self.batch_rows} rows of {self.sequence_length}{ranks}, at sample {self.sample}, "
-                f"{end}>")
+                f"{end}, reads by {self._reading}>")
 
     def _repr_html_(self) -> str:
         from . import _html  # only for notebooks
@@ -655,15 +661,17 @@ class Loader:
 
     @property
     def stats(self) -> Dict[str, Any]:
-        """How it reads ("io", "look_ahead"), its memory ("resident_bytes"), and how many steps had to wait and how
-        long ("n_waits", "ns_waited", ...). With io="map", nothing is read ahead, and a step waits while its arrays are
-        written; with outputs=() where its rows are used, which is not counted. With a device, those of the stage."""
+        """How it reads ("io", "look_ahead") and why ("io_reason"), its memory ("resident_bytes"), and how many steps
+        had to wait and how long ("n_waits", "ns_waited", ...). With io="map", nothing is read ahead, and a step waits
+        while its arrays are written; with outputs=() where its rows are used, which is not counted. With a device,
+        those of the stage."""
         if self._stage is not None:
             staged: Dict[str, Any] = self._stage.stats
             return staged
         info = self._get_info()
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
-        found["io"] = {value: name for name, value in IO.items()}[info.io]
+        found["io"] = _IO_NAMES[info.io]
+        found["io_reason"] = info.io_reason.decode(errors="replace")
         return found
 
     def metrics(self, *, text: bool = False) -> Any:

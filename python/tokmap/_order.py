@@ -15,7 +15,7 @@ from ._numbers import number
 from ._rows import LoaderHandle
 from ._sources import Source
 
-IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
+IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4, "copy": 5}
 _WHOLE = {"split": 0, "drop": 1, "truncate": 2}
 # Arguments of a Loader that are passed on: those that are words, and the most that numbers may be.
 _WORDS = {"windows": {"concat": 0, "within-document": 1, "best_fit": 2}, "shuffle": {"full": 0, "none": 1, "block": 2}, "io": IO,

@@ -74,7 +74,7 @@ class Samples:
     def __init__(self, sources: Any, sequence_length: int = 0, *, n_samples: Optional[int] = None, **options: Any) -> None:
         is_own = not isinstance(sources, Loader)
         if is_own:
-            options = {"max_epochs": 1 if n_samples is None else None, "io": "map", "rank": 0, "n_ranks": 1, **options}
+            options = {"max_epochs": 1 if n_samples is None else None, "io": "copy", "rank": 0, "n_ranks": 1, **options}
         sources = loader_of(sources, options, ("sequence_length", sequence_length, 0))
         counts = [] if n_samples is None else [number("n_samples", n_samples, 2**62 - 1)]
         counts += [] if sources.n_samples is None else [sources.n_samples]
@@ -85,6 +85,8 @@ class Samples:
         self._n_samples = min(counts)
         self._arguments = {**arguments_of(sources), "batch_rows": 1, "rank": 0, "n_ranks": 1,
                            "batch_schedule": (), "ledger": None}
+        if self._arguments["io"] == "auto":
+            self._arguments["io"] = "copy"  # the loader does not know which sample comes next
         self._open(sources if is_own and self._arguments == sources._arguments else None)
 
     def _open(self, loader: Optional[Loader] = None) -> None:

@@ -328,7 +328,7 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
         blocks = ("block_windows", "group_blocks") if fields["windows"] != "best_fit" else ("group_blocks",)
         options.update({name: int(fields[name]) for name in blocks})
     return Loader(sources, seed=int(fields["seed"]), phases=dict(mixture.phases), mixed_tokenizers=True, rank=0, n_ranks=1,
-                  io="map", drop_last=False, outputs=outputs, skip=skips, **options)
+                  io="copy", drop_last=False, outputs=outputs, skip=skips, **options)
 
 
 def is_redacted(dataset: Dataset, document: int) -> bool:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c - the thread that reads ahead, and the steps between it and its caller.
  *
- * Steps are numbered from 0 since the last restart, and step i has slot i % n_slots. There is one
- * slot more than look-ahead steps, for the step that is lent.
+ * Steps are numbered from 0 since the last restart, and step i has slot i % (n_steps + 1). There is
+ * one slot more than look-ahead steps, for the step that is lent.
  *
  *     0 .. n_given_back .. head ............ n_planned
  *          lent: head - 1  next one to lend  next one to plan
@@ -26,6 +26,10 @@
 enum {
     MAX_ROWS = 1 << 26, /* of all steps together */
     MAPPED_STEPS = 8,   /* ready at a time, with POPULATE: fewer would wake the thread more often */
+    SLOW_NS = 30000,    /* a step is slow if it takes so much longer than .. */
+    RANGE_NS = 2000,    /* .. this for each range of its tokens, and .. */
+    TOKENS_PER_NS = 4,  /* .. for its tokens */
+    FAST_STEPS = 64,    /* after which data are taken to be in memory until a step is slow */
     PLANS_AT_ONCE = 2   /* not 1, so that the look-ahead grows after a restart; not all steps, so
                          that the first one is ready early */
 };
@@ -45,14 +49,15 @@ typedef struct step {
     tokmap_error err;
     uint32_t n_rows;
     uint32_t n_left; /* rows that the ring still has to read */
+    bool slow;       /* reading it took longer than it does from memory */
     tokmap_i_fetch_row *rows;
     tokmap_i_fetch_pieces pieces;
 } step;
 
 struct tokmap_i_fetch {
     tokmap_i_fetch_options o;
-    uint32_t n_slots;
-    step *steps; /* of each slot */
+    _Atomic uint32_t n_steps; /* read ahead; there is one slot more. Changed by a restart */
+    step *steps;              /* of each slot */
     tokmap_i_fetch_row *rows;
     tokmap_i_ring *ring; /* NULL with POPULATE */
     bool expects;        /* the read order was announced to the system */
@@ -64,6 +69,7 @@ struct tokmap_i_fetch {
     /* Under the lock: */
     bool stop, restarted;   /* the thread clears restarted */
     bool idle;              /* the thread waits for work */
+    uint32_t n_wanted;      /* n_steps from the next restart on */
     uint64_t first, stride; /* positions */
     uint32_t n_rows;        /* of a step; 0: there are none */
     uint64_t head, n_given_back;
@@ -73,17 +79,19 @@ struct tokmap_i_fetch {
 
     /* Used only by the thread: */
     uint64_t n_dropped;
+    uint32_t n_fast; /* steps since the last slow one */
     bool ended;
 
     atomic_bool hurry; /* stop or restarted: what is being read is no longer wanted */
     _Atomic uint64_t bytes_read;
     uint64_t n_waits, ns_waited; /* used only by the caller */
+    bool is_late, grows;
     tokmap_i_latency waits;
 };
 
 static step *step_at(const tokmap_i_fetch *f, uint64_t i)
 {
-    return &f->steps[i % f->n_slots];
+    return &f->steps[i % (f->n_steps + 1)];
 }
 
 bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n)
@@ -134,15 +142,15 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
         return status;
     s->n_left = n_rows;
     s->status = TOKMAP_OK;
+    const bool asks = f->o.io != TOKMAP_IO_DIRECT && !f->o.ahead && f->n_fast < FAST_STEPS;
     size_t n_pieces = 0;
     for (uint32_t r = 0; r < n_rows; r++) {
         if (s->rows[r].at.n_pieces > 0)
             s->rows[r].at.pieces = s->pieces.list + n_pieces;
         n_pieces += s->rows[r].at.n_pieces;
         if (f->o.io == TOKMAP_IO_DIRECT)
-            tokmap_i_ring_start(f->ring, (uint32_t)(i % f->n_slots), r, &s->rows[r]);
-        for (size_t k = 0; k < n_ranges(&s->rows[r]) && f->o.io != TOKMAP_IO_DIRECT && !f->o.ahead;
-             k++)
+            tokmap_i_ring_start(f->ring, (uint32_t)(i % (f->n_steps + 1)), r, &s->rows[r]);
+        for (size_t k = 0; k < n_ranges(&s->rows[r]) && asks; k++)
             tokmap_i_pages_will_need(range_of(f, &s->rows[r], k));
     }
     return TOKMAP_OK;
@@ -172,7 +180,8 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
     tokmap_i_size_seen seen = {NULL, 0};
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++) {
-        void *to = copies ? tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r) : NULL;
+        void *to =
+            copies ? tokmap_i_ring_place(f->ring, (uint32_t)(i % (f->n_steps + 1)), r) : NULL;
         if (copies)
             status = copy_row(f, s, &s->rows[r], to);
         const bool brings = !copies && !s->rows[r].is_mapped;
@@ -226,7 +235,7 @@ static bool plan_one(tokmap_i_fetch *f, bool again)
 {
     const uint64_t i = again ? f->head : f->n_planned;
     const bool wanted = again ? step_at(f, i)->state == STEP_AGAIN
-                              : !f->ended && f->n_rows > 0 && i < f->n_dropped + f->n_slots;
+                              : !f->ended && f->n_rows > 0 && i <= f->n_dropped + f->n_steps;
     if (f->restarted || !wanted)
         return false;
     const uint64_t position = f->first + i * f->stride;
@@ -244,7 +253,18 @@ static bool plan_one(tokmap_i_fetch *f, bool again)
 
 static uint64_t n_mapped_steps(const tokmap_i_fetch *f)
 {
-    return MIN(MAPPED_STEPS, div_up(f->o.n_steps, 2));
+    return MIN(MAPPED_STEPS, div_up(f->n_steps, 2));
+}
+
+/* Whether reading a step took longer than copying it in memory, by as much as one read. */
+static bool is_slow(const step *s, uint64_t ns)
+{
+    uint64_t n_ranges_all = 0, n_tokens = 0;
+    for (uint32_t r = 0; r < s->n_rows; r++) {
+        n_ranges_all += n_ranges(&s->rows[r]);
+        n_tokens += s->rows[r].at.n_tokens;
+    }
+    return ns > SLOW_NS + n_ranges_all * RANGE_NS + n_tokens / TOKENS_PER_NS;
 }
 
 static bool finish_next(tokmap_i_fetch *f)
@@ -257,8 +277,12 @@ static bool finish_next(tokmap_i_fetch *f)
     if (step_at(f, i)->state != STEP_PLANNED)
         return true;
     tokmap_i_mutex_unlock(&f->mutex);
+    const uint64_t since_ns = tokmap_i_now_ns();
     const tokmap_status status = finish_step(f, i);
+    const bool slow = is_slow(step_at(f, i), tokmap_i_now_ns() - since_ns);
+    f->n_fast = slow ? 0 : f->n_fast + 1;
     tokmap_i_mutex_lock(&f->mutex);
+    step_at(f, i)->slow = slow;
     settle_step(f, i, STEP_READY, status);
     return true;
 }
@@ -287,6 +311,41 @@ static bool take_rows(tokmap_i_fetch *f, bool wait)
     return any;
 }
 
+static void close_slots(tokmap_i_fetch *f)
+{
+    tokmap_i_ring_close(f->ring);
+    for (uint32_t k = 0; f->steps && k <= f->n_steps; k++)
+        free(f->steps[k].pieces.list);
+    free(f->steps);
+    free(f->rows);
+}
+
+/* Makes the slots for so many steps, in place of others, which stay as they are after an error. */
+static tokmap_status open_slots(tokmap_i_fetch *f, uint32_t n_steps, tokmap_error *err)
+{
+    const uint32_t max_rows = f->o.max_rows;
+    tokmap_i_fetch_options o = f->o;
+    tokmap_i_fetch made = {.n_steps = n_steps};
+    o.n_steps = n_steps;
+    made.steps = calloc(n_steps + 1ull, sizeof *made.steps);
+    made.rows = calloc((n_steps + 1ull) * max_rows, sizeof *made.rows);
+    tokmap_status status = made.steps && made.rows ? TOKMAP_OK : FAIL_MEMORY(err);
+    if (!status && o.io != TOKMAP_IO_POPULATE)
+        status = tokmap_i_ring_open(&made.ring, &o, err);
+    for (uint32_t k = 0; !status && k <= n_steps; k++)
+        made.steps[k].rows = made.rows + (size_t)k * max_rows;
+    if (status) {
+        close_slots(&made);
+        return status;
+    }
+    close_slots(f);
+    f->steps = made.steps;
+    f->rows = made.rows;
+    f->ring = made.ring;
+    f->n_steps = n_steps;
+    return TOKMAP_OK;
+}
+
 static void begin_again(tokmap_i_fetch *f)
 {
     tokmap_i_mutex_unlock(&f->mutex);
@@ -295,8 +354,10 @@ static void begin_again(tokmap_i_fetch *f)
     tokmap_i_mutex_lock(&f->mutex);
     while (drop_step(f))
         continue;
-    for (uint32_t k = 0; k < f->n_slots; k++)
+    for (uint32_t k = 0; k <= f->n_steps; k++)
         f->steps[k].state = STEP_EMPTY;
+    if (f->n_wanted > f->n_steps && open_slots(f, f->n_wanted, NULL))
+        f->n_wanted = f->n_steps; /* no memory: goes on as it was */
     f->n_given_back = f->n_dropped = f->n_planned = f->n_finished = 0;
     f->ended = f->restarted = false;
     atomic_store(&f->hurry, f->stop);
@@ -354,19 +415,30 @@ static void announce_order(tokmap_i_fetch *f, bool random)
         tokmap_i_token_files_expect(f->o.datasets[i], f->o.io == TOKMAP_IO_POPULATE, random);
 }
 
+/* With the lock, and no step lent. */
+static void restart_at(tokmap_i_fetch *f, uint64_t first)
+{
+    f->head = 0;
+    f->first = first;
+    f->restarted = true;
+    atomic_store(&f->hurry, true);
+}
+
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows)
 {
     if (!f->expects)
         announce_order(f, true);
     tokmap_i_mutex_lock(&f->mutex);
     return_step(f);
-    f->head = 0;
-    f->first = first;
     f->stride = stride;
     f->n_rows = n_rows;
-    f->restarted = true;
-    atomic_store(&f->hurry, true);
+    restart_at(f, first);
     unlock_and_wake(f, true);
+}
+
+void tokmap_i_fetch_grow(tokmap_i_fetch *f)
+{
+    f->grows = f->n_wanted < f->o.most_steps;
 }
 
 static bool is_settled(const tokmap_i_fetch *f)
@@ -384,18 +456,20 @@ static void wait_for_head(tokmap_i_fetch *f)
 }
 
 /* Waits until the next step has been read, or has failed in this call. */
-static void wait_for_step(tokmap_i_fetch *f, step *s)
+static void wait_for_step(tokmap_i_fetch *f)
 {
-    const bool waits = !is_settled(f) || s->state == STEP_FAILED;
+    const bool waits = !is_settled(f) || step_at(f, f->head)->state == STEP_FAILED;
     const uint64_t since_ns = waits ? tokmap_i_now_ns() : 0;
     if (!is_settled(f))
         wait_for_head(f);
+    step *s = step_at(f, f->head);
     if (s->state == STEP_FAILED) { /* perhaps before this call: try again */
         s->state = STEP_AGAIN;
         wait_for_head(f);
     }
     const uint64_t ns = waits ? tokmap_i_now_ns() - since_ns : 0;
     f->n_waits += waits;
+    f->is_late = waits && s->slow && f->head > f->n_steps;
     f->ns_waited += ns;
     tokmap_i_latency_add(&f->waits, ns);
 }
@@ -406,8 +480,13 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     *rows = NULL;
     tokmap_i_mutex_lock(&f->mutex);
     return_step(f);
-    step *s = step_at(f, f->head);
-    wait_for_step(f, s);
+    if (f->grows) {
+        f->grows = false;
+        f->n_wanted = MIN(2 * f->n_wanted, f->o.most_steps);
+        restart_at(f, f->first + f->head * f->stride);
+    }
+    wait_for_step(f);
+    const step *s = step_at(f, f->head);
     const tokmap_status status = s->status;
     if (status) {
         if (err)
@@ -418,16 +497,16 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     }
     /* The thread is not woken for every free slot, because that is the only system call when the
      * step is ready. With POPULATE also if half of the ready steps have been used. */
-    const uint64_t n_free = f->n_given_back + f->n_slots - f->n_planned;
+    const uint64_t n_free = f->n_given_back + f->n_steps + 1 - f->n_planned;
     const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
     const bool is_half_used = f->o.io == TOKMAP_IO_POPULATE && 2 * n_ready <= n_mapped_steps(f);
-    unlock_and_wake(f, is_half_used || n_free >= MAX(1, f->o.n_steps / 4));
+    unlock_and_wake(f, is_half_used || n_free >= MAX(1, f->n_steps / 4));
     return status;
 }
 
 void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info)
 {
-    info->look_ahead = f->o.n_steps;
+    info->look_ahead = f->n_steps;
     info->bytes_read = atomic_load_explicit(&f->bytes_read, memory_order_relaxed);
     if (f->ring)
         info->bytes_read += tokmap_i_ring_bytes_read(f->ring);
@@ -439,10 +518,16 @@ void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info)
     info->wait_max_ns = f->waits.max_ns;
 }
 
+bool tokmap_i_fetch_is_late(const tokmap_i_fetch *f)
+{
+    return f->is_late;
+}
+
 uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f)
 {
     const uint64_t step_bytes = sizeof *f->steps + f->o.max_rows * sizeof *f->rows;
-    return sizeof *f + f->n_slots * step_bytes + (f->ring ? tokmap_i_ring_bytes(f->ring) : 0);
+    return sizeof *f + (f->n_steps + 1ull) * step_bytes +
+           (f->ring ? tokmap_i_ring_bytes(f->ring) : 0);
 }
 
 /* ---- Open and close ---- */
@@ -451,23 +536,17 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
                                   tokmap_error *err)
 {
     *out = NULL;
-    if ((o->n_steps + 1) * (uint64_t)o->max_rows > MAX_ROWS)
+    if ((o->n_steps + 1ull) * o->max_rows > MAX_ROWS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead: its steps have more than 2^26 rows");
     tokmap_i_fetch *f = calloc(1, sizeof *f);
     if (!f)
         return FAIL_MEMORY(err);
     f->o = *o;
-    f->n_slots = o->n_steps + 1;
+    f->n_wanted = o->n_steps;
     tokmap_i_mutex_init(&f->mutex);
     tokmap_i_condition_init(&f->work);
     tokmap_i_condition_init(&f->settled);
-    f->steps = calloc(f->n_slots, sizeof *f->steps);
-    f->rows = calloc((size_t)f->n_slots * o->max_rows, sizeof *f->rows);
-    tokmap_status status = f->steps && f->rows ? TOKMAP_OK : FAIL_MEMORY(err);
-    for (uint32_t k = 0; !status && k < f->n_slots; k++)
-        f->steps[k].rows = f->rows + (size_t)k * o->max_rows;
-    if (!status && o->io != TOKMAP_IO_POPULATE)
-        status = tokmap_i_ring_open(&f->ring, o, err);
+    tokmap_status status = open_slots(f, o->n_steps, err);
     if (!status)
         status = CHECK_IO(err, tokmap_i_thread_start(&f->thread, run_thread, f),
                           "cannot start the read-ahead thread (TOKMAP_IO_MAP needs none)");
@@ -499,10 +578,6 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f, bool is_child)
         tokmap_i_condition_free(&f->work);
         tokmap_i_condition_free(&f->settled);
     }
-    tokmap_i_ring_close(f->ring);
-    for (uint32_t k = 0; f->steps && k < f->n_slots; k++)
-        free(f->steps[k].pieces.list);
-    free(f->steps);
-    free(f->rows);
+    close_slots(f);
     free(f);
 }

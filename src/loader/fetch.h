@@ -43,5 +43,10 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
 
 /* Fills in what the info of a loader says about reading. */
 void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info);
+/* Whether the caller had to wait for the last step though the look-ahead had begun long before,
+ * because reading the step took longer than it does from memory. */
+bool tokmap_i_fetch_is_late(const tokmap_i_fetch *f);
+/* Doubles the look-ahead from the next step on, up to most_steps. */
+void tokmap_i_fetch_grow(tokmap_i_fetch *f);
 /* The memory of the ring buffer, used or not: n_steps + 1 steps of the longest rows. */
 uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f);

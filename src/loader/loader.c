@@ -101,6 +101,7 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
                                  const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
     const tokmap_dataset *ds = l->sources[at->source].windows.datasets[at->dataset];
+    const bool may_map = !fetched && l->io != TOKMAP_IO_COPY;
     const uint8_t *read = fetched ? fetched->tokens : NULL;
     const size_t first = l->pieces.n;
     tokmap_status status = TOKMAP_OK;
@@ -109,10 +110,12 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
     for (size_t k = 0; k < at->n_pieces && !status; k++) {
         tokmap_piece *p = &l->pieces.list[first + k];
         const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens, {0}};
-        p->tokens = read ? read + (size_t)p->place * ds->header.token_bytes
-                         : tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
+        if (read)
+            p->tokens = read + (size_t)p->place * ds->header.token_bytes;
+        else if (l->io != TOKMAP_IO_COPY)
+            p->tokens = tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
         if (!p->tokens)
-            status = map_or_copy(l, i, range, p->place, !fetched, &p->tokens, err);
+            status = map_or_copy(l, i, range, p->place, may_map, &p->tokens, err);
         __builtin_prefetch(p->tokens); /* and so the address of its page */
     }
     l->rows[i].n_pieces = at->n_pieces;
@@ -166,13 +169,14 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     }
     /* Its tokens are where they were read, in a map, or in a copy. */
     const tokmap_i_extent within = s->windows.ranges[at.dataset].tokens;
+    const bool may_map = !fetched && l->io != TOKMAP_IO_COPY;
     if (fetched)
         row->tokens = fetched->tokens;
-    else if (at.n_tokens <= within.end - at.first_token)
+    else if (at.n_tokens <= within.end - at.first_token && l->io != TOKMAP_IO_COPY)
         row->tokens = tokmap_i_mapped_tokens(ds, at.first_token, at.n_tokens);
     if (!row->tokens)
         status = map_or_copy(l, i, (tokmap_i_token_range){ds, at.first_token, at.n_tokens, within},
-                             0, !fetched, &row->tokens, err);
+                             0, may_map, &row->tokens, err);
     if (!status && l->parts.wanted != 0 &&
         tokmap_i_row_parts_fill(&l->parts, i, ds, within, s->masked, row))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
@@ -262,6 +266,8 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
     const tokmap_i_fetch_row *fetched = NULL;
     if (!status && l->fetch)
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
+    if (fetched && tokmap_i_fetch_is_late(l->fetch))
+        tokmap_i_loader_help_fetch(l);
     if (!status)
         status = fill_rows(l, first, turned, fetched, err);
     if (status && fetched) /* the next call tries the same step */
@@ -378,6 +384,7 @@ tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info 
                                .n_samples = l->end,
                                .resident_bytes = bytes_of_loader(l),
                                .io = l->io,
+                               .io_reason = l->io_reason,
                                .n_waits = l->n_waits,
                                .ns_waited = l->ns_waited,
                                .wait_p50_ns = tokmap_i_latency_percentile(&l->waits, 500),

@@ -11,6 +11,7 @@
 #include "loader/row_parts.h"
 #include "loader/sampler.h"
 #include "loader/slice.h"
+#include "loader/sweep.h"
 #include "order/skips.h"
 #include "base/status.h"
 #include "tokmap_loader.h"
@@ -58,11 +59,14 @@ struct tokmap_loader {
     uint64_t next_sample;  /* of the next step: row 0 of rank 0 */
     uint64_t clear_end;    /* steps that end by this sample meet neither a skip nor the end */
     tokmap_io io;          /* the way that was chosen */
-    tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP */
+    char io_reason[160];   /* why it was chosen */
+    tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP and COPY */
     /* Without fetch: gathers that waited, and how long each of all gathers did. */
     uint64_t n_waits, ns_waited;
     tokmap_i_latency waits;
     tokmap_i_read_plan plan;
+    bool may_sweep;        /* chosen by AUTO, and the data fit into memory */
+    tokmap_i_sweep *sweep; /* NULL until the reader has had to wait */
     tokmap_row *rows;
     tokmap_i_fetch_pieces pieces; /* of the rows */
     uint8_t *lent;   /* copies of the rows, o.row_stride apart; NULL: rows are lent themselves */
@@ -117,11 +121,15 @@ tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_
 /* From now on documents are looked up without the map, so that a shortened file is an error, and
  * not a signal in a thread of the library. */
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err);
-/* Chooses the way of reading and starts it. */
-tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err);
+/* Chooses the way of reading, for open_io. */
+tokmap_status tokmap_i_loader_choose_io(tokmap_loader *l, tokmap_error *err);
+/* Starts it. */
+tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err);
 /* Opens a fetch for batch_rows rows per step, if one is needed. There must be none. */
 tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err);
 /* Restarts the fetch after the next step has changed: other samples or ranks. */
 void tokmap_i_loader_restart_fetch(tokmap_loader *l);
+/* Called when the reader has had to wait: reads all data in order, too, or rows further ahead. */
+void tokmap_i_loader_help_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_io(tokmap_loader *l);

@@ -127,8 +127,8 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
                     "%" PRIu64 " blocks of %" PRIu64 " windows: a group has at most 2^48 windows, "
                     "a block 2^42, and there are at most 2^28 blocks in a group",
                     o->group_blocks, o->block_windows);
-    if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_READ)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 4", (int)o->io);
+    if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_COPY)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 5", (int)o->io);
     if (o->look_ahead > 1024)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "look_ahead is %" PRIu32 ": must be at most 1,024 steps", o->look_ahead);
@@ -263,7 +263,7 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
     l->lent = l->o.row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->o.row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
-    const bool joins = l->o.random_offset || l->has_joined;
+    const bool joins = l->o.random_offset || l->has_joined || l->io == TOKMAP_IO_COPY;
     if (joins)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
     if (!l->rows || (l->o.row_stride != sizeof *l->rows && !l->lent) || (joins && !l->joined) ||
@@ -343,10 +343,12 @@ static tokmap_status open_loader(tokmap_loader *l, tokmap_error *err)
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
         status = FAIL_MEMORY(err);
     if (!status)
+        status = tokmap_i_loader_choose_io(l, err);
+    if (!status)
         status = open_rows(l, o->batch_rows, o->row_parts, err);
     if (!status)
         status = tokmap_i_loader_go_to(l, 0, err);
-    return status ? status : tokmap_i_loader_open_io(l, o->io, err);
+    return status ? status : tokmap_i_loader_open_io(l, err);
 }
 
 tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reading.c - chooses how a loader reads its data, and plans rows for the read-ahead thread. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -10,9 +11,13 @@
 #include "base/status.h"
 
 enum {
-    ROWS_AHEAD = 256,
+    ROWS_AHEAD = 256, /* at first, in MIN_STEPS to MAX_STEPS steps */
     MIN_STEPS = 2,
     MAX_STEPS = 64,
+    MOST_ROWS_AHEAD = 4096, /* .. and at most, where reading is slow */
+    MOST_STEPS = 1024,
+    MOST_BYTES_AHEAD = 64 << 20,
+    N_WAYS = TOKMAP_IO_COPY + 1,
     PLACES = 64,   /* sampled to see whether the data are in memory */
     MOST_RANKS = 8 /* for whole blocks: with more ranks, each machine would mostly read blocks that
                       its own ranks do not use */
@@ -55,52 +60,112 @@ static void read_blocks_ahead(void *context, uint64_t position)
 
 /* ---- The choice ---- */
 
-/* Not true of a file that cannot be opened: the row that needs it says why. */
-static bool is_cached(const tokmap_dataset *ds, uint64_t token)
+/* What is known of the data before they are read. */
+typedef struct data_place {
+    uint64_t n_bytes, available; /* of all datasets; of memory */
+    bool fits;
+    uint32_t n_cold;     /* of PLACES that were tried */
+    const char *unknown; /* a file whose file system cannot say what is in memory, or NULL */
+} data_place;
+
+static uint64_t data_bytes(const tokmap_dataset *ds)
 {
-    const tokmap_i_token_piece p = tokmap_i_first_piece(ds, token, 1);
+    return ds->header.n_tokens * ds->header.token_bytes;
+}
+
+/* A file that cannot be opened counts as cold: the row that needs it says why. */
+static void try_place(data_place *p, const tokmap_dataset *ds, uint64_t token)
+{
+    const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, token, 1);
     tokmap_i_named_file file;
-    if (tokmap_i_token_file_borrow(ds, p.file, &file, NULL))
-        return false;
-    const bool cached = tokmap_i_file_is_cached(file.fd, p.first_byte);
-    tokmap_i_token_file_give_back(p.file, &file);
-    return cached;
-}
-
-static bool is_in_memory(const tokmap_loader *l)
-{
-    uint64_t n_bytes = 0, random = TOKMAP_I_GOLDEN;
-    uint32_t n_cached = 0;
-    for (uint32_t d = 0; d < l->n_datasets; d++)
-        n_bytes += l->datasets[d]->header.n_tokens * l->datasets[d]->header.token_bytes;
-    for (uint32_t i = 0; i < PLACES; i++) {
-        uint64_t at = tokmap_i_scale(random = tokmap_i_mix(random + i), n_bytes);
-        uint32_t d = 0;
-        for (;; d++) {
-            const tokmap_i_header *h = &l->datasets[d]->header;
-            if (at < h->n_tokens * h->token_bytes)
-                break;
-            at -= h->n_tokens * h->token_bytes;
-        }
-        n_cached += is_cached(l->datasets[d], at / l->datasets[d]->header.token_bytes);
+    tokmap_i_cached cached = TOKMAP_I_NOT_CACHED;
+    if (!tokmap_i_token_file_borrow(ds, piece.file, &file, NULL)) {
+        cached = tokmap_i_file_cached(file.fd, piece.first_byte);
+        tokmap_i_token_file_give_back(piece.file, &file);
     }
-    return n_cached >= PLACES - 1;
+    p->n_cold += cached == TOKMAP_I_NOT_CACHED;
+    if (cached == TOKMAP_I_CACHED_UNKNOWN)
+        p->unknown = piece.file->path;
 }
 
-static tokmap_status forced_by_environment(tokmap_io *wanted, tokmap_error *err)
+/* Tries places in all of the data, and one in each dataset, which may be small and on another file
+ * system. */
+static data_place look_at_data(const tokmap_loader *l)
 {
-    static const char *const names[] = {"auto", "map", "direct", "populate", "read"};
+    data_place p = {.available = tokmap_i_memory_available()};
+    uint64_t random = TOKMAP_I_GOLDEN;
+    for (uint32_t d = 0; d < l->n_datasets; d++) {
+        if (l->datasets[d]->header.n_tokens > 0 && !p.unknown)
+            try_place(&p, l->datasets[d], 0);
+        p.n_bytes += data_bytes(l->datasets[d]);
+    }
+    p.fits = p.n_bytes <= p.available - p.available / 8;
+    p.n_cold = 0;
+    for (uint32_t i = 0; i < PLACES && !p.unknown; i++) {
+        uint64_t at = tokmap_i_scale(random = tokmap_i_mix(random + i), p.n_bytes);
+        uint32_t d = 0;
+        for (; at >= data_bytes(l->datasets[d]); d++)
+            at -= data_bytes(l->datasets[d]);
+        try_place(&p, l->datasets[d], at / l->datasets[d]->header.token_bytes);
+    }
+    return p;
+}
+
+/* Whether whole blocks are read: then the rows of a group in random order cost only sequential
+ * reads. */
+static bool reads_blocks(const tokmap_loader *l)
+{
+    return l->o.shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
+}
+
+static const char *const io_names[N_WAYS] = {"auto", "map", "direct", "populate", "read", "copy"};
+
+static tokmap_status forced_by_environment(tokmap_io *wanted, const char **by, tokmap_error *err)
+{
     const char *name = getenv("TOKMAP_IO");
     if (!name || !*name)
         return TOKMAP_OK;
-    int i = 0;
-    while (i < 5 && strcmp(name, names[i]) != 0)
+    uint32_t i = 0;
+    while (i < N_WAYS && strcmp(name, io_names[i]) != 0)
         i++;
     *wanted = (tokmap_io)i;
-    if (i < 5)
+    *by = "TOKMAP_IO";
+    if (i < N_WAYS)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "TOKMAP_IO is '%.40s': must be auto, map, direct, populate or read", name);
+                "TOKMAP_IO is '%.40s': must be auto, map, direct, populate, read or copy", name);
+}
+
+/* Says how much of the data is in memory, and whether there is room for all. */
+static void explain(tokmap_loader *l, const data_place *p)
+{
+    char in_memory[48] = "the file system cannot say what is in memory";
+    if (!p->unknown)
+        snprintf(in_memory, sizeof in_memory, "%" PRIu32 " of %d places are not in memory",
+                 p->n_cold, PLACES);
+    snprintf(l->io_reason, sizeof l->io_reason, "%s; %.1f GiB of data, %.1f GiB of memory%s",
+             in_memory, (double)p->n_bytes / (1 << 30), (double)p->available / (1 << 30),
+             p->fits ? "" : ": they do not fit");
+}
+
+tokmap_status tokmap_i_loader_choose_io(tokmap_loader *l, tokmap_error *err)
+{
+    tokmap_io wanted = l->o.io;
+    const char *by = "io";
+    const tokmap_status status = forced_by_environment(&wanted, &by, err);
+    if (status)
+        return status;
+    l->io = wanted;
+    snprintf(l->io_reason, sizeof l->io_reason, "chosen by %s", by);
+    if (wanted != TOKMAP_IO_AUTO)
+        return TOKMAP_OK;
+    const data_place p = look_at_data(l);
+    explain(l, &p);
+    l->io = p.fits || reads_blocks(l) ? TOKMAP_IO_POPULATE : TOKMAP_IO_DIRECT;
+    if (!p.unknown && p.n_cold <= 1)
+        l->io = TOKMAP_IO_MAP;
+    l->may_sweep = l->io == TOKMAP_IO_POPULATE && p.fits && !reads_blocks(l) && !l->o.drop_behind;
+    return TOKMAP_OK;
 }
 
 /* ---- The index ---- */
@@ -127,12 +192,19 @@ tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *er
 
 static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
 {
-    const uint32_t usual = (uint32_t)div_up(ROWS_AHEAD, l->batch_rows);
+    const uint64_t row_bytes = (l->length + 1ull) * l->token_bytes;
+    const uint64_t most_rows = MIN(MOST_ROWS_AHEAD, MOST_BYTES_AHEAD / row_bytes);
+    uint32_t n_steps = l->o.look_ahead, most_steps = n_steps;
+    if (n_steps == 0) {
+        n_steps = (uint32_t)MAX(MIN_STEPS, MIN(div_up(ROWS_AHEAD, l->batch_rows), MAX_STEPS));
+        most_steps = (uint32_t)MAX(n_steps, MIN(most_rows / l->batch_rows, MOST_STEPS));
+    }
     const tokmap_i_fetch_options o = {
         .io = l->io,
         .datasets = l->datasets,
         .n_datasets = l->n_datasets,
-        .n_steps = l->o.look_ahead ? l->o.look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS)),
+        .n_steps = n_steps,
+        .most_steps = l->io == TOKMAP_IO_DIRECT ? 0 : most_steps, /* as many reads anyway */
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
         .drop_behind = l->o.drop_behind,
@@ -149,14 +221,19 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
     for (uint32_t d = 0; d < l->n_datasets; d++)
         if (l->datasets[d]->n_files > TOKMAP_I_MOST_MAPS)
             by_pages = TOKMAP_IO_READ; /* POPULATE would read most rows only when they are needed */
-    if (l->io == TOKMAP_IO_MAP)
+    if (l->io == TOKMAP_IO_MAP || l->io == TOKMAP_IO_COPY)
         return TOKMAP_OK;
     if (l->io == TOKMAP_IO_POPULATE ||
         (l->io == TOKMAP_IO_DIRECT && l->o.windows == TOKMAP_WINDOWS_BEST_FIT))
         l->io = by_pages; /* also because a row of many documents is many small reads */
-    const tokmap_status status = try_fetch(l, err);
-    if (status != TOKMAP_ERR_UNSUPPORTED)
+    tokmap_error why;
+    const tokmap_status status = try_fetch(l, &why);
+    if (status != TOKMAP_ERR_UNSUPPORTED) {
+        if (status && err)
+            *err = why;
         return status;
+    }
+    snprintf(l->io_reason, sizeof l->io_reason, "direct cannot be used: %.130s", why.text);
     l->io = by_pages; /* works on every system */
     return try_fetch(l, err);
 }
@@ -176,35 +253,19 @@ void tokmap_i_loader_close_fetch(tokmap_loader *l)
     l->fetch = NULL;
 }
 
-tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err)
+tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
 {
-    /* Then the rows of a group in random order cost only sequential reads. */
-    const bool by_blocks = l->o.shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
     tokmap_i_read_plan *p = &l->plan;
-    tokmap_status status = forced_by_environment(&wanted, err);
-    if (status)
-        return status;
-    l->io = TOKMAP_IO_MAP;
-    if (wanted == TOKMAP_IO_MAP || (wanted == TOKMAP_IO_AUTO && is_in_memory(l)))
+    if (l->io == TOKMAP_IO_MAP)
         return TOKMAP_OK;
+    if (l->io == TOKMAP_IO_COPY)
+        return tokmap_i_loader_leave_index_map(l, err);
     p->skips = &l->skips;
     p->end = tokmap_i_skips_position(&l->skips, MIN(l->end, TOKMAP_I_MAX_SAMPLE));
     if (!tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) ||
-        (by_blocks && !tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources)))
+        (reads_blocks(l) && !tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources)))
         return FAIL_MEMORY(err);
-    l->io = wanted;
-    if (wanted == TOKMAP_IO_AUTO) {
-        uint64_t n_left = p->ahead.counts ? UINT64_MAX : tokmap_i_memory_available();
-        l->io = TOKMAP_IO_POPULATE;
-        n_left -= n_left / 8;
-        for (uint32_t d = 0; d < l->n_datasets; d++) {
-            const tokmap_i_header *h = &l->datasets[d]->header;
-            if (h->n_tokens * h->token_bytes > n_left)
-                l->io = TOKMAP_IO_DIRECT; /* by rows, and the data are larger than memory */
-            n_left -= MIN(n_left, h->n_tokens * h->token_bytes);
-        }
-    }
-    status = tokmap_i_loader_leave_index_map(l, err);
+    tokmap_status status = tokmap_i_loader_leave_index_map(l, err);
     if (!status && l->o.windows != TOKMAP_WINDOWS_CONCAT) {
         p->sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
         if (!p->sampler.index)
@@ -220,8 +281,18 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
     return status;
 }
 
+void tokmap_i_loader_help_fetch(tokmap_loader *l)
+{
+    if (l->may_sweep && l->n_ranks <= MOST_RANKS)
+        l->sweep = tokmap_i_sweep_start(l->sources, l->n_sources);
+    else if (!l->sweep)
+        tokmap_i_fetch_grow(l->fetch);
+    l->may_sweep = false;
+}
+
 void tokmap_i_loader_close_io(tokmap_loader *l)
 {
+    tokmap_i_sweep_close(l->sweep, tokmap_i_fork_mark_is_child(&l->fork_mark));
     tokmap_i_sampler_close(&l->plan.sampler);
     tokmap_i_block_ahead_close(&l->plan.ahead);
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -43,6 +44,7 @@ static int renameat2(int from_folder, const char *from, int to_folder, const cha
 }
 #endif
 #include <linux/fs.h> /* has the constants too, so it comes after this check */
+#include <linux/magic.h>
 
 static int open_retrying(int folder_fd, const char *path, int flags)
 {
@@ -439,16 +441,21 @@ void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes)
 /* Not mincore, which reports every page as present to a process that may not write the file. The
  * read does not wait for a missing page but starts to read it, and without the advice "random"
  * megabytes around it. */
-bool tokmap_i_file_is_cached(int fd, uint64_t offset)
+tokmap_i_cached tokmap_i_file_cached(int fd, uint64_t offset)
 {
     uint8_t byte;
+    struct statfs fs;
     const struct iovec to = {&byte, 1};
     tokmap_i_file_expect_random(fd, true);
     /* musl has preadv2 since version 1.2.5. */
-    const bool missing =
-        syscall(SYS_preadv2, fd, &to, 1, (off_t)offset, 0L, RWF_NOWAIT) < 0 && errno == EAGAIN;
+    const long n = syscall(SYS_preadv2, fd, &to, 1, (off_t)offset, 0L, RWF_NOWAIT);
+    const int error = n < 0 ? errno : 0;
     tokmap_i_file_expect_random(fd, false);
-    return !missing;
+    if (!error || error == EAGAIN)
+        return error ? TOKMAP_I_NOT_CACHED : TOKMAP_I_CACHED;
+    const bool in_memory =
+        fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+    return in_memory ? TOKMAP_I_CACHED : TOKMAP_I_CACHED_UNKNOWN;
 }
 
 /* Not opened by its name, which another file may have by now. */

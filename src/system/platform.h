@@ -95,7 +95,7 @@ int tokmap_i_file_remove(const char *path);
 int tokmap_i_map(int fd, uint64_t n_bytes, const void **out);
 void tokmap_i_unmap(const void *map, uint64_t n_bytes);
 
-/* ---- The page cache; all but populate, is_cached and open_direct are hints ---- */
+/* ---- The page cache; all except populate, cached and open_direct are hints ---- */
 
 uint32_t tokmap_i_page_bytes(void);
 /* With `random`, pages are going to be accessed in random order, so read-ahead is off; else on. */
@@ -112,9 +112,14 @@ void tokmap_i_file_expect_random(int fd, bool random);
 void tokmap_i_file_will_need(int fd, uint64_t offset, uint64_t n_bytes);
 /* Drops the whole pages of the range from the page cache. */
 void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes);
-/* Whether the page of this byte is in the page cache; a missing one may be read in. True if the
- * system cannot tell. Ends what expect_random said. */
-bool tokmap_i_file_is_cached(int fd, uint64_t offset);
+typedef enum tokmap_i_cached {
+    TOKMAP_I_CACHED,
+    TOKMAP_I_NOT_CACHED,
+    TOKMAP_I_CACHED_UNKNOWN /* the file system cannot say: FUSE, overlayfs, network file systems */
+} tokmap_i_cached;
+/* Asks whether the page of this byte is in the page cache. A missing page may be read in. Files of
+ * tmpfs and ramfs are always in memory. Ends what expect_random said. */
+tokmap_i_cached tokmap_i_file_cached(int fd, uint64_t offset);
 /* Opens the file of fd again, for reads past the page cache. They must begin and end at multiples
  * of *alignment, in the file and in memory. Fails where that is not possible. */
 int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment);

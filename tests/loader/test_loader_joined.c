@@ -275,7 +275,7 @@ TEST(data_in_memory_are_used_where_they_are)
 {
     open_all(1500);
     tokmap_loader *l = open_one(options_of(1, TOKMAP_IO_AUTO), joined.ds);
-    CHECK_INT(io_of(l), TOKMAP_IO_MAP);
+    CHECK_INT(io_of(l), corpus_way_in_memory());
     tokmap_loader_close(l);
     close_all();
 }

@@ -93,7 +93,7 @@ TEST(options_that_break_a_rule_are_refused)
             TOKMAP_ERR_ARGUMENT, "2^48 windows");
     REFUSED((o.shuffle = TOKMAP_SHUFFLE_BLOCK, o.block_windows = (uint64_t)1 << 47),
             TOKMAP_ERR_ARGUMENT, "2^48 windows");
-    REFUSED(o.io = (tokmap_io)5, TOKMAP_ERR_ARGUMENT, "io is 5");
+    REFUSED(o.io = (tokmap_io)6, TOKMAP_ERR_ARGUMENT, "io is 6");
     REFUSED(o.look_ahead = 1025, TOKMAP_ERR_ARGUMENT, "look_ahead");
     REFUSED(o.drop_behind = 2, TOKMAP_ERR_ARGUMENT, "drop_behind");
     REFUSED(o.windows = (tokmap_windows)3, TOKMAP_ERR_ARGUMENT, "windows is 3");

@@ -23,7 +23,7 @@ import tokmap
 from tokmap import _loader, _ranks
 
 ALL = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
-WAYS = ("map", "direct", "populate", "read")
+WAYS = ("map", "direct", "populate", "read", "copy")
 
 
 def write_numbers(prefix, first, n_tokens, document):

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/loader_corpus.h"
-#include "support/must.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "support/joined.h"
+#include "support/must.h"
+#include "system/platform.h"
 
 uint64_t corpus_random_state = 1;
 
@@ -70,6 +74,15 @@ tokmap_loader *corpus_open_loader(const tokmap_loader_options *o)
     tokmap_error err;
     CHECK_OK(tokmap_loader_open(&l, o, &err), err);
     return l;
+}
+
+tokmap_io corpus_way_in_memory(void)
+{
+    const int fd = open(check_path("in-memory"), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    CHECK_INT(write(fd, "a", 1), 1);
+    const tokmap_i_cached cached = tokmap_i_file_cached(fd, 0);
+    close(fd);
+    return cached == TOKMAP_I_CACHED_UNKNOWN ? TOKMAP_IO_POPULATE : TOKMAP_IO_MAP;
 }
 
 tokmap_batch corpus_next(tokmap_loader *l)

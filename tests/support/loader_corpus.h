@@ -38,6 +38,8 @@ void corpus_cut(corpus_shape *c, uint32_t mean);
 void corpus_shape_open(corpus_shape *c);
 void corpus_shape_close(corpus_shape *c);
 tokmap_loader *corpus_open_loader(const tokmap_loader_options *o);
+/* What AUTO takes for data in memory: MAP, unless the file system of the tests cannot say that. */
+tokmap_io corpus_way_in_memory(void);
 /* The next batch, which must come. */
 tokmap_batch corpus_next(tokmap_loader *l);
 /* Its shuffle, offset and windows. */
