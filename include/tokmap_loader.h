@@ -214,7 +214,8 @@ typedef struct tokmap_loader_options {
     int32_t random_offset;  /* 1: window boundaries differ between epochs; only with CONCAT */
     tokmap_io io;
     /* Steps, up to 1,024 and 2^26 rows. 0: 256 rows, but 2 to 64 steps; when next had to wait for
-     * the device, twice as many, several times, up to 4,096 rows and 64 MiB of tokens. */
+     * the device, twice as many, as long as steps come faster by it, up to 4,096 rows and 64 MiB of
+     * tokens. */
     uint32_t look_ahead;
     int32_t drop_behind; /* 1: drop used rows from the page cache (POPULATE, READ) */
     /* 0: all datasets must be of the same tokenizer, where they name one; see

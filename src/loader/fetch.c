@@ -29,10 +29,13 @@ enum {
     SLOW_NS = 30000,    /* a step is slow if it takes so much longer than .. */
     RANGE_NS = 2000,    /* .. this for each range of its tokens, and .. */
     TOKENS_PER_NS = 4,  /* .. for its tokens */
+    TRIAL = 4,          /* look-aheads, over which the rate of steps is measured */
     FAST_STEPS = 64,    /* after which data are taken to be in memory until a step is slow */
     PLANS_AT_ONCE = 2   /* not 1, so that the look-ahead grows after a restart; not all steps, so
                          that the first one is ready early */
 };
+
+static const double MIN_GAIN = 1.1; /* of twice the look-ahead */
 
 typedef enum step_state {
     STEP_EMPTY,
@@ -85,7 +88,9 @@ struct tokmap_i_fetch {
     atomic_bool hurry; /* stop or restarted: what is being read is no longer wanted */
     _Atomic uint64_t bytes_read;
     uint64_t n_waits, ns_waited; /* used only by the caller */
-    bool is_late, grows;
+    bool is_late, adapts;
+    uint64_t begun_ns;   /* when the first step came since the last restart */
+    double steps_per_ns; /* with half the look-ahead; 0: not known */
     tokmap_i_latency waits;
 };
 
@@ -356,7 +361,7 @@ static void begin_again(tokmap_i_fetch *f)
         continue;
     for (uint32_t k = 0; k <= f->n_steps; k++)
         f->steps[k].state = STEP_EMPTY;
-    if (f->n_wanted > f->n_steps && open_slots(f, f->n_wanted, NULL))
+    if (f->n_wanted != f->n_steps && open_slots(f, f->n_wanted, NULL))
         f->n_wanted = f->n_steps; /* no memory: goes on as it was */
     f->n_given_back = f->n_dropped = f->n_planned = f->n_finished = 0;
     f->ended = f->restarted = false;
@@ -436,9 +441,20 @@ void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, 
     unlock_and_wake(f, true);
 }
 
-void tokmap_i_fetch_grow(tokmap_i_fetch *f)
+void tokmap_i_fetch_adapt(tokmap_i_fetch *f)
 {
-    f->grows = f->n_wanted < f->o.most_steps;
+    const uint32_t n_steps = f->n_steps;
+    if (f->o.most_steps == 0 || f->head < (uint64_t)TRIAL * n_steps)
+        return;
+    const double rate = (double)f->head / (double)(tokmap_i_now_ns() - f->begun_ns);
+    f->adapts = rate < MIN_GAIN * f->steps_per_ns || 2 * n_steps <= f->o.most_steps;
+    if (rate < MIN_GAIN * f->steps_per_ns) { /* more does not help: goes back, for good */
+        f->n_wanted = n_steps / 2;
+        f->o.most_steps = 0;
+    } else if (2 * n_steps <= f->o.most_steps) {
+        f->n_wanted = 2 * n_steps;
+        f->steps_per_ns = rate;
+    }
 }
 
 static bool is_settled(const tokmap_i_fetch *f)
@@ -480,11 +496,9 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     *rows = NULL;
     tokmap_i_mutex_lock(&f->mutex);
     return_step(f);
-    if (f->grows) {
-        f->grows = false;
-        f->n_wanted = MIN(2 * f->n_wanted, f->o.most_steps);
+    if (f->adapts)
         restart_at(f, f->first + f->head * f->stride);
-    }
+    f->adapts = false;
     wait_for_step(f);
     const step *s = step_at(f, f->head);
     const tokmap_status status = s->status;
@@ -493,6 +507,7 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
             *err = s->err;
     } else {
         *rows = s->rows;
+        f->begun_ns = f->head == 0 ? tokmap_i_now_ns() : f->begun_ns;
         f->head++;
     }
     /* The thread is not woken for every free slot, because that is the only system call when the

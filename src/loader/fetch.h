@@ -46,7 +46,8 @@ void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info);
 /* Whether the caller had to wait for the last step though the look-ahead had begun long before,
  * because reading the step took longer than it does from memory. */
 bool tokmap_i_fetch_is_late(const tokmap_i_fetch *f);
-/* Doubles the look-ahead from the next step on, up to most_steps. */
-void tokmap_i_fetch_grow(tokmap_i_fetch *f);
+/* Doubles the look-ahead from the next step on, up to most_steps; or goes back, if steps did not
+ * come faster since it was doubled. */
+void tokmap_i_fetch_adapt(tokmap_i_fetch *f);
 /* The memory of the ring buffer, used or not: n_steps + 1 steps of the longest rows. */
 uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f);

@@ -37,7 +37,7 @@ typedef struct tokmap_i_fetch_options {
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;
     uint32_t n_steps;    /* read ahead: 1 to 1024 */
-    uint32_t most_steps; /* up to which grow may go; 0: it may not */
+    uint32_t most_steps; /* up to which adapt may go; 0: it may not */
     uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */
     uint32_t max_tokens; /* of a row */
     bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */

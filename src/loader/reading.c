@@ -286,7 +286,7 @@ void tokmap_i_loader_help_fetch(tokmap_loader *l)
     if (l->may_sweep && l->n_ranks <= MOST_RANKS)
         l->sweep = tokmap_i_sweep_start(l->sources, l->n_sources);
     else if (!l->sweep)
-        tokmap_i_fetch_grow(l->fetch);
+        tokmap_i_fetch_adapt(l->fetch);
     l->may_sweep = false;
 }
 

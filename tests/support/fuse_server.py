@@ -16,6 +16,7 @@ namespace, in which the mount is seen by nobody else and ends with the test. The
                  ranges: an exclusive lock needs a file that is open for writing), or the name of an error
     sequential   True: a file is written once, from front to back, and no file of any other kind is opened for writing
 
+    side_by_side how many requests are served at one time, given at the start only [64]
     ahead        KiB that the kernel reads ahead, given at the start only [128, as on NFS]
 
 As on NFS, the cache of a file survives its closing: drop it with POSIX_FADV_DONTNEED. A file that is replaced in
@@ -90,7 +91,8 @@ class Server:
     """Nodes are files of the folder by inode, each held by a descriptor with O_PATH, so that renaming needs nothing."""
 
     def __init__(self, source, settings):
-        self.settings = dict({"latency": 0, "bad": None, "refuse": {}, "flock": "here", "sequential": False}, **settings)
+        self.settings = dict({"latency": 0, "bad": None, "refuse": {}, "flock": "here", "sequential": False,
+                              "side_by_side": 64}, **settings)
         self.guard = threading.Lock()
         self.n_reads = self.n_now = self.most = 0
         self.interrupted = set()
@@ -138,7 +140,8 @@ class Server:
         flags = ASYNC_READ | ATOMIC_O_TRUNC | BIG_WRITES | AUTO_INVAL | ASYNC_DIO | MAX_PAGES
         if self.settings["flock"] != "here":
             flags |= FLOCK_LOCKS
-        return struct.pack("=IIIIHHIIHHI", 7, min(minor, 31), max(ahead, LARGEST), flags & offered, 64, 48, LARGEST, 1,
+        return struct.pack("=IIIIHHIIHHI", 7, min(minor, 31), max(ahead, LARGEST), flags & offered,
+                           self.settings["side_by_side"], self.settings["side_by_side"] * 3 // 4, LARGEST, 1,
                            LARGEST // 4096, 0, 0) + bytes(28)
 
     def destroy(self, *_):
@@ -352,7 +355,7 @@ def main(source, mount_point, settings):
     except OSError as error:
         print(error.errno)
         return
-    for _ in range(64):
+    for _ in range(server.settings["side_by_side"]):
         threading.Thread(target=server.serve, daemon=True).start()
     if "ahead" in server.settings:
         device = os.stat(mount_point).st_dev
