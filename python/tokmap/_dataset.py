@@ -7,6 +7,8 @@ import errno
 import itertools
 import operator
 import os
+import re
+import stat
 import weakref
 from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
 
@@ -67,16 +69,44 @@ def encode_path(path: Path) -> bytes:
     return encoded
 
 
+def natural_order(path: str) -> Any:
+    """For sorting as the commands do: numbers by their value, and / before all other characters."""
+    parts = re.findall(rb"[0-9]+|[^0-9]", os.fsencode(path))
+    return [(-1, 0) if one == b"/" else (48, int(one)) if one.isdigit() else (one[0], 0) for one in parts], path
+
+
+def _find_folders(path: str, seen: Set[Tuple[int, int]]) -> Iterator[str]:
+    """The folder and all below it, each once, without hidden ones."""
+    try:
+        facts = os.stat(path or ".")
+        names = os.listdir(path or ".") if stat.S_ISDIR(facts.st_mode) else []
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR) and not os.path.islink(path):
+            return
+        raise
+    if not stat.S_ISDIR(facts.st_mode) or (facts.st_dev, facts.st_ino) in seen:
+        return
+    seen.add((facts.st_dev, facts.st_ino))
+    yield path
+    for name in sorted(names, key=natural_order):
+        if name[0] != ".":
+            yield from _find_folders(os.path.join(path, name), seen)
+
+
 def match_pattern(pattern: str) -> List[str]:
-    """As glob.glob, which leaves out all that it cannot look at: here only what does not exist is no match."""
+    """As glob.glob, which leaves out all that it cannot look at: here only what does not exist is no match. ** is any
+    number of folders, also none."""
     import fnmatch
     import glob
 
     folder, name = os.path.split(pattern)
     found: List[str] = []
-    for one in match_pattern(folder) if glob.has_magic(folder) else [folder]:
+    seen: Set[Tuple[int, int]] = set()
+    for one in sorted(match_pattern(folder), key=natural_order) if glob.has_magic(folder) else [folder]:
         try:
-            if glob.has_magic(name):
+            if name == "**":
+                found += _find_folders(one, seen)
+            elif glob.has_magic(name):
                 names = fnmatch.filter(os.listdir(one or "."), name)
                 found += [os.path.join(one, entry) for entry in names if name[0] == "." or entry[0] != "."]
             else:
@@ -85,10 +115,11 @@ def match_pattern(pattern: str) -> List[str]:
         except NotADirectoryError:
             pass
         except OSError as error:
-            is_broken = os.path.islink(one) and not os.path.exists(one)
-            why = f"is a symbolic link to {os.readlink(one)}, which does not exist" if is_broken else error.strerror
+            place = error.filename if name == "**" else one or "."
+            is_broken = os.path.islink(place) and not os.path.exists(place)
+            why = f"is a symbolic link to {os.readlink(place)}, which does not exist" if is_broken else error.strerror
             if is_broken or error.errno != errno.ENOENT:
-                raise make_error(f"{pattern}: {one or '.'}: {why}", -3, error.errno or 0, 0) from None
+                raise make_error(f"{pattern}: {place}: {why}", -3, error.errno or 0, 0) from None
     return found
 
 
@@ -100,6 +131,7 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not set("*?[") & set(text):
         return [text]
+    text += "/*" if os.path.basename(text) == "**" else ""
     # While a dataset is replaced it has only names with .replaced, and gets the others back between two looks.
     names = (".tmi", ".bin", ".tmi.replaced") + ((".bin.replaced",) if text.endswith(".bin") else ())
     looks = ("", ".replaced") if text.endswith((".tmi", ".bin")) else ("", ".tmi", ".tmi.replaced")
@@ -111,7 +143,7 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
                      for end in names if found.endswith(end)}
     if not prefixes:
         raise make_error(f"{text}: no dataset matches this pattern", -3, errno.ENOENT, 0)
-    return sorted(prefixes)
+    return sorted(prefixes, key=natural_order)
 
 
 class _Handle:
@@ -185,9 +217,10 @@ class Dataset:
     len(ds) is their number, ds[i] the tokens of document i as a read-only NumPy array that is a view of the
     mapped file, or a copy if it is in two files of a joined dataset. Arrays stay valid when the dataset is closed.
 
-    path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", whose matches
-            are taken in alphabetical order, or a list of both. A folder that a pattern may match and that cannot
-            be searched is a FileError, as is a link whose target is missing
+    path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", or a list of
+            both. Matches are taken in the order of the commands, part-2 before part-10; "data/**" is all datasets in
+            and below data. A folder that a pattern may match and that cannot be searched is a FileError, as is a link
+            whose target is missing
     mixed_tokenizers    whether the datasets may be of different tokenizers. Else MismatchError names two that
             are, by what `tokmap pack` has stored; datasets that name no tokenizer go with all others
 

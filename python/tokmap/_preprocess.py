@@ -113,6 +113,8 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
         missing.append("--keep-sequential-samples, because --partitions changes the order of documents without it,")
     if missing:
         parser.error(f"{missing[0]} is needed")
+    if "**" in o.input.split("/"):
+        parser.error(f"--input {o.input}: Megatron reads ** as *, the files of one level: write * for each level")
     if others:
         parser.error(f"{others[0]}: tokmap does not do this: use Megatron's own tool for it")
     return o

@@ -245,6 +245,34 @@ TEST(patterns_are_expanded_where_no_file_has_that_name)
     CHECK_SAYS(refuse(check_path("p/none"), ENOENT), "No such file");
 }
 
+TEST(two_asterisks_are_any_number_of_folders)
+{
+    make_folder("p");
+    make_folder("p/a");
+    make_folder("p/a/b");
+    make_folder("p/.h");
+    make_file("p/x");
+    make_file("p/a/x");
+    make_file("p/a/b/x");
+    make_file("p/a/b/README");
+    make_file("p/.h/x");
+    make_file("p/y.partial");
+    CHECK(symlink("..", check_path("p/a/b/up")) == 0);
+    CHECK_STR(expand_one("p/**/x"), "p/a/b/x p/a/x p/x ");
+    CHECK_SAYS(said, "/p/**: left out 1 hidden name (one that begins with a dot)|");
+    CHECK_SAYS(said, "/p/**: left out 1 folder that was already listed through another link|");
+    CHECK_STR(expand_one("p//**///[x]"), "p//a/b/x p//a/x p//x ");
+    CHECK_STR(expand_one("p/**/b/**/*"), "p/a/b/README p/a/b/up/x p/a/b/x ");
+    CHECK_STR(expand_one("p/**/"), "p/a/b/x p/a/x p/x ");
+    CHECK_SAYS(said, "/p/: left out 1 unfinished file (one whose name ends in .partial)|");
+    CHECK_SAYS(said, "left out a/b/README, which only describes data|");
+    CHECK_STR(expand_one("p/**/a/**"), "p/a/b/x p/a/x ");
+    CHECK_SAYS(refuse(check_path("p/**/[b]"), 0), "no file matches this pattern");
+    CHECK_SAYS(refuse(check_path("p/**/none"), 0), "no file matches this pattern");
+    CHECK(symlink("nothing", check_path("p/lost")) == 0);
+    CHECK_SAYS(refuse(check_path("p/**/x"), ENOENT), "/p/lost: is a symbolic link to nothing");
+}
+
 TEST(what_may_match_a_pattern_and_cannot_be_looked_at_is_an_error)
 {
     static const char *const patterns[] = {"p/?/x", "p/?/?", "p/?/sub/x"};

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/paths.h"
+#include "pack/inputs.h"
 #include "system/files.h"
 #include "tokmap_writer.h"
 
@@ -27,7 +28,8 @@ static bool find_matches(input_list *list, const char *argument, const char *suf
     char pattern[4096];
     const char *here = *argument == '@' || *argument == '-' ? "./" : "";
     const path_text prefix = path_prefix(argument);
-    int n = snprintf(pattern, sizeof pattern, "%s%s%s", here, suffix ? prefix.s : argument,
+    const char *any = suffix && strcmp(path_last_part(prefix.s), "**") == 0 ? "/*" : "";
+    int n = snprintf(pattern, sizeof pattern, "%s%s%s%s", here, suffix ? prefix.s : argument, any,
                      suffix ? suffix : "");
     if (n >= 0 && (size_t)n < sizeof pattern)
         return input_list_expand(list, pattern, err);
@@ -63,25 +65,30 @@ static int append_datasets(input_list *list, const char *argument)
 {
     static const char *const suffixes[] = {".tmi", ".tmi.replaced", ".tmi"};
     const size_t n_before = list->n_names;
+    void (*const report)(void *, const char *) = list->report;
     failure err;
     bool ok = true;
     list->needs_no_file = take_all;
     list->may_match_nothing = true;
     for (int i = 0; i < 3 && ok; i++) {
         const size_t n = list->n_names;
+        list->report = i == 0 ? report : NULL;
         ok = find_matches(list, argument, suffixes[i], &err);
         for (size_t j = n; i == 1 && j < list->n_names; j++)
             list->names[j][strlen(list->names[j]) - strlen(".replaced")] = '\0';
     }
+    list->report = report;
     if (!ok || list->n_names == n_before)
         return cli_print_failure(&err);
     sort_names(list, n_before);
     return CLI_OK;
 }
 
-static int expand_names(input_list *names, char **arguments, int n_arguments, bool datasets)
+static int expand_names(input_list *names, char **arguments, int n_arguments, bool quiet,
+                        bool datasets)
 {
     failure err;
+    names->report = quiet ? NULL : pack_print_note;
     int code = path_check_all(arguments, n_arguments);
     for (int i = 0; i < n_arguments && code == CLI_OK; i++) {
         if (datasets && is_pattern(arguments[i]))
@@ -94,14 +101,14 @@ static int expand_names(input_list *names, char **arguments, int n_arguments, bo
     return code;
 }
 
-int dataset_names_expand(input_list *names, char **arguments, int n_arguments)
+int dataset_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet)
 {
-    return expand_names(names, arguments, n_arguments, true);
+    return expand_names(names, arguments, n_arguments, quiet, true);
 }
 
-int token_file_names_expand(input_list *names, char **arguments, int n_arguments)
+int token_file_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet)
 {
-    return expand_names(names, arguments, n_arguments, false);
+    return expand_names(names, arguments, n_arguments, quiet, false);
 }
 
 static int check_indexes(const input_list *files, const char *suffix, const char *argument)

@@ -16,15 +16,16 @@
 /* ---- Names: all return CLI_OK, or an exit code with a message ---- */
 
 /* Appends what the arguments name to a list that is {0}; input_list_free frees it. An argument is a
- * name, or a pattern for glob(3) when nothing has that name: 'data/shard-*'. A pattern of datasets
- * matches only indexes, whether or not it ends in .tmi. An error: an empty name, a folder, no
- * match. */
-int dataset_names_expand(input_list *names, char **arguments, int n_arguments);
+ * name, or a pattern (input_list.h) when nothing has that name: 'data/shard-*', 'data/' and two
+ * asterisks for all below data. A pattern of datasets matches only indexes, whether or not it ends
+ * in .tmi. An error: an empty name, a folder, no match. quiet: without notes on what is left
+ * out. */
+int dataset_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet);
 /* CLI_DATASET if a pattern that does not end in .tmi matches tokens without an index: an unfinished
  * dataset would be missing. */
 int dataset_names_check(char **arguments, int n_arguments);
 /* The same for token files: a pattern stands for everything that it matches. */
-int token_file_names_expand(input_list *names, char **arguments, int n_arguments);
+int token_file_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet);
 
 /* ---- Several open datasets that fit together, in the order given ---- */
 

@@ -94,7 +94,7 @@ int index_command(int argc, char **argv)
         return code;
     if (request->eod.id != TOKMAP_NO_ID && request->bos.id != TOKMAP_NO_ID)
         return cli_usage("use only one of --eod ID and --bos ID");
-    code = token_file_names_expand(&names, argv + optind, argc - optind);
+    code = token_file_names_expand(&names, argv + optind, argc - optind, request->quiet);
     for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
         code = cli_first_failure(code, adopt_file(names.names[i], request));
     input_list_free(&names);

@@ -540,7 +540,7 @@ int info_command(int argc, char **argv)
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind);
+    code = dataset_names_expand(&names, argv + optind, argc - optind, false);
     for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
         code = cli_first_failure(code, show_one(names.names[i], &options, &shown));
     if (code == CLI_OK && names.n_names > 1 && !options.json)

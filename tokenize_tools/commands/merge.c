@@ -274,7 +274,7 @@ int merge_command(int argc, char **argv)
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind);
+    code = dataset_names_expand(&names, argv + optind, argc - optind, options.quiet);
     if (code == CLI_OK)
         code = dataset_names_check(argv + optind, argc - optind);
     if (code == CLI_OK)

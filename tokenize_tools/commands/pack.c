@@ -87,13 +87,14 @@ static cli_option option_table[CLI_MAX_OPTIONS + 1];
 static const cli_manual manual = {
     .usage = "tokmap pack [OPTION]... INPUT... -o P\n"
              "       tokmap pack --plan FILE [--task I/N] [OPTION]...",
-    .about = "Turns text into the dataset P, which is two files: P.bin holds the tokens, P.tmi is "
-             "the index. An INPUT is a file, a folder (all files under it), a pattern such as "
-             "'c/*.jsonl', @LIST (a file with an INPUT on each line, but not - or another list), "
-             "or - for stdin. Files compressed with gzip or zstd, tar archives, Parquet and Arrow "
-             "files are detected by their contents. "
-             "Each file becomes one input of the dataset. To resume an interrupted run, run the "
-             "same command again.",
+    .about =
+        "Turns text into the dataset P, which is two files: P.bin holds the tokens, P.tmi is "
+        "the index. An INPUT is a file, a folder (all files under it), a pattern such as "
+        "'c/**/*.jsonl', @LIST (a file with an INPUT on each line, but not - or another list), "
+        "or - for stdin. Files compressed with gzip or zstd, tar archives, Parquet and Arrow "
+        "files are detected by their contents. "
+        "Each file becomes one input of the dataset. To resume an interrupted run, run the "
+        "same command again.",
     .options = option_table,
     .examples = "  tokmap pack book.txt notes.txt.zst -o data/train\n"
                 "  tokmap pack 'corpus/*.jsonl.zst' --tokenizer tokenizer.json \\\n"

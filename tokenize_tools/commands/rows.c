@@ -126,7 +126,7 @@ int rows_command(int argc, char **argv)
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind);
+    code = dataset_names_expand(&names, argv + optind, argc - optind, options.quiet);
     if (code == CLI_OK && options.output && names.n_names > 1)
         code = cli_usage("--output is for one dataset, and there are %zu", names.n_names);
     for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)

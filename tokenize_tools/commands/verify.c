@@ -251,7 +251,7 @@ int verify_command(int argc, char **argv)
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind);
+    code = dataset_names_expand(&names, argv + optind, argc - optind, options.quiet);
     for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
         code = cli_first_failure(code, verify_one(names.names[i], &options));
     input_list_free(&names);

@@ -115,9 +115,11 @@ void input_list_free(input_list *list)
 
 typedef struct walk {
     input_list *list;
-    size_t root_bytes; /* of the path of the folder */
-    void *seen;        /* a tree of file_id */
-    size_t n_hidden, n_special, n_again, n_beside;
+    input_list *folders; /* collects the paths of folders, with a slash at the end; NULL: files */
+    size_t root_bytes;   /* of the path of the folder */
+    size_t cut_bytes;    /* are left out at the beginning of the path of a folder */
+    void *seen;          /* a tree of file_id */
+    size_t n_hidden, n_special, n_unfinished, n_again, n_beside;
     char beside[256]; /* the first names, with commas between them */
     failure *err;
 } walk;
@@ -189,14 +191,28 @@ static bool append_entry(void *context, const char *name)
     return l->ok;
 }
 
+/* Only what does not exist is no match: glob(3) leaves out all that it cannot look at. */
+static bool is_no_match(const char *path, int sys_errno)
+{
+    char target[2];
+    return sys_errno == 0 || sys_errno == ENOTDIR ||
+           (sys_errno == ENOENT && !file_link_target(path, target, sizeof target));
+}
+
 static bool walk_entry(walk *w, const char *path)
 {
     file_facts facts;
     const int sys_errno = file_describe(path, &facts);
+    if (w->folders && facts.kind != FILE_FOLDER)
+        return is_no_match(path, sys_errno) || fail_missing(w->err, path, sys_errno);
     if (sys_errno)
         return add_missing(w->list, path, sys_errno, w->err);
     if (facts.kind == FILE_FOLDER)
         return walk_folder(w, path, facts.id);
+    if (facts.kind == FILE_REGULAR && fnmatch("*.partial", path, 0) == 0) {
+        w->n_unfinished++;
+        return true;
+    }
     if (facts.kind == FILE_REGULAR && is_beside_data(strrchr(path, '/') + 1)) {
         const char *name = path + w->root_bytes;
         const size_t n = strlen(w->beside);
@@ -252,6 +268,18 @@ static bool find_snapshot(walk *w, folder_listing *l)
     return true;
 }
 
+/* Takes the path of a folder, if those of folders are collected. */
+static bool take_folder(walk *w, const char *path)
+{
+    const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
+    char *name;
+    if (!w->folders)
+        return true;
+    if (asprintf(&name, "%s%s", path + w->cut_bytes, slash) < 0)
+        name = NULL;
+    return input_list_append(w->folders, name, w->err);
+}
+
 static bool walk_folder(walk *w, const char *path, file_id folder)
 {
     folder_listing l = {.walk = w, .path = path, .ok = true};
@@ -262,6 +290,8 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     w->n_again += again;
     if (again)
         return true;
+    if (!take_folder(w, path))
+        return false;
     bool ok = find_snapshot(w, &l);
     const int sys_errno = ok && names->n_names == 0 ? file_list_folder(path, append_entry, &l) : 0;
     ok = sys_errno ? fail_system(w->err, sys_errno, "%.400s", path) : ok && l.ok;
@@ -272,36 +302,54 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     return ok;
 }
 
-static bool add_folder(input_list *list, const char *path, file_id folder, failure *err)
+/* Reports what was left out of a folder or pattern. */
+static void report_left_out(const walk *w, const char *name)
 {
-    walk w = {.list = list, .root_bytes = strlen(path), .err = err};
-    const size_t n_names = list->n_names;
     char text[640], more[32] = "";
-    const bool ok = walk_folder(&w, path, folder);
-    tdestroy(w.seen, free);
-    if (!ok)
-        return false;
     const struct {
         size_t n;
         const char *one, *many;
-    } left_out[] = {{w.n_hidden, "hidden name (one that begins with a dot)",
+    } left_out[] = {{w->n_hidden, "hidden name (one that begins with a dot)",
                      "hidden names (ones that begin with a dot)"},
-                    {w.n_special, "name that is neither a file nor a folder",
+                    {w->n_special, "name that is neither a file nor a folder",
                      "names that are neither a file nor a folder"},
-                    {w.n_again, "folder that was already listed through another link",
+                    {w->n_unfinished, "unfinished file (one whose name ends in .partial)",
+                     "unfinished files (ones whose names end in .partial)"},
+                    {w->n_again, "folder that was already listed through another link",
                      "folders that were already listed through another link"}};
-    for (size_t i = 0; list->report && i < sizeof left_out / sizeof *left_out; i++) {
-        snprintf(text, sizeof text, "%.400s: left out %zu %s", path, left_out[i].n,
+    if (!w->list->report)
+        return;
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        snprintf(text, sizeof text, "%.400s: left out %zu %s", name, left_out[i].n,
                  left_out[i].n == 1 ? left_out[i].one : left_out[i].many);
         if (left_out[i].n > 0)
-            list->report(list->context, text);
+            w->list->report(w->list->context, text);
     }
-    if (w.n_beside > MAX_NAMED)
-        snprintf(more, sizeof more, " and %zu more", w.n_beside - MAX_NAMED);
-    snprintf(text, sizeof text, "%.300s: left out %s%s, which only describe%s data", path, w.beside,
-             more, w.n_beside == 1 ? "s" : "");
-    if (list->report && w.n_beside > 0)
-        list->report(list->context, text);
+    if (w->n_beside > MAX_NAMED)
+        snprintf(more, sizeof more, " and %zu more", w->n_beside - MAX_NAMED);
+    snprintf(text, sizeof text, "%.300s: left out %s%s, which only describe%s data", name,
+             w->beside, more, w->n_beside == 1 ? "s" : "");
+    if (w->n_beside > 0)
+        w->list->report(w->list->context, text);
+}
+
+static void forget_folders(void **seen)
+{
+    tdestroy(*seen, free);
+    *seen = NULL;
+}
+
+/* seen: folders that are left out, to which those of this one are added. */
+static bool add_folder(input_list *list, const char *path, file_id folder, void **seen,
+                       failure *err)
+{
+    walk w = {.list = list, .root_bytes = strlen(path), .seen = *seen, .err = err};
+    const size_t n_names = list->n_names;
+    const bool is_first = !*seen, ok = walk_folder(&w, path, folder);
+    *seen = w.seen;
+    if (!ok || (!is_first && list->n_names == n_names && w.n_again > 0))
+        return ok; /* its files were found below another one */
+    report_left_out(&w, path);
     return list->n_names > n_names ||
            fail(err, "%.400s: the folder contains no files to pack", path);
 }
@@ -309,14 +357,14 @@ static bool add_folder(input_list *list, const char *path, file_id folder, failu
 /* ---- Arguments ---- */
 
 /* For a name that was found by a pattern, or that is not a pattern. */
-static bool add_found(input_list *list, const char *path, failure *err)
+static bool add_found(input_list *list, const char *path, void **seen, failure *err)
 {
     file_facts facts;
     const int sys_errno = file_describe(path, &facts);
     if (sys_errno)
         return add_missing(list, path, sys_errno, err);
     if (facts.kind == FILE_FOLDER)
-        return add_folder(list, path, facts.id, err);
+        return add_folder(list, path, facts.id, seen, err);
     return input_list_append(list, strdup(path), err);
 }
 
@@ -325,31 +373,32 @@ typedef struct matching {
     const char *folder, *slashes; /* before the part; "", "": the working folder */
     int n_slashes;
     char *part;
-    bool is_name; /* no special characters */
-    bool is_last; /* else only folders match */
+    bool is_name;     /* no special characters */
+    bool is_last;     /* else only folders match */
+    bool is_deep;     /* after a ** only files match the last part */
+    size_t n_folders; /* that match the last part, if is_deep */
     input_list found;
     failure *err;
     bool ok;
 } matching;
 
-/* Only what does not exist is no match: glob(3) leaves out all that it cannot look at. */
 static bool match_name(void *context, const char *name)
 {
     matching *m = context;
     file_facts facts = {.kind = FILE_FOLDER};
-    char *path, target[2];
+    char *path;
     if (fnmatch(m->part, name, FNM_PERIOD) != 0)
         return true;
     if (asprintf(&path, "%s%.*s%s", m->folder, m->n_slashes, m->slashes, name) < 0)
         return m->ok = fail_memory(m->err);
-    const int sys_errno = !m->is_last  ? file_describe(path, &facts)
-                          : m->is_name ? file_describe_name(path, &facts)
-                                       : 0;
-    if (sys_errno == 0 && (m->is_last || facts.kind == FILE_FOLDER))
+    const int sys_errno = !m->is_last || m->is_deep ? file_describe(path, &facts)
+                          : m->is_name              ? file_describe_name(path, &facts)
+                                                    : 0;
+    const bool is_folder = facts.kind == FILE_FOLDER;
+    m->n_folders += m->is_deep && m->is_last && is_folder;
+    if (sys_errno == 0 && (m->is_last ? !(m->is_deep && is_folder) : is_folder))
         return m->ok = input_list_append(&m->found, path, m->err);
-    const bool is_missing = sys_errno == ENOENT && !file_link_target(path, target, sizeof target);
-    m->ok = sys_errno == 0 || sys_errno == ENOTDIR || is_missing ||
-            fail_missing(m->err, path, sys_errno);
+    m->ok = is_no_match(path, sys_errno) || fail_missing(m->err, path, sys_errno);
     free(path);
     return m->ok;
 }
@@ -365,7 +414,51 @@ static bool match_part(matching *m, const char *pattern)
     return fail_system(m->err, sys_errno, "%.200s: cannot read the folder %.200s", pattern, folder);
 }
 
-static bool match_pattern(input_list *found, const char *pattern, failure *err)
+/* Matches **: the folders found so far and all below them. At the end of a pattern the former are
+ * enough, because they stand for all files in them. */
+static bool match_folders(input_list *list, matching *m, input_list *found, const char *pattern)
+{
+    walk w = {.list = list, .folders = &m->found, .err = m->err};
+    char name[402];
+    bool ok = true;
+    input_list_sort(found, 0);
+    for (size_t i = 0; i < found->n_names && ok; i++) {
+        const char *here = *found->names[i] || m->n_slashes > 0 ? "" : "./";
+        char *root = NULL;
+        w.cut_bytes = strlen(here);
+        if (asprintf(&root, "%s%s%.*s", here, found->names[i], m->n_slashes, m->slashes) < 0)
+            root = NULL;
+        if (!root || m->is_last) {
+            ok = input_list_append(&m->found, root, m->err);
+        } else {
+            const size_t n_folders = m->found.n_names, n_again = w.n_again;
+            ok = walk_entry(&w, root);
+            if (m->found.n_names == n_folders) /* it was found below another one */
+                w.n_again = n_again;
+            free(root);
+        }
+    }
+    snprintf(name, sizeof name, "%.*s**", (int)(m->slashes + m->n_slashes - pattern), pattern);
+    if (ok)
+        report_left_out(&w, name);
+    forget_folders(&w.seen);
+    return ok;
+}
+
+/* Reports the folders whose names match the last part of a pattern with **. */
+static void report_folders(const input_list *list, const matching *m, const char *pattern)
+{
+    char text[1280];
+    const bool one = m->n_folders == 1;
+    snprintf(text, sizeof text,
+             "%.400s: left out %zu folder%s with such a name; %.400s/** stands for the files in %s",
+             pattern, m->n_folders, one ? "" : "s", pattern, one ? "it" : "them");
+    if (list->report && m->n_folders > 0 && strcmp(m->part, "*") != 0)
+        list->report(list->context, text);
+}
+
+static bool match_pattern(input_list *list, input_list *found, const char *pattern, bool *is_deep,
+                          failure *err)
 {
     const char *at = pattern + strcspn(pattern, "*?[\\");
     while (at > pattern && *at != '/')
@@ -374,17 +467,25 @@ static bool match_pattern(input_list *found, const char *pattern, failure *err)
         at--;
     bool ok = input_list_append(found, strndup(pattern, (size_t)(at - pattern)), err);
     while (*at && ok) {
-        matching m = {.slashes = at, .n_slashes = (int)strspn(at, "/"), .err = err, .ok = true};
+        matching m = {.slashes = at, .is_deep = *is_deep, .err = err, .ok = true};
+        m.n_slashes = (int)strspn(at, "/");
         const char *part = at + m.n_slashes;
         at = part + strcspn(part, "/");
         m.part = strndup(part, (size_t)(at - part));
+        const bool any_depth = m.part && strcmp(m.part, "**") == 0;
+        at += any_depth ? strspn(at, "/") : 0;
         m.is_last = *at == '\0';
         m.is_name = m.part && !strpbrk(m.part, "*?[\\");
         ok = m.part != NULL || fail_memory(err);
-        for (size_t i = 0; i < found->n_names && ok; i++) {
+        if (ok && any_depth)
+            ok = match_folders(list, &m, found, pattern);
+        for (size_t i = 0; i < found->n_names && ok && !any_depth; i++) {
             m.folder = found->names[i];
             ok = match_part(&m, pattern);
         }
+        if (ok && m.is_last)
+            report_folders(list, &m, pattern);
+        *is_deep = *is_deep || any_depth;
         free(m.part);
         input_list_free(found);
         *found = m.found;
@@ -395,14 +496,19 @@ static bool match_pattern(input_list *found, const char *pattern, failure *err)
 static bool add_pattern(input_list *list, const char *pattern, failure *err)
 {
     input_list found = {0};
-    bool ok = match_pattern(&found, pattern, err);
+    void *seen = NULL; /* with **, each folder is taken once */
+    bool is_deep = false, ok = match_pattern(list, &found, pattern, &is_deep, err);
     if (ok && found.n_names == 0) {
         fail(err, "%.400s: no file matches this pattern", pattern);
         ok = list->may_match_nothing;
     }
     input_list_sort(&found, 0);
-    for (size_t i = 0; i < found.n_names && ok; i++)
-        ok = add_found(list, found.names[i], err);
+    for (size_t i = 0; i < found.n_names && ok; i++) {
+        ok = add_found(list, found.names[i], &seen, err);
+        if (!is_deep)
+            forget_folders(&seen);
+    }
+    forget_folders(&seen);
     input_list_free(&found);
     return ok;
 }
@@ -410,9 +516,12 @@ static bool add_pattern(input_list *list, const char *pattern, failure *err)
 static bool add_argument(input_list *list, const char *arg, failure *err)
 {
     file_facts facts;
+    void *seen = NULL;
     if (file_describe_name(arg, &facts) == ENOENT && strpbrk(arg, "*?["))
         return add_pattern(list, arg, err);
-    return add_found(list, arg, err);
+    const bool ok = add_found(list, arg, &seen, err);
+    forget_folders(&seen);
+    return ok;
 }
 
 /* Removes the newline, and a carriage return unless a file with exactly that name exists. */

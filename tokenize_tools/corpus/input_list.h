@@ -4,13 +4,16 @@
  * A file is itself, and `-` is stdin. A folder stands for all files in it and below, in natural
  * order: names are compared as bytes, and runs of digits in them as numbers, so that shard-2 comes
  * before shard-10. Links are followed. Left out and reported are names that begin with a dot, files
- * that only describe data, by their names (docs/man/tokmap-pack.1 lists them), anything that is
- * neither a file nor a folder, and folders that links lead to a second time. Of a dataset in the
- * cache of the Hugging Face Hub one snapshot is taken, which is reported. An argument that does not
- * exist and has *, ? or [ in it is a pattern as for glob(3); its matches are taken in natural
- * order. What may match and cannot be looked at is an error: a folder without permission, a link
- * whose target is missing. `@FILE` stands for the arguments in FILE, one on each line, without
- * blank lines and carriage returns at the ends of lines; in it, a name may begin with @ or -. */
+ * that only describe data, by their names (docs/man/tokmap-pack.1 lists them), files whose names
+ * end in .partial, anything that is neither a file nor a folder, and folders that links lead to a
+ * second time. Of a dataset in the cache of the Hugging Face Hub one snapshot is taken, which is
+ * reported. An argument that does not exist and has *, ? or [ in it is a pattern as for glob(3);
+ * its matches are taken in natural order. A part ** of it is any number of folders, also none: the
+ * folders of which a given folder would be listed. After it only files match the last part, and as
+ * the last part it is all files of the folders before it. What may match and cannot be looked at is
+ * an error: a folder without permission, a link whose target is missing. `@FILE` stands for the
+ * arguments in FILE, one on each line, without blank lines and carriage returns at the ends of
+ * lines; in it, a name may begin with @ or -. */
 #pragma once
 
 #include <stdbool.h>
