@@ -140,7 +140,8 @@ class Loader:
                 nothing: then tokmap.torch.data_loader notes where each iteration begins, and refuses batch_schedule
     micro_batches   for the ledger: batches in a step of the optimizer; 0: not known
     metrics_file    a file for a collector of Prometheus, written again with metrics(text=True) at most every
-                metrics_seconds, when a batch is taken; {rank} in its name is the rank
+                metrics_seconds, when a batch is taken; .NAME.partial until it is complete; {rank} in its name is the
+                rank
     on_mismatch     "error", or "amend": what restore and load_state_dict do with the state of such a run
 
     n_samples: how many there are, or None. phases: as the argument, from sample 0."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from ._batch import counts_before
+from ._errors import LockedError
+from ._output import complete_file
 
 if TYPE_CHECKING:
     from ._loader import Loader
@@ -88,10 +90,9 @@ class MetricsFile:
         if now < self._due or self._process != os.getpid():
             return
         self._due = now + self._seconds
-        temporary = f"{self._path}.{os.getpid()}"
         try:
-            with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
+            with complete_file(self._path) as (temporary, _), open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(loader.metrics(text=True))
-            os.replace(temporary, self._path)
         except OSError as error:  # raised here, it would lose the batch that was taken
-            warnings.warn(f"{self._path}: metrics cannot be written: {error.strerror}")
+            why = "another process is writing it" if isinstance(error, LockedError) else error.strerror
+            warnings.warn(f"{self._path}: metrics cannot be written: {why}")

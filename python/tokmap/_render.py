@@ -10,8 +10,9 @@ import os
 import sys
 from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from ._errors import ExistsError
+from ._errors import ExistsError, LockedError
 from ._importers import _load_tokenizer, _need, _Refused
+from ._output import complete_file
 
 
 def _open(path: str, mode: str, name: str) -> Any:
@@ -30,16 +31,10 @@ def _complete(path: Optional[str]) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    temporary = f"{path}.{os.getpid()}"
-    try:
+    with complete_file(path) as (temporary, file):
         with _open(temporary, "wb", path) as out:
             yield out
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        os.fsync(file)
 
 
 class _Chats:
@@ -151,10 +146,11 @@ def main(arguments: Optional[List[str]] = None) -> None:
                 n_idle += not any(part["train"] for part in row["parts"])
     except Exception as error:
         writing = isinstance(error, OSError) and error.errno is not None and error.filename is None
-        named = isinstance(error, (_Refused, ExistsError)) or getattr(error, "filename", None) is not None
+        is_taken = isinstance(error, (ExistsError, LockedError))
+        named = is_taken or isinstance(error, _Refused) or getattr(error, "filename", None) is not None
         place = "" if named else f"{(o.output or 'standard output') if writing else o.input}: "
         print(f"tokmap render: {place}{error}", file=sys.stderr)
-        sys.exit(5 if isinstance(error, ExistsError) else 1 if writing else 3)
+        sys.exit(5 if is_taken else 1 if writing else 3)
     if not o.quiet:
         idle = f", of which {n_idle:,} have nothing that is trained on" if n_idle else ""
         print(f"{o.output or o.input}: {n_chats:,} chats{idle}", file=sys.stdout if o.output else sys.stderr)

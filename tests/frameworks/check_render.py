@@ -13,6 +13,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import time
 import unicodedata
 
 from frameworks import need, run_checks
@@ -194,6 +195,31 @@ def the_template_of_the_tokenizer_is_used(folder):
     run_render(folder / "chats.jsonl.zst", "--tokenizer", place, "-q", "-o", folder / "b.jsonl.gz")
     assert gzip.decompress((folder / "b.jsonl.gz").read_bytes()) == 2 * (folder / "a.jsonl").read_bytes()
     assert "already exists" in refused(plain, "--tokenizer", place, "-o", folder / "a.jsonl", status=5)
+
+
+def a_killed_run_leaves_nothing_that_is_packed(folder):
+    """The hidden file of a running one is locked, and that of a killed one is taken over."""
+    place, out = chatml_tokenizer(folder), folder / "out"
+    out.mkdir()
+    source = write_lines(folder / "chats.jsonl", [{"messages": CHAT}] * 3)
+    write_lines(out / "others.jsonl", [{"parts": [{"text": "a", "train": True}]}])
+    os.mkfifo(folder / "pipe")
+    command = [sys.executable, "-m", "tokmap", "render", folder / "pipe", "--tokenizer", place, "-o", out / "c.jsonl"]
+    with subprocess.Popen([*map(str, command)], env=environment(), stderr=subprocess.DEVNULL) as running:
+        with open(folder / "pipe", "wb") as pipe:
+            pipe.write(source.read_bytes())
+            pipe.flush()
+            while running.poll() is None and len(list(out.iterdir())) < 2:
+                time.sleep(0.01)
+            assert sorted(one.name for one in out.iterdir()) == [".c.jsonl.partial", "others.jsonl"], list(out.iterdir())
+            said = refused(source, "--tokenizer", place, "-o", out / "c.jsonl", status=5)
+            assert said == f"tokmap render: {out}/c.jsonl: another process is writing it\n", said
+            running.kill()
+            running.wait()
+    assert (out / ".c.jsonl.partial").exists()
+    assert "1 document" in run_command("pack", out, "--parts", "parts", "--tokenizer", "bytes", "-o", folder / "packed")
+    run_render(source, "--tokenizer", place, "-o", out / "c.jsonl")
+    assert sorted(one.name for one in out.iterdir()) == ["c.jsonl", "others.jsonl"] and len(read_lines(out / "c.jsonl")) == 3
 
 
 def what_is_wrong_is_said(folder):

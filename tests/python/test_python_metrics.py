@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loader.metrics(): compared with a count of the rows; its text, and the file for a collector."""
 
+import fcntl
 import random
 import re
 import sys
@@ -85,6 +86,34 @@ def the_text_has_what_the_dict_has(folder):
         for _ in range(3):
             batch = next(loader)
             assert parse((folder / "often").read_text())["tokmap_position", 'rank="0"'] == batch.next_sample
+
+
+def the_file_is_hidden_and_locked_until_it_is_complete(folder):
+    """The file of a killed process is taken over, that of a running one is left alone."""
+    (folder / "new").mkdir()
+    path, hidden = folder / "new" / "m.prom", folder / "new" / ".m.prom.partial"
+    with loader_of(folder, metrics_file=path, metrics_seconds=0) as loader, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        seen = []
+        text_of = loader.metrics
+        loader.metrics = lambda **options: (seen.append(sorted(p.name for p in path.parent.iterdir())), text_of(**options))[1]
+        hidden.write_text("left by a killed process, and longer than the text of the metrics\n" * 1000)
+        next(loader)
+        assert seen == [[".m.prom.partial"]] and not caught, (seen, caught)
+        del loader.metrics
+        first = path.read_text()
+        (folder / "plain").touch()
+        assert parse(first) and path.stat().st_mode == (folder / "plain").stat().st_mode, oct(path.stat().st_mode)
+        with open(hidden, "w") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            assert next(loader).first_sample == 4
+        assert [str(one.message) for one in caught] == [f"{path}: metrics cannot be written: another process is writing it"]
+        assert path.read_text() == first and hidden.exists()
+        next(loader)
+        assert parse(path.read_text())["tokmap_position", 'rank="0"'] == 12 and not hidden.exists() and len(caught) == 1
+        hidden.symlink_to(folder / "b.tmi")
+        next(loader)
+        assert len(caught) == 2 and tokmap.open(folder / "b"), caught
 
 
 def the_last_smaller_batch_counts(folder):
