@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
@@ -51,8 +52,6 @@ def template(name):
 def make_tokenizer(folder, family):
     """A folder of transformers."""
     content = make(family, 1, plain_texts(1 << 18), b"")
-    if content["post_processor"]:  # as in Qwen's file. With offsets without blanks, as in Llama 3's, transformers finds no
-        content["post_processor"]["trim_offsets"] = False  # token for a blank, and masks the rest of the chat or nothing
     known = {row["content"] for row in content["added_tokens"]}
     vocab = content["model"]["vocab"]
     next_id = max([*vocab.values(), *(row["id"] for row in content["added_tokens"])]) + 1
@@ -156,10 +155,30 @@ def labels_are_the_masks_of_transformers(folder):
                 assert "".join(part["text"] for part in row["parts"]) == tokenizer.apply_chat_template(
                     chat["messages"], tokenize=False, **said)
                 assert packed[i].tolist() == wanted["input_ids"], (family, name, chat)
-                mask, wrong = packed.labels(i) != -100, wanted["assistant_masks"]
-                assert mask.tolist() == [bool(m) for m in wrong], (family, name, chat, tokenizer.convert_ids_to_tokens(packed[i]))
+                mask, masks = packed.labels(i) != -100, wanted["assistant_masks"]
+                assert mask.tolist() == [bool(m) for m in masks], (family, name, chat, tokenizer.convert_ids_to_tokens(packed[i]))
                 n, n_trained = n + 1, n_trained + int(mask.sum())
     return f"{n} chats, {n_trained} tokens are trained on"
+
+
+PLAIN = """{% for message in messages %}{% if message.role == 'assistant' %}{% generation %}{{ message.content }}{% endgeneration %}
+{%- else %}{{ message.content }}{% endif %}{% endfor %}"""
+
+
+def two_kinds_of_chats_differ_as_the_manual_says(folder):
+    """A blank that is trained, of a tokenizer whose offsets leave out blanks; an empty answer inside a token."""
+    place = make_tokenizer(folder, "llama3")
+    assert json.loads((place / "tokenizer.json").read_text())["post_processor"]["trim_offsets"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    word = next(token for token in sorted(tokenizer.get_vocab()) if re.fullmatch("\u0120[a-z]{4}", token))[1:]
+    (folder / "plain.jinja").write_text(PLAIN)
+    for contents, ours, theirs in ((["x", " ", word], [False, True], [0, 0]), (["x " + word[:2], "", word[2:]], [False, False], [0, 1]),
+                                   (["x ", word, ""], [False, True], [0, 1])):
+        chat = [{"role": role, "content": content} for role, content in zip(("user", "assistant", "user"), contents)]
+        packed = pack_parts(folder, write_lines(folder / "chats.jsonl", [{"messages": chat}]), place, folder / "plain.jinja")
+        found = tokenizer.apply_chat_template(chat, chat_template=PLAIN, return_assistant_tokens_mask=True, return_dict=True)
+        assert packed[0].tolist() == found["input_ids"] and len(packed[0]) == 2, contents
+        assert ((packed.labels(0) != -100).tolist(), found["assistant_masks"]) == (ours, theirs), (contents, found)
 
 
 CHATML = """{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' }}{% if message.role == 'assistant' %}

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tokmap pack of records that are lists: token ids with labels or a loss mask, and parts of texts, of JSON lines and
-Parquet. Compared with what Python wrote and with the rule of transformers, for any number of threads, in plans, after
-kills; what is wrong in a list is told with its place."""
+Parquet. Compared with what Python wrote, and parts with the bytes of their tokens, for any number of threads, in plans,
+after kills; what is wrong in a list is told with its place."""
 
 import itertools
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -227,29 +228,14 @@ def some_parts(rng):
 
 
 def counted(parts, tokens):
-    """Of each token whether it counts, by transformers' char_to_token. tokens: their bytes."""
-    text = "".join(part["text"] for part in parts)
-    char_of = [i for i, c in enumerate(text) for _ in c.encode()]
-    ranges, at = [], 0
-    for token in tokens:
-        ranges.append((char_of[at], char_of[at + len(token) - 1] + 1))
-        at += len(token)
-    expect(b"".join(tokens) == text.encode(), "the tokens are another text")
-
-    def token_of(char):
-        return next(k for k, (first, end) in enumerate(ranges) if first <= char < end)
-
-    counts, begin = [False] * len(tokens), 0
-    for part in parts:
-        end = begin + len(part["text"])
-        if part["train"] and end > begin:
-            for k in range(token_of(begin), token_of(end - 1) + 1):
-                counts[k] = True
-        begin = end
-    return counts
+    """Of each token whether it counts: it has a byte of a part that does. tokens: their bytes."""
+    expect_equal(b"".join(tokens), "".join(part["text"] for part in parts).encode(), "text of the tokens")
+    trained = [part["train"] for part in parts for _ in part["text"].encode()]
+    ends = list(itertools.accumulate(map(len, tokens)))
+    return [any(trained[end - len(token):end]) for token, end in zip(tokens, ends)]
 
 
-def tokens_of_parts_are_those_of_transformers(folder):
+def tokens_with_a_byte_of_a_trained_part_count(folder):
     specials = ("<|endoftext|>", "<|e|>")
     (folder / "v.json").write_text(small_vocabulary(specials=specials))
     byte_of = {letter: i for i, letter in enumerate(byte_letters())}
@@ -274,6 +260,31 @@ def tokens_of_parts_are_those_of_transformers(folder):
                 pack(folder, "o", ["a.jsonl"], "--tokenizer", "v.json", "--force", *more, lists="--parts=p")
                 n += check(folder, "o", rows)
     return "%d tokens that do not count" % n
+
+
+def each_token_of_a_last_character_counts(folder):
+    """An emoji of four tokens ends the answer; an empty part inside a token counts nothing."""
+    (folder / "v.json").write_text(small_vocabulary())
+    emoji = "\U0001f389"
+    for parts, counts in (([("hi", False), (emoji, True), ("!", False)], [0, 0, 1, 1, 1, 1, 0]),
+                          ([("hi", False), (emoji, True), (emoji, True)], [0, 0] + [1] * 8),
+                          ([("wo", False), ("", True), ("rd", False)], [0]), ([("wo", False), ("r", True), ("d", False)], [1])):
+        record = {"p": [{"text": text, "train": train} for text, train in parts]}
+        (folder / "a.jsonl").write_text(json.dumps(record) + "\n")
+        pack(folder, "o", ["a.jsonl"], "--tokenizer", "v.json", "--force", lists="--parts=p")
+        tokens = ref_protocol.tokmap(folder, "cat", "o", "--spans").strip()
+        found = [int(depth == 0) for depth, _ in spans_shown(tokens)]
+        expect_equal(found, counts, f"what counts of {tokens}")
+
+
+def spans_shown(line):
+    """(1 in a span, the id) of each token that `cat --spans` shows."""
+    depth = 0
+    for bracket in re.findall(r"[\[\]]|\d+", line):
+        if bracket in "[]":
+            depth = int(bracket == "[")
+        else:
+            yield depth, int(bracket)
 
 
 def write_parts(path, rng, records):

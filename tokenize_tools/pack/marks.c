@@ -59,9 +59,8 @@ static uint64_t end_of_token(const byte_range *r)
     return r->end + (r->begin == r->end);
 }
 
-/* Which tokens count is the rule of transformers: those of a part, from the first one that has a
- * byte of its first character to the first one that has a byte of its last. One that two parts
- * share counts if one of them does. A special token that was dropped has bytes, but no id. */
+/* A token counts if it has a byte of a part that counts: parts are between marks only if they have
+ * bytes. A special token that was dropped has bytes, but no id. */
 static void mark_ids(const pack_marks *m, pack_text text, uint32_t *ids, size_t n_ids)
 {
     const uint8_t *end = text.bytes + text.n_bytes, *mark;
@@ -72,11 +71,7 @@ static void mark_ids(const pack_marks *m, pack_text text, uint32_t *ids, size_t 
         n += (size_t)(mark - at);
         for (; !in_part && k < n_ids && end_of_token(&m->ranges[k]) <= n; k++)
             ids[k] |= MARKED_TOKEN;
-        size_t last = n - in_part; /* of a part, where its last character begins */
-        while (in_part && m->text[last] >> 6 == 2)
-            last--;
-        while (in_part && k < n_ids && m->ranges[k].begin <= last &&
-               (k == 0 || end_of_token(&m->ranges[k - 1]) <= last))
+        while (in_part && k < n_ids && m->ranges[k].begin < n)
             k++;
     }
     for (; k < n_ids; k++)
