@@ -479,7 +479,8 @@ static bool has_words(const model *m)
     return m->rule == MERGE_NONE && m->whole_word_first;
 }
 
-/* A run of unknown characters becomes one id, or vanishes: so it must not be cut. */
+/* A run of unknown characters becomes one id, or vanishes: so it must not be cut. If it vanishes,
+ * the characters around it merge, blanks too, unless each blank begins a word of the text. */
 static void limit_words(builder *w)
 {
     char_bpe *b = w->b;
@@ -487,8 +488,9 @@ static void limit_words(builder *w)
     const bool known = blank != NO_SYMBOL && !is_odd(b, blank);
     const bool sentence_first = w->m->whole_word_first && !w->m->metaspace_split;
     b->symbols_per_byte = b->spaces_are_marks && blank == NO_SYMBOL ? 3 : 1;
+    const bool vanishes = b->unknown_id == MODEL_NO_ID && !w->m->metaspace_split;
     const bool marks_begin_words = has_words(w->m) && b->byte_fallback && b->spaces_are_marks;
-    if (!marks_begin_words && (sentence_first || (!b->byte_fallback && !known)))
+    if (!marks_begin_words && (sentence_first || (!b->byte_fallback && (!known || vanishes))))
         char_words_join_all(&b->words);
     else if (marks_begin_words || !b->byte_fallback)
         char_words_join_all_but_blanks(&b->words);

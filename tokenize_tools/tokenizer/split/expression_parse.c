@@ -343,18 +343,21 @@ static bool take_flags(tree *t, const char *before, const char *after)
 /* After its parenthesis. */
 static uint32_t parse_group(tree *t)
 {
-    const bool any_case = t->any_case, dot_all = t->dot_all;
+    const bool any_case = t->any_case, dot_all = t->dot_all, keeps_flags = t->keeps_flags;
     const bool ahead = is_next(t, "?="), not_ahead = is_next(t, "?!");
+    const bool ends_flags = take(t, "?:") || take_flags(t, "?", ":");
     if (ahead || not_ahead)
         t->at += 2;
-    else if (is_next(t, "?") && !take(t, "?:") && !take_flags(t, "?", ":"))
+    else if (is_next(t, "?") && !ends_flags)
         return tree_fail(t, "an unknown kind of group");
+    t->keeps_flags = t->dialect == EXPRESSION_RUST && !ends_flags;
     if (++t->depth > MAX_DEPTH)
         return tree_fail(t, "too many nested groups");
     uint32_t inner = parse_alternatives(t);
     t->depth--;
     t->any_case = any_case;
     t->dot_all = dot_all;
+    t->keeps_flags = keeps_flags;
     if (!take(t, ")"))
         return tree_fail(t, "an open group");
     if ((ahead || not_ahead) && !is_one_character(t, inner))
@@ -470,7 +473,8 @@ static uint32_t parse_alternatives(tree *t)
 {
     const bool any_case = t->any_case, dot_all = t->dot_all;
     uint32_t i = 0;
-    take_flags(t, "(?", ")");
+    if (take_flags(t, "(?", ")") && t->keeps_flags)
+        return tree_fail(t, "flags that go on after this group; write (?i:...)");
     while (t->at < t->n_bytes && !is_next(t, "|") && !is_next(t, ")")) {
         const uint32_t next = parse_repeats(t);
         i = i ? add(t, THEN, i, next) : next;

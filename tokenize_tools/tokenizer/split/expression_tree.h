@@ -52,6 +52,8 @@ typedef struct tree {
     expression_dialect dialect;
     expression_error *err;
     bool failed, any_case, dot_all, in_negated;
+    bool keeps_flags; /* fancy-regex: flags of this group are valid after it, to the end of the next
+                       * group with ?: around it. Refused */
     char letter; /* the character before, if it is one after (?i), in lower case; else a blank */
     unsigned n_alternatives, depth,
         half_letters; /* \p{Lm} and \p{Lo} are one class in our tables */
