@@ -58,11 +58,18 @@ static tokmap_status open_and_write(const tokmap_dataset *ds, const tokmap_i_row
         return FAIL(err, TOKMAP_ERR_EXISTS,
                     "%s: exists, and is no rows file: remove it, or choose another path", path);
     snprintf(r->path, n_bytes, "%s" PARTIAL, path);
-    const int error = tokmap_i_file_lock(r->path, &r->fd);
+    const char *text;
+    int error = tokmap_i_file_lock(r->path, &r->fd);
     if (error == EWOULDBLOCK)
         return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another process is writing this file", path);
-    return error ? FAIL_IO(err, error, "%s: cannot create", r->path)
-                 : write_rows(r, kind, o, path, err);
+    if (error)
+        return FAIL_IO(err, error, "%s: %s", r->path, tokmap_i_file_lock_text(error));
+    error = tokmap_i_file_probe(path, &text);
+    if (error) {
+        tokmap_i_file_remove(r->path);
+        return FAIL_IO(err, error, "%s: %s", path, text);
+    }
+    return write_rows(r, kind, o, path, err);
 }
 
 tokmap_status tokmap_rows_write(const tokmap_dataset *ds, const tokmap_rows_options *options,

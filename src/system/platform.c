@@ -112,16 +112,39 @@ int tokmap_i_file_create(const char *path, int *fd)
     return *fd < 0 ? errno : 0;
 }
 
+/* Set by tokmap_i_file_take_no_locks. */
+static bool takes_no_locks;
+
+void tokmap_i_file_take_no_locks(void)
+{
+    takes_no_locks = true;
+}
+
+int tokmap_i_file_lock_open(int fd, bool is_shared)
+{
+    const int how = (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+    int result = takes_no_locks ? 0 : flock(fd, how);
+    for (unsigned n_times = 0; result && tokmap_i_is_interrupted(&n_times);)
+        result = flock(fd, how);
+    return !result ? 0 : errno == ENOSYS || errno == EOPNOTSUPP ? ENOLCK : errno;
+}
+
+const char *tokmap_i_file_lock_text(int error)
+{
+    return error != ENOLCK
+               ? "cannot create"
+               : "this file system has no locks; mount it with locks (Lustre: -o flock, NFS: "
+                 "without nolock), or give the command --no-lock if nobody else writes this";
+}
+
 /* Between our open and our lock, another writer may finish and remove the name. The lock is then on
  * a finished file. */
-static int lock_named(const char *path, int fd, int how)
+static int lock_named(const char *path, int fd, bool is_shared)
 {
     struct stat held, named;
-    int result = flock(fd, how | LOCK_NB);
-    for (unsigned n_times = 0; result && tokmap_i_is_interrupted(&n_times);)
-        result = flock(fd, how | LOCK_NB);
-    if (result || fstat(fd, &held))
-        return errno;
+    const int error = tokmap_i_file_lock_open(fd, is_shared);
+    if (error || fstat(fd, &held))
+        return error ? error : errno;
     if (!S_ISREG(held.st_mode))
         return EINVAL;
     if (lstat(path, &named))
@@ -137,7 +160,7 @@ int tokmap_i_file_lock(const char *path, int *fd)
         *fd = open_retrying(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (*fd < 0)
         return errno;
-    const int error = lock_named(path, *fd, LOCK_EX);
+    const int error = lock_named(path, *fd, false);
     if (!error)
         return 0;
     if (made && error != EWOULDBLOCK)
@@ -151,7 +174,7 @@ int tokmap_i_file_lock_shared(const char *path, int *fd)
 {
     int error = *fd < 0 ? tokmap_i_file_open_or_create(path, fd) : 0;
     if (!error)
-        error = lock_named(path, *fd, LOCK_SH);
+        error = lock_named(path, *fd, true);
     if (error) {
         tokmap_i_file_close(*fd);
         *fd = -1;
@@ -337,7 +360,8 @@ int tokmap_i_folder_sync(const char *path)
         return errno;
     const int error = tokmap_i_file_sync(fd);
     close(fd);
-    return error == EINVAL ? 0 : error; /* some file systems cannot flush a folder */
+    /* Some file systems cannot flush a folder. */
+    return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP ? 0 : error;
 }
 
 /* NFS may make the link and still report EEXIST, if it sent the request twice. */
@@ -362,6 +386,46 @@ int tokmap_i_file_rename(const char *from, const char *to)
 int tokmap_i_file_rename_over(const char *from, const char *to)
 {
     return rename(from, to) ? errno : 0;
+}
+
+/* Whether an error means that the file system cannot do this at all. */
+static bool is_unsupported(int error)
+{
+    return error == EINVAL || error == EPERM || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+#define ELSEWHERE "; write to a local disk, and copy the complete files here"
+
+int tokmap_i_file_probe(const char *path, const char **text)
+{
+    char name[PATH_MAX], new_name[PATH_MAX];
+    int fd = -1;
+    *text = "cannot create";
+    if (strlen(path) + sizeof ".probed.partial" > PATH_MAX)
+        return ENAMETOOLONG;
+    snprintf(name, sizeof name, "%s.probe.partial", path);
+    snprintf(new_name, sizeof new_name, "%s.probed.partial", path);
+    int error = tokmap_i_file_create(name, &fd);
+    if (!error) {
+        error = tokmap_i_file_write(fd, "b", 1, 1);
+        if (!error)
+            error = tokmap_i_file_write(fd, "a", 1, 0);
+        *text = !is_unsupported(error)
+                    ? "cannot write"
+                    : "this file system writes files only from front to back" ELSEWHERE;
+    }
+    tokmap_i_file_close(fd);
+    if (!error && rename(name, new_name) != 0) {
+        error = errno;
+        *text = is_unsupported(error) ? "this file system cannot rename files" ELSEWHERE
+                                      : "cannot rename";
+    }
+    unlink(name);
+    unlink(new_name);
+    if (error)
+        return error;
+    *text = "cannot flush its folder to the disk";
+    return tokmap_i_folder_sync(path);
 }
 
 int tokmap_i_file_remove(const char *path)

@@ -46,6 +46,18 @@ int tokmap_i_file_lock(const char *path, int *fd);
 /* The same with a lock that several processes can have, but not together with the other one. If *fd
  * is not -1, it has that lock, and shares it from now on. On failure *fd is closed, and -1. */
 int tokmap_i_file_lock_shared(const char *path, int *fd);
+/* Locks an open file. EWOULDBLOCK: another process has locked it. ENOLCK: the file system has no
+ * locks; on NFS, a file must be open for writing to be locked for itself alone. */
+int tokmap_i_file_lock_open(int fd, bool is_shared);
+/* From now on this process takes no locks: nobody else writes what it writes. Before threads. */
+void tokmap_i_file_take_no_locks(void);
+/* What a lock that failed with this error means, for a message; "cannot create" for all others than
+ * ENOLCK. */
+const char *tokmap_i_file_lock_text(int error);
+/* Tries what a writer of `path` needs of its file system, with two short files beside it: to write
+ * in any order, to rename, to flush the folder. Returns 0 or an errno value; *text says what failed
+ * and what to do. */
+int tokmap_i_file_probe(const char *path, const char **text);
 int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out);
 /* Whether the path, possibly through links, leads to this file. */
 bool tokmap_i_file_is(const char *path, const tokmap_i_file_stat *file);

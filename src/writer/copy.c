@@ -283,7 +283,7 @@ static tokmap_status share_lock(tokmap_i_names *n, const tokmap_dataset *ds, int
         return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another writer has this output open",
                     n->index_partial);
     if (error)
-        return FAIL_IO(err, error, "%s: cannot open", n->index_partial);
+        return FAIL_IO(err, error, "%s: %s", n->index_partial, tokmap_i_file_lock_text(error));
     error = tokmap_i_file_read(*fd, theirs, sizeof theirs, 0, &n_read);
     if (error)
         return FAIL_IO(err, error, "%s: cannot read", n->index_partial);

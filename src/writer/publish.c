@@ -143,7 +143,7 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_EXISTS,
                     "%s: has a second name (a hard link); remove one of the two to resume",
                     n->index_partial);
-    return CHECK_IO(err, error, "%s: cannot create", n->index_partial);
+    return CHECK_IO(err, error, "%s: %s", n->index_partial, tokmap_i_file_lock_text(error));
 }
 
 /* ---- The old dataset, while a new one gets its names ---- */
@@ -250,7 +250,11 @@ tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
         err, error, "%s: cannot restore the dataset that was being replaced", n->index_path);
     if (!status)
         status = refuse_existing(n, err);
-    return status ? status : sync_name(n->index_path, err); /* now, not after all the work */
+    if (status)
+        return status;
+    const char *text; /* now, not after all the work */
+    const int lacks = tokmap_i_file_probe(n->index_path, &text);
+    return CHECK_IO(err, lacks, "%s: %s", n->index_path, text);
 }
 
 /* ---- Final names ---- */

@@ -66,7 +66,8 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
  * other names. */
 bool tokmap_i_names_published(const tokmap_i_names *n);
 /* With the lock: clears what a killed writer left, checks again for existing files, and checks that
- * the folder can be flushed. A journal stays, unless its dataset has been published. */
+ * the file system can do what publishing needs. A journal stays, unless its dataset has been
+ * published. */
 tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err);
 /* With the lock, for a complete dataset: makes its names durable and removes the others; close
  * removes the partial names. */

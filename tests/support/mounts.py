@@ -37,6 +37,10 @@ def mount(source, place, kind, flags=0, options=None):
         raise Skip("mount %s: %s" % (kind, os.strerror(ctypes.get_errno())))
 
 
+def unmount(place):
+    libc.umount2(str(place).encode(), 2)                    # MNT_DETACH
+
+
 def run(*words):
     if not shutil.which(words[0], path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
         raise Skip(words[0] + " not found")
@@ -111,7 +115,7 @@ def mounted(kind, folder, **options):
             yield place
     finally:
         for path in (place, folder / "layers"):
-            libc.umount2(str(path).encode(), 2)                # MNT_DETACH
+            unmount(path)
 
 
 @contextlib.contextmanager

@@ -392,6 +392,7 @@ static const cli_option option_table[] = {
     {"force", 'f', CLI_FLAG, TARGET(force),
      .help = "replace files that already exist, and remove old shards that follow the last new "
              "one"},
+    OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
     {NULL},

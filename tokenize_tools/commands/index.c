@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
+#include "system/output_file.h"
 
 typedef struct index_options {
     adopt_request request;
@@ -55,6 +56,7 @@ static const cli_option option_table[] = {
      .lowest = 1, .highest = UINT64_C(1) << 31},
     {"force", 'f', CLI_FLAG, TARGET(request.replace),
      .help = "replace an index that already exists"},
+    OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(request.json),
      .help = "print the result as JSON, one line for each FILE"},
     {"quiet", 'q', CLI_FLAG, TARGET(request.quiet), .help = "print only errors"},

@@ -10,6 +10,7 @@
 #include "pack/task.h"
 #include "plan/cell_join.h"
 #include "plan/plan_file.h"
+#include "system/output_file.h"
 #include "system/platform.h"
 #include "system/process.h"
 
@@ -42,6 +43,11 @@ static int join_all(const char *path, join_options *options)
     pack_task_number task = {0};
     if (!options->flat && (options->task || cli_is_given("threads")))
         return cli_usage("--task and --threads work only with --flat");
+    if (options->task && cli_is_given("no-lock"))
+        return cli_usage(
+            "--no-lock does not work with --task, with which several processes write P");
+    if (cli_is_given("no-lock"))
+        options->cells.n_threads = 1; /* of several, one would not see what another one writes */
     options->cells.prefix = options->prefix;
     int code = path_output_prefix(options->prefix, options->output, ".tmi");
     if (code == CLI_OK)
@@ -77,6 +83,7 @@ static const cli_option option_table[] = {
      .help = "with --flat: number of threads that copy [one per processor]", .lowest = 1,
      .highest = 64},
     {"force", 'f', CLI_FLAG, TARGET(cells.force), .help = "replace P if it already exists"},
+    OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(cells.json), .help = "print each result as a JSON object"},
     {"quiet", 'q', CLI_FLAG, TARGET(cells.quiet), .help = "print only errors"},
     {NULL},

@@ -245,6 +245,7 @@ static const cli_option option_table[] = {
      .help = "size of the vocabulary, if no dataset states it [that of the datasets]", .lowest = 1,
      .highest = UINT64_C(1) << 31},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
+    OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
     {NULL},

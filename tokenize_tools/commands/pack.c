@@ -9,6 +9,7 @@
 #include "pack/options.h"
 #include "pack/session.h"
 #include "pack/task.h"
+#include "system/output_file.h"
 #include "system/process.h"
 
 #define MAX_THREADS 1024
@@ -58,6 +59,7 @@ static const cli_option other_rows[] = {
      .help = "show the inputs and an estimate of the result; write nothing"},
     {"report", 0, CLI_TEXT, TARGET(report), "FILE",
      .help = "write all counts, in total and for each input, as a JSON object"},
+    OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print the result as JSON, one line for each dataset"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
@@ -127,7 +129,7 @@ static int check_with_plan(size_t n_names)
 {
     static const char *const allowed[] = {"plan",   "task",  "verify",  "threads",
                                           "memory", "force", "restart", "resume",
-                                          "report", "json",  "quiet"};
+                                          "report", "json",  "quiet",   "no-lock"};
     size_t n;
     const cli_setting *settings = cli_get_settings(&n);
     if (n_names > 0)

@@ -20,6 +20,7 @@ typedef struct plan_options {
     pack_options pack;
     const char *update; /* a plan, or NULL */
     uint64_t cell_bytes;
+    output_file out;
 } plan_options;
 
 /* ---- Options ---- */
@@ -40,8 +41,9 @@ static const cli_option plan_rows[] = {
     {"update", 0, CLI_TEXT, TARGET(update), "FILE",
      .help = "update this plan for inputs that have changed, or leave some out with --skip-input: "
              "only the cells that read them have to be packed again; takes no INPUT, and of the "
-             "other options only --json and --quiet"},
+             "other options only --json, --quiet and --no-lock"},
     {"force", 'f', CLI_FLAG, TARGET(pack.force), .help = "replace a plan that already exists"},
+    OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(pack.json), .help = "print the result as JSON"},
     {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print only errors"},
     {"limit-documents", 0, CLI_TEXT, 0, "N", .refused = NO_LIMIT},
@@ -96,21 +98,21 @@ static int take_options(plan_file *plan)
     return plan->n_options <= PLAN_MAX_OPTIONS ? CLI_OK : cli_usage("too many options");
 }
 
-static int write_plan(plan_file *plan, const plan_options *options)
+static int begin_output(plan_options *options)
 {
-    output_file out;
+    const int code = output_name(&options->out, options->pack.output, "", options->pack.force);
+    return code == CLI_OK ? output_begin(&options->out) : code;
+}
+
+static int write_plan(plan_file *plan, plan_options *options)
+{
     size_t n_bytes;
     char *text = plan_file_print(plan, &n_bytes);
     if (!text)
         return cli_no_memory();
-    int code = output_name(&out, options->pack.output, "", options->pack.force);
+    int code = output_write(&options->out, text, n_bytes);
     if (code == CLI_OK)
-        code = output_begin(&out);
-    if (code == CLI_OK)
-        code = output_write(&out, text, n_bytes);
-    if (code == CLI_OK)
-        code = output_place(&out);
-    output_close(&out);
+        code = output_place(&options->out);
     free(text);
     return code;
 }
@@ -148,7 +150,7 @@ static int print_result(const pack_planner *p, const plan_options *options)
     return cli_finish();
 }
 
-static int make_plan(const plan_options *options, const pack_parts *parts)
+static int make_plan(plan_options *options, const pack_parts *parts)
 {
     plan_file plan = {.cell_bytes = options->cell_bytes};
     pack_planner planner = {.options = parts->options, .inputs = parts->inputs, .plan = &plan};
@@ -196,6 +198,8 @@ static int run(plan_options *options, char **names, size_t n_names)
     if (code == CLI_OK && inputs.once)
         code = cli_usage("%s: a plan needs files, which can be read by several processes and again",
                          inputs.once);
+    if (code == CLI_OK) /* not after the inputs have been read */
+        code = begin_output(options);
     if (code == CLI_OK)
         code = pack_tokens_open(&tokens, &tokenizer_of, &options->pack);
     if (code == CLI_OK)
@@ -206,6 +210,7 @@ static int run(plan_options *options, char **names, size_t n_names)
         pack_kinds_note(&inputs, &options->pack);
     if (code == CLI_OK)
         code = pack_options_say_bytes(&options->pack);
+    output_close(&options->out);
     tokenizer_file_close(&tokenizer_of);
     pack_inputs_free(&inputs);
     return code;
@@ -225,7 +230,7 @@ static int run_update(plan_options *options, size_t n_names)
     for (size_t i = 0; i < n; i++) {
         const char *name = settings[i].option->name;
         if (strcmp(name, "update") != 0 && strcmp(name, "skip-input") != 0 &&
-            strcmp(name, "json") != 0 && strcmp(name, "quiet") != 0)
+            strcmp(name, "json") != 0 && strcmp(name, "quiet") != 0 && strcmp(name, "no-lock") != 0)
             return cli_usage("--%s does not work with --update: the plan stays as it is", name);
     }
     if (n_names > 0)
@@ -248,8 +253,12 @@ static int run_update(plan_options *options, size_t n_names)
             fprintf(stderr, "To leave an input out: tokmap plan --update %s --skip-input INPUT\n",
                     options->update);
     }
-    if (code == CLI_OK && planner.n_changed + planner.n_skipped > 0)
+    const bool has_changed = code == CLI_OK && planner.n_changed + planner.n_skipped > 0;
+    if (has_changed)
+        code = begin_output(options);
+    if (has_changed && code == CLI_OK)
         code = write_plan(&plan, options);
+    output_close(&options->out);
     if (code == CLI_OK)
         code = plan_read_to_update(&now, options->pack.output);
     for (size_t i = 0; i < now.n_cells; i++)
@@ -265,7 +274,8 @@ static int run_update(plan_options *options, size_t n_names)
 
 int plan_command(int argc, char **argv)
 {
-    plan_options options = {.pack = pack_options_new(), .cell_bytes = DEFAULT_CELL_BYTES};
+    plan_options options = {
+        .pack = pack_options_new(), .cell_bytes = DEFAULT_CELL_BYTES, .out.fd = -1};
     cli_join_options(option_table, tables);
     int code = cli_parse_options(&manual, argc, argv, &options);
     const size_t n_names = (size_t)(argc - optind);

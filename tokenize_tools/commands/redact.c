@@ -308,6 +308,7 @@ static const cli_option option_table[] = {
      .help = "the documents whose values, which pack --meta has kept, are so; EXPRESSION as in "
              "'tokmap pack --where'. With --documents: these too"},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace Q if it already exists"},
+    OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
     {NULL},

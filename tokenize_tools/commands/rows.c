@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
+#include "system/output_file.h"
 #include "text/json_out.h"
 #include "tokmap_loader.h"
 
@@ -97,6 +98,7 @@ static const cli_option option_table[] = {
      .words = whole_documents},
     {"output", 'o', CLI_TEXT, TARGET(output), "FILE",
      .help = "the rows file, for one P [P.N.tmr, where the Loader finds it]"},
+    OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as JSON, one line for each P"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
     {NULL},

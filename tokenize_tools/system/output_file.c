@@ -57,6 +57,14 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
     return code == CLI_OK && only_name ? path_check_output(out->partial) : code;
 }
 
+int output_take_no_locks(void *options, const char *value)
+{
+    (void)options;
+    (void)value;
+    tokmap_i_file_take_no_locks();
+    return CLI_OK;
+}
+
 /* ---- Folders ---- */
 
 int output_flush_folder(const char *path)
@@ -99,10 +107,9 @@ static int fail_lock(const char *path)
 {
     if (errno == EWOULDBLOCK)
         return fail_exists(path, TOKMAP_ERR_LOCKED);
-    if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
-        return cli_error(CLI_INPUT, "%s: cannot lock: this file system has no locks (%s)", path,
-                         strerror(errno));
-    return print_errno(path, "write");
+    return errno == ENOLCK ? cli_error(CLI_INPUT, "%s: %s: %s", path,
+                                       tokmap_i_file_lock_text(errno), strerror(errno))
+                           : print_errno(path, "write");
 }
 
 /* Removes the partial file of a process that was killed. It is never written to, because it may be
@@ -111,11 +118,17 @@ static int remove_stale(const char *partial)
 {
     if (!file_name_exists(partial)) /* if it cannot be made either, the next call says why */
         return CLI_OK;
-    int fd = open(partial, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    /* NFS locks only what is open for writing. A link to a file that may only be read is locked
+     * elsewhere. */
+    const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = open(partial, O_RDWR | flags);
+    if (fd < 0 && (errno == EACCES || errno == EPERM))
+        fd = open(partial, O_RDONLY | flags);
     if (fd < 0)
         return errno == ENOENT ? CLI_OK : print_errno(partial, "take over");
     int code = CLI_OK;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+    errno = tokmap_i_file_lock_open(fd, false);
+    if (errno != 0)
         code = fail_lock(partial);
     else if (output_has_name(fd, partial) && unlink(partial) != 0)
         code = print_errno(partial, "remove");
@@ -134,10 +147,17 @@ int output_begin(output_file *out)
     errno = tokmap_i_file_lock(out->partial, &out->fd);
     if (errno != 0)
         return fail_lock(out->path);
-    if (file_describe_open(out->fd, &facts) == 0 && facts.n_bytes == 0 && facts.n_names == 1)
+    if (file_describe_open(out->fd, &facts) != 0 || facts.n_bytes != 0 || facts.n_names != 1) {
+        output_keep(out); /* another process made it meanwhile, and was killed */
+        return fail_exists(out->partial, TOKMAP_ERR_LOCKED);
+    }
+    const char *text;
+    errno = tokmap_i_file_probe(out->path, &text);
+    if (errno == 0)
         return CLI_OK;
-    output_keep(out); /* another process made it meanwhile, and was killed */
-    return fail_exists(out->partial, TOKMAP_ERR_LOCKED);
+    code = cli_error(cli_errno_exit_code(errno), "%s: %s: %s", out->path, text, strerror(errno));
+    output_close(out);
+    return code;
 }
 
 int output_resume(output_file *out)
@@ -153,7 +173,7 @@ int output_resume(output_file *out)
         code = cli_error(CLI_EXISTS,
                          "%s: has another name too (a hard link); remove one of them to resume",
                          out->partial);
-    else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+    else if ((errno = tokmap_i_file_lock_open(fd, false)) != 0)
         code = fail_lock(out->partial);
     if (code == CLI_OK)
         out->fd = fd;
@@ -251,7 +271,11 @@ static int rename_to_free_name(const char *from, const char *to)
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
     /* The file system does not support that flag; link() does not replace files either. */
-    return link(from, to) == 0 ? unlink(from) : -1;
+    if (link(from, to) == 0)
+        return unlink(from);
+    if (errno != EEXIST)
+        errno = tokmap_i_file_rename(from, to);
+    return errno == 0 ? 0 : -1;
 }
 
 int output_try_name(output_file *out)
@@ -306,7 +330,8 @@ static int share_by_link(output_file *out, const output_source *src)
         return code;
     /* The lock keeps other processes from removing the link as stale. It is shared, because they
      * may hold the source under other names. Where there are no locks, the file is copied. */
-    if (flock(src->fd, LOCK_SH | LOCK_NB) != 0)
+    errno = tokmap_i_file_lock_open(src->fd, true);
+    if (errno != 0)
         return errno == EWOULDBLOCK ? fail_lock(src->path) : CLI_OK;
     code = place_link(out, src);
     flock(src->fd, LOCK_UN);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "system/files.h"
 
 typedef struct output_file {
@@ -34,6 +35,16 @@ typedef enum output_way {
     OUTPUT_REFLINK,
     OUTPUT_COPY
 } output_way;
+
+/* The option of all commands that write. */
+#define OUTPUT_NO_LOCK_ROW                                                                         \
+    {                                                                                              \
+        "no-lock", 0, CLI_CALL,                                                                    \
+            .help = "take no lock, on a file system without locks; only if nobody else writes "    \
+                    "the output at the same time",                                                 \
+            .call = output_take_no_locks                                                           \
+    }
+int output_take_no_locks(void *options, const char *value);
 
 /* The name is prefix followed by suffix. Refuses a file that already exists, unless `replace`, and
  * a file that is being read (protected.h). */
