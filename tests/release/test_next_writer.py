@@ -56,7 +56,9 @@ def kill_at_each_step(folder, writer, following, *without_links):
         for tool in (old_tool, program("tool_replace")):
             expect_equal(run(tool, "open", prefix).stdout, seen, "after it, killed before step %d" % n)
         expect_equal(run(following, "replace", prefix, 3).stdout, "0\n", "replacing after step %d" % n)
-        left = sorted(path.name for path in folder.glob(prefix.name + ".*"))
+        # 0.1.0 does not know the short files of the probe, so one that a kill has left stays.
+        probed = set(folder.glob(prefix.name + ".*.prob*.partial")) if following == old_tool else set()
+        left = sorted(path.name for path in set(folder.glob(prefix.name + ".*")) - probed)
         expect_equal(left, [prefix.name + ".bin", prefix.name + ".tmi"], "files after step %d" % n)
         if killed.returncode != -signal.SIGKILL:
             expect_equal((killed.stdout, seen), ("0\n", "2\n"), "a run that was not killed")
@@ -69,6 +71,10 @@ def release_0_1_0_restores_what_this_version_was_replacing(folder):
 
 def the_same_without_hard_links(folder):
     return kill_at_each_step(folder, program("tool_replace"), old_tool, "-")
+
+
+def this_version_restores_what_it_was_replacing(folder):
+    return kill_at_each_step(folder, program("tool_replace"), program("tool_replace"))
 
 
 def this_version_restores_what_0_1_0_was_replacing(folder):
