@@ -14,8 +14,10 @@ from typing import Any, List, NamedTuple, Optional
 
 from . import _native
 from ._importers import _load_tokenizer, _Refused
+from ._tokenizer import Tokenizer
 
 _PIECES = ("SentencePieceTokenizer", "GPTSentencePieceTokenizer", "Llama2Tokenizer")
+_SYMBOLS = {chr(one) for one in (*range(33, 127), *range(161, 173), *range(174, 324))}  # of the bytes, for GPT-2
 
 
 class _Encoding(NamedTuple):
@@ -43,6 +45,8 @@ def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
     if not t.is_fast:
         raise _Refused(f"{o.tokenizer_model}: is a tokenizer without a tokenizer.json, written in Python")
     aliases = [("eos_token", "sep_token"), ("sep_token", "eos_token"), ("bos_token", "cls_token"), ("cls_token", "bos_token")]
+    if o.legacy_tokenizer:
+        aliases = []
     t.add_special_tokens({to: getattr(t, of) for of, to in aliases if getattr(t, of) and getattr(t, to) is None})
     made = t.backend_tokenizer
     made.no_truncation()
@@ -69,14 +73,30 @@ def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
 def _gpt2(o: argparse.Namespace, folder: str) -> _Encoding:
     eod = "<|endoftext|>"
     with open(o.vocab_file, encoding="utf-8") as file:
-        if eod not in json.load(file):
-            raise _Refused(f"{o.vocab_file}: has no {eod}")
+        vocab = json.load(file)
+    if eod not in vocab:
+        raise _Refused(f"{o.vocab_file}: has no {eod}")
+    if o.legacy_tokenizer:  # that class has no errors, only other ids
+        with open(o.merge_file, encoding="utf-8") as file:
+            first, *merges, last = file.read().split("\n")
+        if not _SYMBOLS <= vocab.keys():
+            raise _Refused(f"{o.vocab_file}: has no token for some bytes, which --legacy-tokenizer makes the id 0: tokmap "
+                           "does not do this")
+        if not first.startswith("#version") or last or len(set(merges)) < len(merges):
+            raise _Refused(f"{o.merge_file}: has no #version in its first line, no newline at its end or a merge twice, so "
+                           "--legacy-tokenizer reads other merges: tokmap does not do this")
     _link(o.merge_file, folder, "merges.txt")
-    return _Encoding(_link(o.vocab_file, folder, "vocab.json"), "none", "none", eod, "match")
+    return _Encoding(_link(o.vocab_file, folder, "vocab.json"), "none", "none", eod, "text" if o.legacy_tokenizer else "match")
 
 
 def _pieces(o: argparse.Namespace, folder: str) -> _Encoding:
-    return _Encoding(_link(o.tokenizer_model, folder, os.path.basename(o.tokenizer_model)), "none", "none", "auto", "text")
+    if o.legacy_tokenizer and o.tokenizer_type == "SentencePieceTokenizer":
+        raise _Refused("SentencePieceTokenizer: with --legacy-tokenizer it has special tokens of its own, such as <EOD>: tokmap "
+                       "does not do this; GPTSentencePieceTokenizer has none")
+    bos = "auto" if o.legacy_tokenizer and o.tokenizer_type == "Llama2Tokenizer" else "none"
+    if bos == "auto" and Tokenizer(o.tokenizer_model).bos_id is None:
+        raise _Refused(f"{o.tokenizer_model}: has no BOS token, which --legacy-tokenizer makes the id -1")
+    return _Encoding(_link(o.tokenizer_model, folder, os.path.basename(o.tokenizer_model)), bos, "none", "auto", "text")
 
 
 def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
@@ -84,7 +104,8 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
         prog="python -m tokmap preprocess", allow_abbrev=False, description="Takes the arguments of Megatron-LM's "
         "tools/preprocess_data.py, and writes the same PREFIX_KEY_document.bin and .idx, and a .tmi for tokmap. Like it, "
         "it replaces them. A run that was killed is resumed by the same command. Other arguments of that tool are "
-        "refused. Nothing is loaded from the network.",
+        "refused. Nothing is loaded from the network. The files are those of Megatron-LM with megatron-core 0.15 and 0.16; "
+        "--legacy-tokenizer makes those of 0.14 and before.",
         epilog="Example: python -m tokmap preprocess --input corpus.jsonl --output-prefix data/web --append-eod --workers 16 "
         "--tokenizer-type HuggingFaceTokenizer --tokenizer-model models/llama")
     add: Any = parser.add_argument
@@ -98,7 +119,12 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     add("--vocab-file", metavar="FILE", help="of GPT2BPETokenizer")
     add("--merge-file", metavar="FILE", help="of GPT2BPETokenizer")
     add("--tokenizer-hf-no-include-special-tokens", action="store_true", help="without the template of the tokenizer")
+    add("--legacy-tokenizer", action="store_true", help="as Megatron-LM before megatron-core 0.15, and later with this "
+        "argument: Llama2Tokenizer begins each document with BOS, GPT2BPETokenizer encodes <|endoftext|> in a text as plain "
+        "text, and HuggingFaceTokenizer takes no eos_token for a missing sep_token, nor the like")
     add("--workers", type=int, metavar="N", help="threads [one per processor]")
+    add("--memory", metavar="SIZE", help="of tokmap pack, as is --restart")
+    add("--restart", action="store_true", help="discard what a killed run has done")
     add("--partitions", type=int, default=1, metavar="N", help="more than 1 only with --keep-sequential-samples, because "
         "otherwise Megatron changes the order of documents; files are then packed in the order of their names")
     add("--keep-sequential-samples", action="store_true")
@@ -111,6 +137,8 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     missing = [f"--{name.replace('_', '-')}" for name in needed if getattr(o, name) is None]
     if o.partitions > 1 and not o.keep_sequential_samples:
         missing.append("--keep-sequential-samples, because --partitions changes the order of documents without it,")
+    if o.legacy_tokenizer and o.tokenizer_hf_no_include_special_tokens:
+        parser.error("--tokenizer-hf-no-include-special-tokens does not work with --legacy-tokenizer")
     if missing:
         parser.error(f"{missing[0]} is needed")
     if "**" in o.input.split("/"):
@@ -143,11 +171,24 @@ def main(arguments: Optional[List[str]] = None) -> None:
         except (_Refused, OSError, ValueError) as error:
             print(f"tokmap preprocess: {error}", file=sys.stderr)
             sys.exit(3)
+        report = os.path.join(folder, "report")
         for key in o.json_keys:
+            prefix = f"{o.output_prefix}_{key}_document"
             code = _run([
-                program, "pack", *inputs, "--format", "jsonl", "--field", key, "--utf8", "error", "--force",
+                program, "pack", *inputs, "--format", "jsonl", "--field", key, "--utf8", "error", "--on-error", "fail",
+                "--force", "--report", report,
                 "--tokenizer", encoding.file, "--specials", encoding.specials, "--bos", encoding.bos,
                 "--eod", encoding.eod if o.append_eod else encoding.end, "--also", "megatron",
-                *(["--threads", str(o.workers)] if o.workers else []), "-o", f"{o.output_prefix}_{key}_document"])
+                *(["--threads", str(o.workers)] if o.workers else []), *(["--memory", o.memory] if o.memory else []),
+                *(["--restart"] if o.restart else []), "-o", prefix])
             if code:
                 sys.exit(code)
+            with open(report, encoding="utf-8") as file:
+                n_null = json.load(file)["null_documents"]
+            if n_null and len(o.json_keys) > 1:
+                for suffix in "tmi", "idx", "bin":
+                    os.unlink(f"{prefix}.{suffix}")
+                print(f"tokmap preprocess: {o.input}: {key!r} is null in {n_null} line{'s' * (n_null > 1)}, so datasets of several --json-keys would "
+                      f"have different numbers of documents; {prefix} was removed: write \"\" for null, or give one key",
+                      file=sys.stderr)
+                sys.exit(3)

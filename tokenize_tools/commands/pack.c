@@ -167,6 +167,7 @@ int pack_command(int argc, char **argv)
     int code = cli_parse_options(&manual, argc, argv, &args);
     const size_t n_names = (size_t)(argc - optind);
     args.pack.input.utf8_given = cli_is_given("utf8");
+    args.pack.input.fixed = cli_is_given("on-error");
     if (code == CLI_GO_ON && pack_options_environment(&args.pack) != CLI_OK)
         code = CLI_USAGE;
     if (code == CLI_GO_ON)

@@ -107,7 +107,7 @@ typedef struct corpus_options {
     corpus_marks marks;
     uint64_t vocab_size; /* LIST_TOKENS: ids are below it */
     corpus_on_error on_error;
-    bool fixed;                    /* messages do not advise another on_error */
+    bool fixed;                    /* on_error was chosen: messages do not advise another one */
     size_t batch_bytes;            /* usual size of a batch's text; 0: 1 MiB */
     size_t max_piece_bytes;        /* its largest size, where no cut is possible; 0: 16 MiB */
     const input_version *versions; /* the inputs must have these; NULL: any */

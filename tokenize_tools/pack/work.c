@@ -364,7 +364,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     bool limited = o->limit_documents != PACK_NO_LIMIT || o->limit_tokens != PACK_NO_LIMIT;
     corpus_options options = pack_corpus_options(o);
     options.vocab_size = w->parts->tokens->vocab_size;
-    options.fixed = w->parts->cell != NULL;
+    options.fixed |= w->parts->cell != NULL;
     options.batch_bytes = batch_bytes;
     options.versions = inputs->versions;
     options.begin = inputs->begin;
