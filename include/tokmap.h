@@ -373,6 +373,20 @@ TOKMAP_API const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t 
 TOKMAP_API tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datasets,
                                                          size_t n_datasets, tokmap_error *err);
 
+/* ---- Several datasets as one list ---- */
+
+/* Says which of these paths to open, so that each dataset of the list is opened once: sets
+ * chosen[i] to 1 or 0. Not chosen are paths that lead to the same index file as an earlier one, and
+ * files that belong to a dataset of the list: P.idx, P.bad, P.*.tmr and P.*.redacted. A path that
+ * leads to no index is chosen: tokmap_dataset_open says why it does not. */
+TOKMAP_API tokmap_status tokmap_dataset_choose_paths(const char *const *paths, size_t n_paths,
+                                                     uint8_t *chosen, tokmap_error *err);
+/* Whether no joined dataset of the list has its tokens in the token file of another one, so that
+ * they would be used twice. TOKMAP_ERR_MISMATCH: one has; err names both. tokmap_loader_open checks
+ * this for all its sources. */
+TOKMAP_API tokmap_status tokmap_dataset_check_files(const tokmap_dataset *const *datasets,
+                                                    size_t n_datasets, tokmap_error *err);
+
 #ifdef __cplusplus
 }
 #endif

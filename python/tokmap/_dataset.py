@@ -146,6 +146,25 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     return sorted(prefixes, key=natural_order)
 
 
+def choose_paths(given: Sequence[Any]) -> List[Any]:
+    """The paths of a list, patterns replaced by what they match, each dataset once. Datasets in the list stay."""
+    seen: Set[Any] = set()
+    for item in given:
+        name = os.fsdecode(item) if isinstance(item, (str, os.PathLike)) else id(item)
+        if name in seen:
+            raise ValueError(f"{item}: is named twice; to train on a dataset more often than on others, give a source "
+                             "that has a weight")
+        seen.add(name)
+    items = [one for item in given for one in
+             (find_paths(item) if isinstance(item, (str, os.PathLike, list, tuple)) else [item])]
+    places = [i for i, item in enumerate(items) if isinstance(item, str)]
+    chosen = ctypes.create_string_buffer(len(places) + 1)
+    call(lib.tokmap_dataset_choose_paths, (ctypes.c_char_p * len(places))(*(encode_path(items[i]) for i in places)),
+         len(places), chosen)
+    left_out = {place for i, place in enumerate(places) if chosen[i] == b"\0"}
+    return [item for i, item in enumerate(items) if i not in left_out]
+
+
 class _Handle:
     """An open dataset of the library, closed when nothing refers to it any longer."""
 
@@ -202,10 +221,13 @@ class Shard:
         return out
 
 
+def _pointers(shards: List[Shard]) -> Any:
+    return (ctypes.c_void_p * len(shards))(*(shard.handle.pointer for shard in shards))
+
+
 def check_tokenizers(shards: List[Shard]) -> None:
     """Whether what `tokmap pack` has stored about the tokenizers is the same."""
-    pointers = (ctypes.c_void_p * len(shards))(*(shard.handle.pointer for shard in shards))
-    call(lib.tokmap_dataset_check_tokenizers, pointers, len(shards), advice=": set mixed_tokenizers=True to open both")
+    call(lib.tokmap_dataset_check_tokenizers, _pointers(shards), len(shards), advice=": set mixed_tokenizers=True to open both")
 
 
 def _same(values: List[Any]) -> Any:
@@ -232,12 +254,13 @@ class Dataset:
     tokenizer is "bytes", or if its file is beside the dataset or in the working folder. So do a Loader and a Batch."""
 
     def __init__(self, path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> None:
-        paths = find_paths(path)
+        paths = choose_paths(path if isinstance(path, (list, tuple)) else [path])
         if not paths:
             raise ValueError("no path is given")
         shards = [Shard(one) for one in paths]
         if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
             check_tokenizers(shards)
+        call(lib.tokmap_dataset_check_files, _pointers(shards), len(shards))
         self._open_shards: Optional[List[Shard]] = shards
         self._describe()
 

@@ -232,6 +232,8 @@ SIGNATURES = {
     "tokmap_dataset_get_meta": (c_int, [c_void_p, c_uint32, c_uint64, POINTER(Value)]),
     "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tokmap_dataset_check_tokenizers": _call(c_size_t, of=POINTER(c_void_p)),
+    "tokmap_dataset_check_files": _call(c_size_t, of=POINTER(c_void_p)),
+    "tokmap_dataset_choose_paths": _call(c_size_t, c_char_p, of=POINTER(c_char_p)),
     "tokmap_dataset_verify": _call(POINTER(VerifyOptions), c_void_p),
     "tokmap_writer_open": _call(c_char_p, POINTER(WriterOptions), of=POINTER(c_void_p)),
     "tokmap_writer_append": _call(c_void_p, c_size_t),

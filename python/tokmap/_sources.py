@@ -6,7 +6,7 @@ import os
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from . import _lib
-from ._dataset import Dataset, Path, encode_path
+from ._dataset import Dataset, Path, choose_paths, encode_path
 from ._errors import ArgumentError
 from ._lib import lib
 from ._numbers import flag, number, real
@@ -34,14 +34,15 @@ class Source:
                  masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,
                  order_of: Union[None, str, Sequence[Optional[str]]] = None,
                  documents: Union[None, Range, Sequence[Optional[Range]]] = None) -> None:
-        items = list(data) if isinstance(data, (list, tuple)) else [data]
+        items: List[Any] = list(data) if isinstance(data, (list, tuple)) else [data]
         check_count("datasets of a source", len(items))
-        self.datasets: List[Dataset] = []
         for item in items:
             if not isinstance(item, (str, os.PathLike, Dataset)):
                 raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is a list of (path, weight), "
                                 "or a list of Sources")
-            self.datasets.append(item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True))
+        if not any(isinstance(each, list) for each in (documents, rows_files, order_of)):  # of which each is for one item
+            items = choose_paths(items)
+        self.datasets = [item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True) for item in items]
         self.weight, self.masked = real("weight", weight), flag("masked", masked)
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
         files: List[Any] = list(rows_files) if isinstance(rows_files, (list, tuple)) else [rows_files]

@@ -81,6 +81,10 @@ static inline bool tokmap_i_is_set_aside(const tokmap_dataset *ds)
 /* TOKMAP_ERR_CORRUPT: a part of the index, at this byte, is wrong. */
 tokmap_status tokmap_i_fail_damaged(const tokmap_dataset *ds, uint64_t offset, const char *problem,
                                     tokmap_error *err);
+/* Names the index. *prefix_bytes is the length of the prefix P in `path`, which is P, P.tmi or
+ * P.suffix. */
+tokmap_status tokmap_i_find_index(tokmap_dataset *ds, const char *path, size_t *prefix_bytes,
+                                  tokmap_error *err);
 /* Opens the index file again, to read it without the map. Fails if it is another file now. */
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err);
 /* Compares the tokenizer of `ds` with that of `*first`, the first dataset that names one, or NULL

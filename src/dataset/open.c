@@ -46,10 +46,8 @@ static bool has_index(const tokmap_dataset *ds)
            tokmap_i_file_exists(ds->index_names[0]);
 }
 
-/* Names the index. *prefix_bytes is the length of the prefix P in `path`, which is P, P.tmi or
- * P.suffix. */
-static tokmap_status find_index(tokmap_dataset *ds, const char *path, size_t *prefix_bytes,
-                                tokmap_error *err)
+tokmap_status tokmap_i_find_index(tokmap_dataset *ds, const char *path, size_t *prefix_bytes,
+                                  tokmap_error *err)
 {
     const size_t path_bytes = strlen(path);
     const size_t end_bytes = strlen(".tmi");
@@ -387,7 +385,7 @@ static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_on
                              tokmap_error *err)
 {
     size_t prefix_bytes = 0;
-    tokmap_status status = find_index(ds, path, &prefix_bytes, err);
+    tokmap_status status = tokmap_i_find_index(ds, path, &prefix_bytes, err);
     if (status)
         return status;
     ds->index_path = ds->index_names[!tokmap_i_file_exists(ds->index_names[0]) &&

@@ -233,6 +233,8 @@ tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, tokmap_error *err)
     while (l->n_sources < o->n_sources && !status)
         status = set_datasets(l, l->n_sources++, err);
     if (!status)
+        status = tokmap_dataset_check_files(l->datasets, l->n_datasets, err);
+    if (!status)
         status = check_ranges(l, err);
     if (!status)
         status = set_order_ids(l, err);

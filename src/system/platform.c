@@ -182,19 +182,31 @@ int tokmap_i_file_lock_shared(const char *path, int *fd)
     return error;
 }
 
+/* After stat or fstat. */
+static int take_stat(int failed, const struct stat *st, tokmap_i_file_stat *out)
+{
+    if (failed)
+        return errno;
+    *out = (tokmap_i_file_stat){
+        .n_bytes = (uint64_t)st->st_size,
+        .device = st->st_dev,
+        .inode = st->st_ino,
+        .n_names = st->st_nlink,
+        .modified_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec,
+    };
+    return 0;
+}
+
 int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out)
 {
     struct stat st;
-    if (fstat(fd, &st))
-        return errno;
-    *out = (tokmap_i_file_stat){
-        .n_bytes = (uint64_t)st.st_size,
-        .device = st.st_dev,
-        .inode = st.st_ino,
-        .n_names = st.st_nlink,
-        .modified_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec,
-    };
-    return 0;
+    return take_stat(fstat(fd, &st), &st, out);
+}
+
+int tokmap_i_file_stat_path(const char *path, tokmap_i_file_stat *out)
+{
+    struct stat st;
+    return take_stat(stat(path, &st), &st, out);
 }
 
 bool tokmap_i_file_is(const char *path, const tokmap_i_file_stat *file)

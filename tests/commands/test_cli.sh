@@ -370,7 +370,8 @@ says merge_id_above_vocabulary tokmap merge wide --vocab-size 1000 -o x
 printf '\001\000\000\000\002\000\000\000' >narrow.bin
 quietly tokmap index --dtype u32 --eod 2 narrow.bin
 says merge_wide_tokens_of_a_small_vocabulary tokmap merge narrow --vocab-size 1000 -o narrow1
-says merge_given_vocabulary tokmap merge wide wide --vocab-size 65539 -o wide2
+for end in bin tmi; do cp wide.$end again.$end; done
+says merge_given_vocabulary tokmap merge wide again --vocab-size 65539 -o wide2
 says merge_other_vocabulary tokmap merge d --vocab-size 300 -o x
 printf '\001\000' >shared.npy
 quietly tokmap index --dtype u16 --eod none shared.npy

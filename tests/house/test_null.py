@@ -38,6 +38,7 @@ ARGUMENTS = {
     "const char *bytes": '"ab"', "const uint32_t *ids": "(uint32_t[1]){7}", "uint32_t *n_devices": "(uint32_t *)(void *)room",
     "tokmap_span *spans": "(tokmap_span *)(void *)room", "const tokmap_span *span": "&(tokmap_span){0, 1, TOKMAP_SPAN_PROMPT}",
     "size_t n_most": "1", "size_t *n_found": "(size_t *)(void *)room",
+    "const char *const *paths": '(const char *[1]){"P"}', "size_t n_paths": "1", "uint8_t *chosen": "(uint8_t[1]){0}",
     "const char *const *names": '(const char *[1]){"score"}', "const tokmap_value *values": "&value",
     "const tokmap_dataset *const *datasets": "(const tokmap_dataset *[1]){ds}",
     "uint8_t state[TOKMAP_STATE_BYTES]": "room", "const uint8_t state[TOKMAP_STATE_BYTES]": "state",
@@ -72,6 +73,7 @@ MORE = {
     "inputs and labels": "gather_options.inputs = gather_options.labels = NULL;"
                          "status = tokmap_batch_gather(&batch, &gather_options, &err);",
     "a dataset of a list": "datasets[0] = NULL; status = tokmap_dataset_check_tokenizers(datasets, 1, &err);",
+    "a dataset of a list of files": "datasets[0] = NULL; status = tokmap_dataset_check_files(datasets, 1, &err);",
     "loader of a stage": "stage_options.loader = NULL; tokmap_stage *other; status = tokmap_stage_open(&other, &stage_options, &err);",
     "name of a column": "status = tokmap_writer_set_meta_columns(writer, (const char *[1]){0}, 1, &err);",
     "text of a value": "tokmap_writer_set_meta_columns(writer, (const char *[1]){\"lang\"}, 1, &err);"

@@ -76,8 +76,9 @@ def each_window_comes_once_and_a_state_resumes(folder):
         assert [row.window for row in rows] == wanted
         assert rows[5].tokens[0] == (0, 5000)[rows[5].dataset] + rows[5].first_token
         assert other.stats["io"] in (io, "populate")
-    write_numbers(folder / "empty", 0, 0, 1)  # a shard that has nothing
-    paths = [folder / "empty", folder / "a", folder / "empty", folder / "b"]
+    for name in ("empty", "nothing"):  # shards that have nothing
+        write_numbers(folder / name, 0, 0, 1)
+    paths = [folder / "empty", folder / "a", folder / "nothing", folder / "b"]
     rows = [batch.rows[0] for _, batch in zip(range(150), tokmap.Loader(paths, 10))]
     assert {row.dataset for row in rows} == {1, 3} and {len(row.tokens) for row in rows} == {11}
 

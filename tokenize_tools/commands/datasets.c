@@ -101,9 +101,56 @@ static int expand_names(input_list *names, char **arguments, int n_arguments, bo
     return code;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int check_repeated(char **arguments, int n_arguments)
+{
+    const size_t n = (size_t)n_arguments;
+    char **sorted = calloc(n + 1, sizeof *sorted);
+    int code = sorted ? CLI_OK : cli_no_memory();
+    for (size_t i = 0; i < n && sorted; i++)
+        sorted[i] = arguments[i];
+    if (sorted)
+        qsort(sorted, n, sizeof *sorted, compare_names);
+    for (size_t i = 1; i < n && code == CLI_OK; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            code = cli_usage("%s: is named twice; to train on a dataset more often than on others, "
+                             "give it a weight in the Loader",
+                             sorted[i]);
+    free(sorted);
+    return code;
+}
+
+/* Keeps one name of each dataset. */
+static int choose_names(input_list *names)
+{
+    tokmap_error err;
+    const size_t n = names->n_names;
+    uint8_t *chosen = calloc(n + 1, 1);
+    if (!chosen)
+        return cli_no_memory();
+    const tokmap_status status =
+        tokmap_dataset_choose_paths((const char *const *)names->names, n, chosen, &err);
+    names->n_names = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (chosen[i])
+            names->names[names->n_names++] = names->names[i];
+        else
+            free(names->names[i]);
+    }
+    free(chosen);
+    return status ? cli_fail(&err) : CLI_OK;
+}
+
 int dataset_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet)
 {
-    return expand_names(names, arguments, n_arguments, quiet, true);
+    int code = check_repeated(arguments, n_arguments);
+    if (code == CLI_OK)
+        code = expand_names(names, arguments, n_arguments, quiet, true);
+    return code == CLI_OK ? choose_names(names) : code;
 }
 
 int token_file_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet)
@@ -180,6 +227,9 @@ int dataset_list_open(dataset_list *list, const input_list *names)
         if (!named && cli_dataset_info(list->datasets[i]).vocab_size != 0)
             named = list->datasets[i];
     }
+    if (code == CLI_OK && tokmap_dataset_check_files((const tokmap_dataset *const *)list->datasets,
+                                                     list->n, &err) != TOKMAP_OK)
+        code = cli_fail(&err);
     return code;
 }
 
@@ -286,11 +336,6 @@ static bool see_redacted(void *context, const char *name)
     (void)context;
     return !path_ends_with(name, ".redacted") ||
            input_list_append(&redacted.names, strdup(name), &err);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 void report_unused(const tokmap_dataset *ds)

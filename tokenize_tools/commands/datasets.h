@@ -18,8 +18,9 @@
 /* Appends what the arguments name to a list that is {0}; input_list_free frees it. An argument is a
  * name, or a pattern (input_list.h) when nothing has that name: 'data/shard-*', 'data/' and two
  * asterisks for all below data. A pattern of datasets matches only indexes, whether or not it ends
- * in .tmi. An error: an empty name, a folder, no match. quiet: without notes on what is left
- * out. */
+ * in .tmi. An error: an empty name, a folder, no match, the same argument twice. Of the names that
+ * lead to one index the first one stays, and files that belong to a dataset of the list are left
+ * out (tokmap_dataset_choose_paths). quiet: without notes on hidden names. */
 int dataset_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet);
 /* CLI_DATASET if a pattern that does not end in .tmi matches tokens without an index: an unfinished
  * dataset would be missing. */
@@ -34,8 +35,9 @@ typedef struct dataset_list {
     size_t n;
 } dataset_list;
 
-/* Opens all, at least one. The exit code, after a message: a dataset cannot be opened, or has
- * another token width or another known vocabulary than those before it. Close it in any case. */
+/* Opens all, at least one. The exit code, after a message: a dataset cannot be opened, has
+ * another token width or another known vocabulary than those before it, or is joined, and the file
+ * of another one is its own. Close it in any case. */
 int dataset_list_open(dataset_list *list, const input_list *names);
 void dataset_list_close(dataset_list *list);
 
