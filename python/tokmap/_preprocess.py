@@ -104,8 +104,10 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
         prog="python -m tokmap preprocess", allow_abbrev=False, description="Takes the arguments of Megatron-LM's "
         "tools/preprocess_data.py, and writes the same PREFIX_KEY_document.bin and .idx, and a .tmi for tokmap. Like it, "
         "it replaces them. A run that was killed is resumed by the same command. Other arguments of that tool are "
-        "refused. Nothing is loaded from the network. The files are those of Megatron-LM with megatron-core 0.15 and 0.16; "
-        "--legacy-tokenizer makes those of 0.14 and before.",
+        "refused. Nothing is loaded from the network. The files are those of Megatron-LM with megatron-core 0.17. Versions 0.15 "
+        "and 0.16 make the same, but a HuggingFaceTokenizer leaves out the template, such as BOS: give "
+        "--tokenizer-hf-no-include-special-tokens, unless 0.16 had --tokenizer-hf-include-special-tokens. "
+        "--legacy-tokenizer makes the files of 0.14 and before.",
         epilog="Example: python -m tokmap preprocess --input corpus.jsonl --output-prefix data/web --append-eod --workers 16 "
         "--tokenizer-type HuggingFaceTokenizer --tokenizer-model models/llama")
     add: Any = parser.add_argument
@@ -119,7 +121,7 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     add("--vocab-file", metavar="FILE", help="of GPT2BPETokenizer")
     add("--merge-file", metavar="FILE", help="of GPT2BPETokenizer")
     add("--tokenizer-hf-no-include-special-tokens", action="store_true", help="without the template of the tokenizer")
-    add("--legacy-tokenizer", action="store_true", help="as Megatron-LM before megatron-core 0.15, and later with this "
+    add("--legacy-tokenizer", action="store_true", help="as Megatron-LM before megatron-core 0.15, and 0.16 with this "
         "argument: Llama2Tokenizer begins each document with BOS, GPT2BPETokenizer encodes <|endoftext|> in a text as plain "
         "text, and HuggingFaceTokenizer takes no eos_token for a missing sep_token, nor the like")
     add("--workers", type=int, metavar="N", help="threads [one per processor]")
