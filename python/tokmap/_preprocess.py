@@ -120,7 +120,10 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
         "downloaded before, or a model of sentencepiece")
     add("--vocab-file", metavar="FILE", help="of GPT2BPETokenizer")
     add("--merge-file", metavar="FILE", help="of GPT2BPETokenizer")
-    add("--tokenizer-hf-no-include-special-tokens", action="store_true", help="without the template of the tokenizer")
+    template = parser.add_mutually_exclusive_group()
+    template.add_argument("--tokenizer-hf-no-include-special-tokens", action="store_true",
+                          help="without the template of the tokenizer")
+    template.add_argument("--tokenizer-hf-include-special-tokens", action="store_true", help="with it: the default")
     add("--legacy-tokenizer", action="store_true", help="as Megatron-LM before megatron-core 0.15, and 0.16 with this "
         "argument: Llama2Tokenizer begins each document with BOS, GPT2BPETokenizer encodes <|endoftext|> in a text as plain "
         "text, and HuggingFaceTokenizer takes no eos_token for a missing sep_token, nor the like")

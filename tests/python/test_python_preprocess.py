@@ -152,6 +152,8 @@ def the_old_class_of_transformers_makes_no_token_special(folder):
     expect("names no end token" in preprocess(folder, path, *arguments, "--append-eod", status=3), "an alias")
     said = preprocess(folder, path, *arguments, "--tokenizer-hf-no-include-special-tokens", status=2)
     expect("--tokenizer-hf-no-include-special-tokens does not work with --legacy-tokenizer" in said, said)
+    both = ["--tokenizer-hf-no-include-special-tokens", "--tokenizer-hf-include-special-tokens"]
+    expect("not allowed with argument" in preprocess(folder, path, *arguments[:4], *both, status=2), "both")
 
 
 def datasets_of_several_keys_have_one_length(folder):
