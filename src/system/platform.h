@@ -124,6 +124,9 @@ void tokmap_i_map_forget(const void *at, size_t n_bytes);
 void tokmap_i_file_expect_random(int fd, bool random);
 /* Starts to read the range, without waiting. */
 void tokmap_i_file_will_need(int fd, uint64_t offset, uint64_t n_bytes);
+/* Starts to read what follows `at` in a file that is read from front to back, at most n_bytes and
+ * some MiB. *asked is the end of what was asked for so far; start with 0. */
+void tokmap_i_file_read_ahead(int fd, uint64_t at, uint64_t n_bytes, uint64_t *asked);
 /* Drops the whole pages of the range from the page cache. */
 void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes);
 typedef enum tokmap_i_cached {

@@ -26,6 +26,7 @@ struct input {
     bool between_frames; /* no frame or member is open: the input may end here */
     bool at_end;         /* of the stored bytes */
     uint64_t n_read;     /* stored bytes read */
+    uint64_t asked;      /* up to which the file is read ahead */
     XXH3_state_t *checksum;
     decoder_buffers buffers; /* .in is the unread part of `stored` */
     uint8_t stored[];
@@ -123,6 +124,10 @@ static bool fill_buffer(input *in, size_t wanted, failure *err)
         if (!add_to_checksum(in, to, (size_t)n, err) || !check_length(in, err))
             return false;
         in->buffers.in_bytes += (size_t)n;
+        /* At most as much as was read, because the caller may want only the beginning. */
+        const uint64_t ahead = in->part_bytes - in->n_read;
+        tokmap_i_file_read_ahead(in->fd, in->begin + in->n_read,
+                                 ahead < in->n_read ? ahead : in->n_read, &in->asked);
     }
     return true;
 }

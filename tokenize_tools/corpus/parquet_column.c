@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "system/platform.h"
 #include "system/platform_thread.h"
 
 /* ---- Pages, read ahead ---- */
@@ -22,6 +23,7 @@ typedef struct parquet_pages { /* of the column, read ahead by threads */
     tokmap_i_condition room, ready; /* signalled when a slot became free; when one became ready */
     parquet_scan scan;
     parquet_page_place pending; /* found, but not taken, if `has_pending` */
+    uint64_t asked;             /* up to which the file is read ahead */
     bool has_pending, at_end, stopping;
     slot *slots; /* a ring: taken pages, in order */
     size_t n_slots;
@@ -61,6 +63,9 @@ static bool find_pending(parquet_pages *p)
     const int found = parquet_scan_next(&p->scan, &p->pending, &err);
     p->has_pending = found > 0 && fits_at_all(p, &p->pending, &err);
     p->at_end = !p->has_pending;
+    if (p->has_pending) /* the pages of a column chunk follow one another */
+        tokmap_i_file_read_ahead(p->pending.file->fd, p->pending.offset,
+                                 p->scan.end - p->pending.offset, &p->asked);
     if (p->at_end)
         tokmap_i_condition_signal(&p->ready);
     if (p->at_end && found != 0) { /* an error comes after the pages before it */
