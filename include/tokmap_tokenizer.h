@@ -138,8 +138,10 @@ TOKMAP_API void tokmap_tokenizer_close(tokmap_tokenizer *t);
 /* Encodes all texts, which are UTF-8, or any bytes if the tokenizer takes_bytes. After an error the
  * fields of out are 0. TOKMAP_ERR_ARGUMENT: also if a text is not UTF-8. TOKMAP_ERR_MISMATCH: a
  * text contains a special token, with TOKMAP_SPECIALS_ERROR. TOKMAP_ERR_UNSUPPORTED: token_offsets
- * are wanted, but the tokenizer changes this text, or any text: err says which. For all three, err
- * names the first such text by its number, counted from 0, and file_offset is the byte in it. */
+ * are wanted, but the tokenizer changes this text, or any text: err says which; or a step of its
+ * normalizer, such as a Replace, makes more of a text than 64 bytes of each byte, and 1 MiB. For
+ * all three, err names the first such text by its number, counted from 0, and file_offset is the
+ * byte in it. */
 TOKMAP_API tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t,
                                                  const tokmap_encode_options *options,
                                                  tokmap_encoding *out, tokmap_error *err);

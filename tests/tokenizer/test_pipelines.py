@@ -12,6 +12,7 @@ import random
 import sys
 
 import oracle_pipelines as pipelines
+import ref_protocol
 from oracle_hf import added, byte_level, decoders, metaspace, normalizers, replace, split
 from oracle_patterns import GPT2, byte_letters
 from oracle_reference import tokmap
@@ -210,6 +211,29 @@ def unknown_characters_vanish_and_those_beside_them_merge(folder):
             expect_equal(ids, reference.encode(text, add_special_tokens=False).ids, "%s of %a" % (json.dumps(content), text[:100]))
             n += 1
     return "%d texts" % n
+
+
+def a_text_that_grows_too_much_is_refused(folder):
+    """By one Replace after another, over words and over characters."""
+    file = folder / "tokenizer.json"
+    grows = normalizers(*(replace("a", "a" * 1000) for _ in range(3)), replace("a" * 1000, "b"))
+    why_not = "the normalizer of the tokenizer makes more than 64 bytes of each byte of it, and 1 MiB"
+    for content in (small(normalizer=grows), small(normalizer=grows, pre_tokenizer=split(" "))):
+        file.write_text(json.dumps(content))
+        got, why = tokmap("encode", file, ["a"])
+        expect(got is None and why.startswith("exit 3") and why_not in why, why)
+        expect_equal(tokmap("encode", file, ["bcd"])[0], [[1, 2, 3]], "a text that does not grow")
+        (folder / "a.txt").write_text("a")
+        done = ref_protocol.run_program("tokmap", "pack", folder / "a.txt", "--tokenizer", file, "-o", folder / "o", "--force",
+                                        "--eod", "none")
+        expect(done.returncode == 3 and why_not.encode() in done.stderr, done.stderr)
+    # Up to the limit of a step: 64 bytes of each byte, and 1 MiB.
+    for n, taken in ((64 + (1 << 20), True), (65 + (1 << 20), False)):
+        file.write_text(json.dumps(small(normalizer=replace("a", "b" * n))))
+        expect_equal(tokmap("encode", file, ["a"])[0], [[1] * n] if taken else None, "%d bytes" % n)
+    file.write_text(json.dumps(small([added("a")], normalizer=grows)))
+    got, why = tokmap("encode", file, ["b"])
+    expect(got is None and "an added token is too long when normalized" in why, why)
 
 
 LOWER, NFD = {"type": "Lowercase"}, {"type": "NFD"}

@@ -489,6 +489,35 @@ TEST(texts_and_tokenizers_without_offsets_are_named)
     tokmap_tokenizer_close(t);
 }
 
+TEST(a_text_that_a_normalizer_makes_too_long_is_named)
+{
+    static char many[600];
+    blob b = {0};
+    memset(many, 'a', sizeof many);
+    put_text(&b,
+             "{\"added_tokens\": [], \"normalizer\": {\"type\": \"Replace\", \"pattern\": "
+             "{\"String\": \"a\"}, \"content\": \"%02000d\"}, ",
+             0);
+    put_text(&b,
+             "\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"[U]\", \"vocab\": {\"[U]\": 0, "
+             "\"the\": 1}}, \"pre_tokenizer\": {\"type\": \"Whitespace\"}}");
+    write_file("grows.json", &b);
+    blob_free(&b);
+    const family own = {"grows.json", NULL, NULL};
+    tokmap_tokenizer *t = open_family(&own);
+    const tokmap_text texts[] = {{"the", 3}, {many, 100}, {many, sizeof many}};
+    tokmap_encode_options o = options_of(texts, 3, 0);
+    expect_wrong(t, &o, TOKMAP_ERR_UNSUPPORTED,
+                 "text number 2: the normalizer of the tokenizer makes more than 64 bytes of each "
+                 "byte of it, and 1 MiB");
+    tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
+    o.n_texts = 2;
+    CHECK_INT(tokmap_tokenizer_encode(t, &o, &e, NULL), TOKMAP_OK);
+    CHECK(e.n_ids == 2 && e.ids[0] == 1 && e.ids[1] == 0);
+    free_encoding(&e);
+    tokmap_tokenizer_close(t);
+}
+
 TEST(wrong_options_are_refused)
 {
     const tokmap_text text = {"a", 1}, null = {NULL, 1};

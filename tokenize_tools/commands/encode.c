@@ -76,6 +76,9 @@ static int encode_line(encode_state *s, const text_line *line)
         return cli_error(CLI_INPUT,
                          "%s: line %" PRIu64 ": byte %zu of the text: the special token %s",
                          s->lines.name, s->lines.number, place.at, place.name);
+    case TOKENIZE_TOO_LONG:
+        return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": the text: " TOKENIZE_TOO_LONG_TEXT,
+                         s->lines.name, s->lines.number);
     case TOKENIZE_NO_MEMORY:
         break;
     }

@@ -97,8 +97,14 @@ static void describe_special(const pack_documents *d, const document_part *part,
                 : "the tokenizer changes its text, so nobody knows which tokens are whose part");
         return;
     }
-    special_place place =
-        special_place_find(d->parts->tokenizer->tokenizer, part->text, part->n_bytes);
+    special_place place = {.at = 0};
+    if (d->o->specials == SPECIALS_ERROR)
+        place = special_place_find(d->parts->tokenizer->tokenizer, part->text, part->n_bytes);
+    if (!place.name[0]) {
+        snprintf(text, 512, "%.300s: document %" PRIu64 ": " TOKENIZE_TOO_LONG_TEXT,
+                 d->parts->inputs->names[d->at.input], d->at.input_documents + 1);
+        return;
+    }
     snprintf(text, 512,
              "%.300s: document %" PRIu64 ": byte %" PRIu64 ": the special token %s is in its text",
              d->parts->inputs->names[d->at.input], d->at.input_documents + 1,

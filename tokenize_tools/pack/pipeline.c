@@ -46,6 +46,7 @@ static bool encode_piece(pack_marks *marks, encoder *e, pack_job *job, pack_text
     case TOKENIZE_OK:
         return true;
     case TOKENIZE_SPECIAL:
+    case TOKENIZE_TOO_LONG:
         if (!array_grow(&job->specials, job->n_specials, sizeof *job->specials))
             return false;
         job->specials[job->n_specials++] = end;

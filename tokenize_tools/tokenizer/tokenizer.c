@@ -499,7 +499,11 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
     e->stopped = false;
     if (encode_around(e, e->t->raw, all, encode_stretch, out))
         return TOKENIZE_OK;
-    return e->stopped ? TOKENIZE_SPECIAL : TOKENIZE_NO_MEMORY;
+    if (e->stopped)
+        return TOKENIZE_SPECIAL;
+    const bool too_long =
+        e->chars ? char_scratch_too_long(e->chars) : normalize_too_long(&e->normalizing);
+    return too_long ? TOKENIZE_TOO_LONG : TOKENIZE_NO_MEMORY;
 }
 
 /* ---- Ranges ---- */

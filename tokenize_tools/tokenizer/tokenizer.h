@@ -67,8 +67,11 @@ size_t tokenizer_part(const tokenizer *t, const uint8_t *text, size_t n_bytes, s
 typedef enum tokenize_status {
     TOKENIZE_OK,
     TOKENIZE_NO_MEMORY,
-    TOKENIZE_SPECIAL /* SPECIALS_ERROR, and the text contains one */
+    TOKENIZE_SPECIAL, /* SPECIALS_ERROR, and the text contains one */
+    TOKENIZE_TOO_LONG /* the normalizer makes too much of it: normalizer.h */
 } tokenize_status;
+#define TOKENIZE_TOO_LONG_TEXT                                                                     \
+    "the normalizer of the tokenizer makes more than 64 bytes of each byte of it, and 1 MiB"
 
 enum {
     TEXT_FIRST = 1 /* the text begins a document; otherwise it continues one after a safe cut */

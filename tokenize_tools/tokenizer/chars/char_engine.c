@@ -606,6 +606,11 @@ bool char_scratch_normalize(char_scratch *s, stretch *t)
     return true;
 }
 
+bool char_scratch_too_long(const char_scratch *s)
+{
+    return normalize_too_long(&s->normalizing);
+}
+
 /* ---- Scratch ---- */
 
 char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes)

@@ -40,8 +40,11 @@ typedef struct stretch {
 } stretch;
 
 /* Normalizes the text, which afterwards is the original text or in the scratch. It must be UTF-8,
- * and TEXT_PADDING bytes after it must be readable. false: out of memory. */
+ * and TEXT_PADDING bytes after it must be readable. false: char_scratch_too_long, or out of
+ * memory. */
 bool char_scratch_normalize(char_scratch *s, stretch *t);
+/* Whether the last text was refused because the normalizer makes too much of it. */
+bool char_scratch_too_long(const char_scratch *s);
 /* Appends the ids of normalized text between two added tokens. */
 bool char_scratch_encode(char_scratch *s, stretch t, id_buffer *out);
 /* The state of the sentence, if char_engine_in_order. */

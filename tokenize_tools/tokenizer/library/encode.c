@@ -298,6 +298,8 @@ static bool encode_valid(encode_worker *w, text_part part, id_buffer *out)
         place = special_place_find(w->run->tokenizer, part.bytes, part.n_bytes);
         memcpy(w->special, place.name, sizeof w->special);
         return fail_in(w, TOKMAP_ERR_MISMATCH, part.text, part.at + place.at);
+    case TOKENIZE_TOO_LONG:
+        return fail_in(w, TOKMAP_ERR_UNSUPPORTED, part.text, part.at);
     case TOKENIZE_NO_MEMORY:
         break;
     }
@@ -453,6 +455,9 @@ static tokmap_status find_failure(const encode_run *run, tokmap_error *err)
         return FAIL_AT(err, first->status, first->failed_byte,
                        "cannot give offsets: byte %zu of text number %" PRIu64 ": %s",
                        first->failed_byte, first->failed_text, first->no_ranges);
+    if (first->status == TOKMAP_ERR_UNSUPPORTED)
+        return FAIL_AT(err, first->status, first->failed_byte,
+                       "text number %" PRIu64 ": " TOKENIZE_TOO_LONG_TEXT, first->failed_text);
     const bool special = first->status == TOKMAP_ERR_MISMATCH;
     return FAIL_AT(err, first->status, first->failed_byte,
                    "byte %zu of text number %" PRIu64 " %s%s", first->failed_byte,

@@ -811,6 +811,10 @@ bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, t
     uint32_t c;
     const size_t n_first = utf8_decode(span->bytes, span->n_bytes, &c);
     s->n_first = (flags & NORMALIZE_FIRST) == 0 ? 0 : n_first > 0 ? n_first : span->n_bytes > 0;
+    for (size_t i = 0; i < 2; i++) {
+        s->texts[i].limit = span->n_bytes * NORMALIZE_MAX_GROWTH + NORMALIZE_MORE_BYTES;
+        s->texts[i].over = false;
+    }
     if (!n || n->identity)
         return true;
     if (!n->sentencepiece)
@@ -822,7 +826,12 @@ bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, t
     return true;
 }
 
-static bool normalize_content(const normalizer *n, model_text *content)
+bool normalize_too_long(const normalize_scratch *s)
+{
+    return s->texts[0].over || s->texts[1].over;
+}
+
+static bool normalize_content(const normalizer *n, model_text *content, failure *err)
 {
     normalize_scratch scratch = {0};
     text_buffer padded = {0};
@@ -830,6 +839,10 @@ static bool normalize_content(const normalizer *n, model_text *content)
     text_span span = text_buffer_span(&padded);
     done = done && normalize_text(n, &scratch, 0, &span) &&
            model_text_set(content, span.bytes, span.n_bytes);
+    if (!done && normalize_too_long(&scratch))
+        model_fail(err, 0, "an added token is too long when normalized");
+    else if (!done)
+        fail_memory(err);
     text_buffer_free(&padded);
     normalize_scratch_free(&scratch);
     return done;
@@ -843,8 +856,8 @@ bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, fa
         if (!model_add_added(added, &m->added[i], err))
             return false;
         model_text *content = &added->added[added->n_added - 1].content;
-        if (n && !normalize_content(n, content))
-            return fail_memory(err);
+        if (n && !normalize_content(n, content, err))
+            return false;
         if (content->n_bytes == 0)
             return model_fail(err, 0, "an added token is empty when normalized");
     }

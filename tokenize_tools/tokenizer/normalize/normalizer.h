@@ -63,5 +63,11 @@ void normalize_scratch_free(normalize_scratch *s);
 /* Normalizes *span, which afterwards is the original text or in the scratch. s->n_first: how many
  * bytes of it come from the first character of a document; if the normalizer may change, move or
  * remove that character, this is known only for a model that puts something before it alone
- * (PREPEND_FIRST). n may be NULL: no steps. false: out of memory. */
+ * (PREPEND_FIRST). n may be NULL: no steps. false: normalize_too_long, or out of memory. */
 bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span);
+
+/* What a step may write: a file with three Replace of a by 1000 a would fill any memory. */
+#define NORMALIZE_MAX_GROWTH 64 /* bytes for each byte of the text, and */
+#define NORMALIZE_MORE_BYTES ((size_t)1 << 20)
+/* Whether the last text was refused because a step wrote more. */
+bool normalize_too_long(const normalize_scratch *s);

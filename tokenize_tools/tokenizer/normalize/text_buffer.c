@@ -15,7 +15,8 @@ bool text_buffer_reserve(text_buffer *t, size_t n_more)
 
 bool text_buffer_append(text_buffer *t, const void *bytes, size_t n_bytes)
 {
-    if (!text_buffer_reserve(t, n_bytes))
+    t->over = t->limit > 0 && t->n_bytes + n_bytes > t->limit;
+    if (t->over || !text_buffer_reserve(t, n_bytes))
         return false;
     if (n_bytes > 0)
         memcpy(t->bytes + t->n_bytes, bytes, n_bytes);

@@ -9,6 +9,8 @@
 typedef struct text_buffer { /* starts as {0} */
     uint8_t *bytes;
     size_t n_bytes, capacity;
+    size_t limit; /* of n_bytes, beyond which text_buffer_append fails; 0: none */
+    bool over;    /* the last text_buffer_append failed for it */
 } text_buffer;
 
 /* A read-only text; TEXT_PADDING more bytes after it are readable. */
