@@ -2,8 +2,10 @@
 """Files that appear complete under their names or not at all, as those of the commands in C."""
 
 import contextlib
+import errno
 import fcntl
 import os
+import warnings
 from typing import Iterator, Tuple
 
 from ._errors import LockedError
@@ -12,7 +14,12 @@ from ._errors import LockedError
 def _lock(file: int, path: str) -> bool:
     """Whether this process alone may write the file, which still has this name."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+                raise
+            warnings.warn(f"{path}: this file system has no locks: only one process may write this file at a time")
         return os.path.samestat(os.fstat(file), os.lstat(path))
     except (BlockingIOError, FileNotFoundError):
         return False

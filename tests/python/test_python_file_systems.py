@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 
 import mounts
 from package import ROOT
@@ -230,6 +231,21 @@ def samples_are_copied(folder):
                     expect((samples[i]["inputs"] == tokens[first:first + LENGTH]).all(), "sample %d" % i)
         with loader(place) as found:
             expect_equal(tokmap.Samples(found)._loader.stats["io"], "copy", "samples of a loader")
+
+
+def metrics_are_written_where_there_are_no_locks(folder):
+    mounts.enter_namespace()
+    source, _ = write(folder, 1 << 16)
+    place = folder / "place"
+    place.mkdir()
+    for error in ("ENOSYS", "EOPNOTSUPP", "ENOLCK"):
+        with mounts.fuse(source, place, flock=error), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            with loader(source, metrics_file=place / "metrics") as found:
+                next(found)
+            expect("tokmap_" in (place / "metrics").read_text(), error)
+            expect_equal({"no locks" in str(one.message) for one in said}, {True}, error)
+            (place / "metrics").unlink()
 
 
 sys.exit(run_in_folders("file_systems_"))
