@@ -242,7 +242,8 @@ class Dataset:
     path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", or a list of
             both. Matches are taken in the order of the commands, part-2 before part-10; "data/**" is all datasets in
             and below data. A folder that a pattern may match and that cannot be searched is a FileError, as is a link
-            whose target is missing
+            whose target is missing. Paths that lead to one index are one dataset. The same path twice is a ValueError,
+            and a joined dataset beside one that has its tokens a MismatchError
     mixed_tokenizers    whether the datasets may be of different tokenizers. Else MismatchError names two that
             are, by what `tokmap pack` has stored; datasets that name no tokenizer go with all others
 

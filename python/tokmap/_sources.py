@@ -18,7 +18,8 @@ Range = Tuple[int, int]
 class Source:
     """One corpus of a mixture.
 
-    data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order
+    data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order. Of paths in a list that
+                lead to one index the first is taken, unless an argument below has a list with one for each dataset
     weight      share of the samples, relative to the weights of the other sources
     max_epochs  the loader ends before the epoch after these; 0: no limit; None: as the loader says
     masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels
@@ -40,7 +41,8 @@ class Source:
             if not isinstance(item, (str, os.PathLike, Dataset)):
                 raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is a list of (path, weight), "
                                 "or a list of Sources")
-        if not any(isinstance(each, list) for each in (documents, rows_files, order_of)):  # of which each is for one item
+        # A tuple of documents is one range, which is not a list with one for each dataset.
+        if not (isinstance(documents, list) or isinstance(rows_files, (list, tuple)) or isinstance(order_of, (list, tuple))):
             items = choose_paths(items)
         self.datasets = [item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True) for item in items]
         self.weight, self.masked = real("weight", weight), flag("masked", masked)

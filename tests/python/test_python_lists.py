@@ -51,6 +51,8 @@ def a_dataset_that_is_spelt_in_several_ways_is_one(folder):
 def a_pattern_of_all_files_takes_each_dataset_once(folder):
     """The shell's data/*: a.bin a.idx a.tmi b.bin b.idx b.tmi, and files that belong to them."""
     expect_equal(run(folder, "rows", "-q", "--sequence-length", "4", "data/a").returncode, 0, "rows")
+    for name in ("a.bad", "a.0123456789abcdef.redacted"):  # only their names matter
+        (folder / "data" / name).write_bytes(b"")
     names = sorted("data/" + name for name in os.listdir(folder / "data"))
     expect(any(name.endswith(".tmr") for name in names), "a rows file")
     expect_equal(run(folder, "merge", "-q", *names, "-o", "m").returncode, 0, "merge")
@@ -90,6 +92,28 @@ def two_sources_of_one_dataset_stay_two(folder):
     documents = tokmap.open(folder / "data/a").n_documents
     source = tokmap.Source([folder / "data/a", folder / "data/a"], documents=[(0, documents), (documents, documents)])
     expect_equal(len(source.datasets), 2, "parts of one dataset")
+    for each in ({"order_of": (None, None)}, {"rows_files": (None, None)}):  # a tuple is a list with one for each, too
+        for name in ("data/a", "data/a.tmi"):
+            source = tokmap.Source([folder / "data/a", folder / name], **each)
+            expect_equal(len(source.datasets), 2, "%s, %s" % (name, each))
+
+
+class CountedPath(str):
+    """A path that counts how often it is compared."""
+
+    n_compared = 0
+
+    def __eq__(self, other):
+        CountedPath.n_compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def each_path_of_a_long_list_is_not_compared_with_all_others(folder):
+    names = [CountedPath("%s/none%d" % (folder, i)) for i in range(500)]
+    raises(FileNotFoundError, tokmap.open, names)
+    expect(CountedPath.n_compared < 10 * len(names), CountedPath.n_compared)
 
 
 sys.exit(run_in_folders("lists_", prepare=prepare))
