@@ -4,6 +4,7 @@
 
 import html.parser
 import re
+import shutil
 import subprocess
 import sys
 
@@ -72,8 +73,10 @@ def datasets_show_lengths_and_texts(folder):
             w.set_metadata(metadata)
             w.document([104, 105])
         assert shown(tokmap.open(folder / "other"))[0]["0"] == ("104 105" if metadata["tokenizer"] == "bytes" else "hi")
-    both, _ = shown(tokmap.open([path, path]))
-    assert both["documents"] == "8" and list(both.values()).count("50.00%") == 1  # the same name twice
+    for end in (".bin", ".tmi"):
+        shutil.copy(str(path) + end, folder / ("copy" + end))
+    both, _ = shown(tokmap.open([path, folder / "copy"]))
+    assert both["documents"] == "8" and list(both.values()).count("50.00%") == 2, both
     with tokmap.Writer(folder / "empty", vocab_size=10):
         pass
     assert shown(tokmap.open(folder / "empty"))[0]["tokens"] == "0 (uint16)"
