@@ -164,6 +164,28 @@ def check_kind(folder, kind):
             mounts.unmount(folder / "mount")
 
 
+def test_resume_of_what_a_lower_layer_has(folder):
+    """An image of a container can hold an unfinished output, and one whose writer was killed after it had given the
+    names: files of a lower layer become others when they are first written, and hard links are no links any more."""
+    local, shown = folder / "local", folder / "shown"
+    (local / "second.jsonl").write_text('{"text": "a"}\n{"text": 1}\n' + TEXT)
+    (local / "first.jsonl").write_text(20 * TEXT)
+    words = ("pack", "-j1", "first.jsonl", "second.jsonl", "-o")
+    status, said = run(local, *words, shown / "p", env={**os.environ, "TOKMAP_CHECKPOINT_MS": "0"})
+    expect_equal((status, "Progress is saved" in said), (3, True), said)
+    (local / "second.jsonl").write_text('{"text": "a"}\n' + TEXT)
+    expect_equal(run(local, *words, shown / "q")[0], 0, "without a bad input")
+    for suffix in (".bin", ".tmi"):
+        os.link(shown / ("q" + suffix), shown / ("q" + suffix + ".partial"))
+    with mounts.mounted("overlay", folder, lower=shown) as place:
+        for name, code, told in (("p", 0, "resuming after "), ("q", 5, "there is nothing to resume")):
+            status, said = run(local, *words, place / name)
+            expect_equal((status, told in said), (code, True), said)
+            expect_equal(run(place, "verify", name)[0], 0, "verify %s" % name)
+            expect_equal(sorted(path.name for path in place.glob(name + ".*")), [name + ".bin", name + ".tmi"], "files")
+        expect_equal((place / "p.bin").read_bytes(), (place / "q.bin").read_bytes(), "tokens")
+
+
 def test_overlayfs(folder):
     check_kind(folder, "overlay")
 
