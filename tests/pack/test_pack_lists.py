@@ -441,6 +441,30 @@ def what_does_not_go_together_is_refused(folder):
     check(folder, "same", [([1], [True])])
 
 
+def dates_are_no_ids_and_lists_of_nulls_have_none(folder):
+    pa, parquet = need_parquet()
+    kinds = [pa.date32(), pa.date64(), pa.time32("ms"), pa.time64("us"), pa.time64("ns"), *map(pa.timestamp, ("ms", "us", "ns")),
+             pa.timestamp("us", "UTC")]
+    v = ["--vocab-size", "9", "--force"]
+    for version in "1.0", "2.6":
+        for kind in kinds:
+            if version == "1.0" and kind in (pa.time64("ns"), pa.timestamp("ns")):
+                continue
+            dates = pa.array([[3, 8]], pa.list_(pa.int32() if kind.bit_width == 32 else pa.int64())).cast(pa.list_(kind))
+            parquet.write_table(pa.table({"d": dates, "ids": [[1, 2]]}), folder / "a.parquet", version=version)
+            said = pack(folder, "p", ["a.parquet"], *v, lists="--tokens=d", code=3)
+            expect('the column "d" has lists of dates or times, which are not token ids' in said, said)
+            for marks in "labels", "loss-mask":
+                said = pack(folder, "p", ["a.parquet"], *v, "--%s=d" % marks, lists="--tokens=ids", code=3)
+                expect('the column "d" has lists of dates or times' in said, said)
+    parquet.write_table(pa.table({"d": pa.array([[], None, []], pa.list_(pa.null()))}), folder / "a.parquet")
+    pack(folder, "o", ["a.parquet"], *v, lists="--tokens=d")
+    check(folder, "o", [([], []), ([], [])], masked=False)
+    parquet.write_table(pa.table({"d": pa.array([[], [None]], pa.list_(pa.null()))}), folder / "a.parquet")
+    said = pack(folder, "p", ["a.parquet"], *v, lists="--tokens=d", code=3)
+    expect("a.parquet: row 1: byte 0 of the text: element 0 of the list is no id of a token" in said, said)
+
+
 def columns_that_are_no_such_lists_are_refused(folder):
     pa, parquet = need_parquet()
     columns = {"one": pa.array([[1]], pa.list_(pa.int32())), "deep": pa.array([[[1]]], pa.list_(pa.list_(pa.int32()))),
@@ -454,7 +478,7 @@ def columns_that_are_no_such_lists_are_refused(folder):
     for name in ("deep", "groups", "inside", "number", "real", "text", "absent"):
         said = pack(folder, "p", ["a.parquet"], *v, lists="--tokens=" + name, code=3)
         expect('it has no column "%s" that is a list of whole numbers' % name in said, said)
-    expect("which are no ids" in pack(folder, "p", ["a.parquet"], *v, lists="--tokens=truth", code=3), "another message")
+    expect("lists of true and false, which are not token ids" in pack(folder, "p", ["a.parquet"], *v, lists="--tokens=truth", code=3), "another message")
     part = {"text": "a", "train": True}
     columns = {"deep": [[[part]]], "numbers": [[{"text": 1, "train": True}]], "words": [[{"text": "a", "train": "true"}]],
                "more": [[{**part, "role": "user"}]], "less": [[{"text": "a"}]], "group": [part], "inside": [[{"part": part}]],

@@ -109,9 +109,12 @@ static bool choose_columns(parquet_reader *r, failure *err)
             parquet_list_column(f, marks, is_parts ? "train" : NULL, &r->marks.definition, err);
     if (!r->element || (!r->fields[MARKS].element && (o->marks || is_parts)))
         return false;
-    if (o->list && r->element->type == PARQUET_BOOLEAN)
-        return fail(err, "the column \"%.100s\" has lists of true and false, which are no ids",
-                    o->field);
+    const bool is_truth = o->list && r->element->type == PARQUET_BOOLEAN;
+    if (is_truth || (o->list && r->element->kind == PARQUET_TIME))
+        return fail(err, "the column \"%.100s\" has lists of %s, which are not token ids", o->field,
+                    is_truth ? "true and false" : "dates or times");
+    if (o->marks && r->fields[MARKS].element->kind == PARQUET_TIME)
+        return fail(err, "the column \"%.100s\" has lists of dates or times", marks);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         types[i] = TOKMAP_VALUE_INT64;
         if (strcmp(fields->names[i], FIELD_ROW) == 0 || (o->marks && i == fields->n_fields - 1))

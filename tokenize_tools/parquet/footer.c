@@ -94,12 +94,12 @@ static parquet_kind kind_of(const raw_element *raw)
 {
     static const uint8_t of_logical[] = {
         [1] = PARQUET_TEXT,    [2] = PARQUET_OTHER,  [3] = PARQUET_OTHER, [4] = PARQUET_TEXT,
-        [5] = PARQUET_DECIMAL, [6] = PARQUET_PLAIN,  [7] = PARQUET_PLAIN, [8] = PARQUET_PLAIN,
+        [5] = PARQUET_DECIMAL, [6] = PARQUET_TIME,   [7] = PARQUET_TIME,  [8] = PARQUET_TIME,
         [9] = PARQUET_OTHER,   [10] = PARQUET_PLAIN, [11] = PARQUET_NULL, [12] = PARQUET_TEXT};
     static const uint8_t of_converted[] = {
         [0] = PARQUET_TEXT,      [4] = PARQUET_TEXT,      [5] = PARQUET_DECIMAL,
-        [6] = PARQUET_PLAIN,     [7] = PARQUET_PLAIN,     [8] = PARQUET_PLAIN,
-        [9] = PARQUET_PLAIN,     [10] = PARQUET_PLAIN,    [11] = PARQUET_UNSIGNED,
+        [6] = PARQUET_TIME,      [7] = PARQUET_TIME,      [8] = PARQUET_TIME,
+        [9] = PARQUET_TIME,      [10] = PARQUET_TIME,     [11] = PARQUET_UNSIGNED,
         [12] = PARQUET_UNSIGNED, [13] = PARQUET_UNSIGNED, [14] = PARQUET_UNSIGNED,
         [15] = PARQUET_PLAIN,    [16] = PARQUET_PLAIN,    [17] = PARQUET_PLAIN,
         [18] = PARQUET_PLAIN,    [19] = PARQUET_TEXT,     [1] = PARQUET_OTHER,
@@ -448,6 +448,8 @@ static const char *type_name(const parquet_element *e)
         return "string";
     if (e->kind == PARQUET_UNSIGNED)
         return e->type == PARQUET_INT64 ? "uint64" : "uint32";
+    if (e->kind == PARQUET_TIME)
+        return "date or time";
     return type_names[e->type];
 }
 
@@ -478,8 +480,7 @@ static bool is_text(const parquet_element *e)
 
 static bool is_value(const parquet_element *e)
 {
-    bool known = e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED ||
-                 e->kind == PARQUET_TEXT || e->kind == PARQUET_NULL;
+    const bool known = e->kind != PARQUET_DECIMAL && e->kind != PARQUET_OTHER;
     return e->is_leaf && known && e->type != PARQUET_INT96 && e->type != PARQUET_FIXED_BYTES &&
            e->max_repetition == 0;
 }
@@ -565,9 +566,10 @@ const parquet_element *parquet_value_column(const parquet_footer *f, const char 
     return choose(f, path, is_value, err);
 }
 
+/* Of a list, which may be of nulls only. Dates and times are refused by name. */
 static bool is_number(const parquet_element *e)
 {
-    return (e->kind == PARQUET_PLAIN || e->kind == PARQUET_UNSIGNED) &&
+    return e->kind != PARQUET_TEXT && e->kind != PARQUET_DECIMAL && e->kind != PARQUET_OTHER &&
            (e->type == PARQUET_INT32 || e->type == PARQUET_INT64 || e->type == PARQUET_BOOLEAN);
 }
 

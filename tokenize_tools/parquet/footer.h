@@ -32,7 +32,8 @@ typedef enum parquet_type { /* how values are stored */
 } parquet_type;
 
 typedef enum parquet_kind { /* what they mean, as far as reading them depends on it */
-    PARQUET_PLAIN,          /* signed numbers, dates and times as numbers, booleans, bytes */
+    PARQUET_PLAIN,          /* signed numbers, booleans, bytes */
+    PARQUET_TIME,           /* dates, times and timestamps, which are numbers */
     PARQUET_UNSIGNED,
     PARQUET_TEXT,
     PARQUET_DECIMAL,
