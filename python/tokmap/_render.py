@@ -136,7 +136,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
                     continue
                 try:
                     row = _render_line(chats, line, o)
-                    text = json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
+                    text = json.dumps(row, ensure_ascii=False).encode()
                 except _Refused:
                     raise
                 except Exception as error:  # each template has its own

@@ -40,6 +40,7 @@ static json_line_status check_line(const path_parts *path, const void *line, siz
 {
     oracle_result expected = oracle_read(path->parts, path->n_parts, line, n_bytes);
     json_paths *p = json_paths_new(path->dotted, NULL);
+    p->strict = true; /* as the oracle; test_json_line.py compares with Python */
     for (size_t i = 0; i < N_LEVELS; i++) {
         p->level = levels[i];
         if (!simd_works(levels[i]))
@@ -94,6 +95,7 @@ static void check_expected(const path_parts *path, const expected_line *lines, s
         size_t n_bytes = strlen(e->line);
         CHECK_INT(check_line(path, e->line, n_bytes, i % 64), e->status);
         json_paths *p = json_paths_new(path->dotted, NULL);
+        p->strict = true;
         json_line_result r;
         char line[256] = {0}, text[256] = {0};
         uint8_t out[256];
@@ -142,8 +144,42 @@ TEST(field_is_the_last_of_its_name_as_in_python)
         {"{\"text\":\"a\"}}", JSON_LINE_MALFORMED, "trailing data after the value"},
         {"{\"text\":\"a\",\"x\":NaN}", JSON_LINE_MALFORMED,
          "expected a value; NaN and Infinity are not JSON"},
+        {"{\"text\":\"a\",\"x\":-Infinity}", JSON_LINE_MALFORMED, "expected a digit"},
     };
     check_expected(&path_text, lines, sizeof lines / sizeof *lines);
+}
+
+TEST(constants_of_python_are_numbers_in_lines_of_one_piece_and_of_many)
+{
+    static const expected_line lines[] = {
+        {"{\"text\":\"a\",\"x\":[NaN,Infinity, -Infinity ]}", JSON_LINE_OK, NULL},
+        {"{\"x\":NaN,\"y\":-Infinity,\"text\":\"a\"}", JSON_LINE_OK, NULL},
+        {"{\"text\":NaN}", JSON_LINE_NO_FIELD, "the field is not a string"},
+        {"{\"text\":-Infinity}", JSON_LINE_NO_FIELD, "the field is not a string"},
+        {"NaN", JSON_LINE_NO_OBJECT, "not an object"},
+        {"-Infinity", JSON_LINE_NO_OBJECT, "not an object"},
+        {"{\"text\":\"a\",\"x\":-NaN}", JSON_LINE_MALFORMED, "expected a digit"},
+        {"{\"text\":\"a\",\"x\":1Infinity}", JSON_LINE_MALFORMED, "expected ',' or '}'"},
+        {"{\"text\":\"a\",\"x\":Nan}", JSON_LINE_MALFORMED, "expected a value"},
+        {"{\"text\":\"a\",\"x\":-Infinit}", JSON_LINE_MALFORMED, "expected a value"},
+        {"Na", JSON_LINE_MALFORMED, "the line ends too early"},
+    };
+    json_paths *p = json_paths_new("text", NULL);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const size_t n_bytes = strlen(lines[i].line);
+        oracle_result whole = scan_whole(p, (const uint8_t *)lines[i].line, n_bytes, 0);
+        oracle_result pieces = scan_pieces(p, (const uint8_t *)lines[i].line, n_bytes, 1);
+        uint8_t line[128] = {0}, out[128];
+        json_line_result r;
+        memcpy(line, lines[i].line, n_bytes);
+        CHECK_INT(json_line_text(p, line, n_bytes, out, NULL, &r), lines[i].status);
+        CHECK_STR(r.reason ? r.reason : "", lines[i].text ? lines[i].text : "");
+        CHECK_INT(whole.status, lines[i].status);
+        CHECK(oracle_agrees(&whole, &pieces));
+        free(whole.text);
+        free(pieces.text);
+    }
+    json_paths_free(p);
 }
 
 TEST(path_leads_through_objects_only)

@@ -86,6 +86,9 @@ TEST(null_nan_and_other_types_compare_false)
     CHECK(!holds("x is null", real(NAN)) && holds("x is not null", integer(0)));
     CHECK(holds("x is not null and y is null", string("")));
     CHECK(holds("not x is null", string("")));
+    CHECK(holds("x in (1, 2.5)", integer(1)) && holds("not x in (1, 'b')", integer(2)));
+    CHECK(holds("x in ('a') and x == 'a' or y in (1)", string("a")));
+    CHECK(!holds("x in (1, 2) or x == 'a' and y in (1)", string("a")));
 }
 
 TEST(or_binds_weaker_than_and_and_that_weaker_than_not)
@@ -184,10 +187,10 @@ TEST(strings_have_the_escapes_of_json)
 TEST(wrong_expressions_are_refused_at_their_character)
 {
     check_refused("", 1, "expected a field, a number or a string");
-    check_refused("x", 2, "expected a comparison: == != < <= > >= or `is`");
-    check_refused("x >= 3 and lang", 16, "expected a comparison: == != < <= > >= or `is`");
-    check_refused("x and y", 3, "expected a comparison: == != < <= > >= or `is`");
-    check_refused("(x) == 1", 3, "expected a comparison: == != < <= > >= or `is`");
+    check_refused("x", 2, "expected a comparison: == != < <= > >= `in` or `is`");
+    check_refused("x >= 3 and lang", 16, "expected a comparison: == != < <= > >= `in` or `is`");
+    check_refused("x and y", 3, "expected a comparison: == != < <= > >= `in` or `is`");
+    check_refused("(x) == 1", 3, "expected a comparison: == != < <= > >= `in` or `is`");
     check_refused("x ==", 5, "expected a field, a number or a string");
     check_refused("x == (1)", 6, "expected a field, a number or a string");
     check_refused("x == 1 == 2", 8, "expected `and`, `or` or the end");
@@ -206,6 +209,14 @@ TEST(wrong_expressions_are_refused_at_their_character)
     check_refused("x == -", 7, "expected a digit");
     check_refused("x == 1.", 8, "expected a digit");
     check_refused("x == null", 6, "null is not a value; use `is null`");
+    check_refused("1 in (1)", 1, "expected a field before `in`");
+    check_refused("x in 1", 6, "expected ( and a list of values after `in`");
+    check_refused("x in ()", 7, "expected a number or a string");
+    check_refused("x in (1,)", 9, "expected a number or a string");
+    check_refused("x in (y)", 7, "expected a number or a string");
+    check_refused("x in (1 2)", 9, "expected , or )");
+    check_refused("x in (1", 8, "expected , or )");
+    check_refused("x == 1, y == 2", 7, "expected `and`, `or` or the end");
     check_refused("1 is null", 1, "expected a field before `is`");
     check_refused("x is 3", 6, "expected `null`");
     check_refused("x is not 3", 10, "expected `null`");

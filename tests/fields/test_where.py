@@ -28,6 +28,9 @@ def random_operand(rng):
 def random_comparison(rng):
     if rng.random() < 0.15:
         return "%s %s null" % (rng.choice(NAMES), rng.choice(("is", "is not")))
+    if rng.random() < 0.15:
+        values = [rng.choice((rng.choice(NUMBERS), rng.choice(STRINGS))) for _ in range(rng.choice((1, 2, 2, 3, 5)))]
+        return "%s in%s(%s)" % (rng.choice(NAMES), rng.choice(("", " ")), rng.choice((",", ", ", " , ")).join(values))
     sides = [rng.choice(NAMES), random_operand(rng)]
     rng.shuffle(sides)
     blank = rng.choice(("", " ", "\n"))
@@ -58,9 +61,9 @@ def mutate(rng, text):
     for _ in range(rng.choice((1, 1, 2))):
         at = rng.randrange(len(text) + 1)
         piece = rng.choice(("", " ", "(", ")", " and ", " or ", " not ", "not", "==", "<", "=", "'", '"', "`", ".", "1",
-                            "e", "null", "is", "ä", "\\", "-", "true", rng.choice(NAMES)))
+                            "e", "null", "is", "ä", "\\", "-", "true", ", ", rng.choice(NAMES)))
         text = text[:at] + piece + text[at + rng.choice((0, 0, 1, 3)):]
-    return text
+    return text if "`" not in text else text.replace(",", " ")  # the tool prints names with commas between them
 
 
 def check_documents(text, lines, names, answers):

@@ -58,6 +58,7 @@ static corpus_options choose_options(const uint8_t *d)
         .format = (corpus_format)(d[0] & 3),
         .utf8 = (corpus_utf8)((d[0] >> 2 & 3) % 3),
         .utf8_given = !(d[1] & 8),
+        .strict_json = true, /* as the model */
         .on_error = (corpus_on_error)((d[0] >> 4 & 3) % 3),
         .field = d[0] & 64 ? "a.b" : NULL,
         .read_ahead = d[5] > 250,

@@ -50,14 +50,10 @@ class Object(list):
     """The pairs of an object, duplicates included."""
 
 
-def refuse(constant):
-    raise ValueError(constant)
-
-
 def read_line(line):
     """The value of a line; raises ValueError if it is not JSON."""
     text = "".join(chr(c if c < 0x80 else HIGH + c) for c in line)
-    return json.loads(text, parse_constant=refuse, object_pairs_hook=Object, parse_int=read_integer, parse_float=Written)
+    return json.loads(text, object_pairs_hook=Object, parse_int=read_integer, parse_float=Written)
 
 
 def field_value(value, path):
@@ -79,8 +75,8 @@ def field_value(value, path):
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|`(?P<quoted>[^`]*)`|(?P<number>-?\d[\d.eE+-]*)"""
-    r"""|(?P<name>@?[^\W\d][\w]*(?:\.[^\W\d]\w*)*)|(?P<sign>[=!<>]=?|[()]))""", re.DOTALL)
-WORDS = {"and": "and", "or": "or", "not": "not", "is": "is", "null": "None", "true": "1", "false": "0"}
+    r"""|(?P<name>@?[^\W\d][\w]*(?:\.[^\W\d]\w*)*)|(?P<sign>[=!<>]=?|[(),]))""", re.DOTALL)
+WORDS = {"and": "and", "or": "or", "not": "not", "is": "is", "in": "in", "null": "None", "true": "1", "false": "0"}
 
 
 def parse_string(token):
@@ -141,6 +137,8 @@ def holds(node, values):
     left = operand(node.left, values)
     if isinstance(op, (ast.Is, ast.IsNot)):
         return (left is None) == isinstance(op, ast.Is)
+    if isinstance(op, ast.In):
+        return any(compare(ast.Eq(), left, operand(one, values)) for one in getattr(right, "elts", [right]))
     return compare(op, left, operand(right, values))
 
 

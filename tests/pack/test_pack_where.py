@@ -26,7 +26,7 @@ NAMES = ["score", "lang", "meta.n", "meta.x-y", "ok", "id", "missing", "text"]
 EXPRESSIONS = [
     'score >= 3 and lang == "en"', "not score >= 3", "score != 3", "lang is null", "lang is not null and not lang < 'de'",
     "@row < 1000 or @row >= 29990", "meta.n > score", "score == 2.5 or ok == true or lang == 'größe'", "missing == 1 or @row == 7",
-    "missing is null", "text is not null and text < 'c'", "id > 9007199254740992 and id < 9007199254740994.0",
+    "missing is null", 'lang in ("en", "de") and not score in (3, 2.5, 0)', "text is not null and text < 'c'", "id > 9007199254740992 and id < 9007199254740994.0",
     "(score < 2 or score > 4) and not (lang == 'en' or `meta.x-y` is null)",
 ]
 
@@ -131,6 +131,33 @@ def same_bytes_for_threads_and_memory(corpus, *arguments):
 
 def threads_and_memory_make_no_difference(corpus):
     same_bytes_for_threads_and_memory(corpus)
+
+
+def constants_of_python_are_numbers(corpus):
+    """As its json reads and writes them, in lines that are short and in one that is read in pieces; not with --strict-json."""
+    rows = [{"text": str(i), "x": x, "y": [x]} for i, x in enumerate((math.nan, math.inf, -math.inf, 1.5, None))]
+    lines = [json.dumps(row) for row in rows]
+    lines.append(json.dumps({"text": "5", "y": math.nan, "long": "x" * (3 << 20), "z": [-math.inf]}))
+    (corpus.folder / "n.jsonl").write_text("\n".join(lines) + "\n")
+    for text, kept in (("x > 1", "13"), ("x < 1", "2"), ("not x <= 1", "01345"), ("x is not null", "0123")):
+        corpus.pack("o", text, "--memory", "64M", of=["n.jsonl"])
+        expect(corpus.outputs("o")[".bin"] == tokens_of([one.encode() for one in kept]), "other documents for " + text)
+        corpus.remove("o")
+    ref_protocol.run_program("tokmap", "pack", corpus.folder / "n.jsonl", "--memory", "8M", "-o", corpus.folder / "pieces", check=True)
+    expect((corpus.folder / "pieces.bin").read_bytes() == tokens_of(b"%d" % i for i in range(6)), "other documents in pieces")
+    strict = ["--format", "jsonl", "--strict-json", "--on-error", "skip", "--memory", "64M"]
+    expect("left out" in corpus.pack("o", "@row >= 0", *strict, of=["n.jsonl"]), "no note")
+    expect(corpus.outputs("o")[".bin"] == tokens_of([b"3", b"4"]), "other documents with --strict-json")
+    corpus.remove("o")
+    expect("not JSON" in corpus.pack("o", "@row >= 0", *strict[:3], of=["n.jsonl"], code=BAD_INPUT), "accepted")
+    ref_protocol.run_program("tokmap", "plan", corpus.folder / "n.jsonl", *strict, "--cells", corpus.folder / "c", "-o",
+                             corpus.folder / "n.plan", check=True)
+    ref_protocol.run_program("tokmap", "pack", "--plan", corpus.folder / "n.plan", "-q", check=True)
+    ref_protocol.run_program("tokmap", "join", corpus.folder / "n.plan", "--flat", "-o", corpus.folder / "joined", check=True)
+    expect((corpus.folder / "joined.bin").read_bytes() == tokens_of([b"3", b"4"]), "other documents of a plan")
+    for constant in ("NaN", "-Infinity"):
+        (corpus.folder / "n.jsonl").write_text('{"text": %s}\n' % constant)
+        expect("the field is not a string" in corpus.pack("o", "@row >= 0", of=["n.jsonl"], code=BAD_INPUT), constant)
 
 
 def another_expression_does_not_resume(corpus):

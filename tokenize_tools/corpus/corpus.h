@@ -106,6 +106,7 @@ typedef struct corpus_options {
     corpus_list list; /* not LIST_NONE: of JSON lines and Parquet */
     corpus_marks marks;
     uint64_t vocab_size; /* LIST_TOKENS: ids are below it */
+    bool strict_json;    /* NaN, Infinity and -Infinity make a line malformed */
     corpus_on_error on_error;
     bool fixed;                    /* on_error was chosen: messages do not advise another one */
     size_t batch_bytes;            /* usual size of a batch's text; 0: 1 MiB */

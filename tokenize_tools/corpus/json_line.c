@@ -4,6 +4,7 @@
  * goes through the same machine with one shortcut: a string without escapes is not copied. */
 #include "corpus/json_line.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -361,12 +362,32 @@ static void scan_hex(json_line_scanner *s)
 
 /* ---- Numbers and words ---- */
 
+/* At its first letter. rest: the other ones. */
+static void begin_word(json_line_scanner *s, const char *rest, tokmap_value stands_for)
+{
+    tokmap_value *value = value_of(s);
+    if (value)
+        *value = stands_for;
+    s->word = rest;
+    s->at++;
+    s->state = IN_WORD;
+}
+
+static void begin_real(json_line_scanner *s, const char *rest, double real)
+{
+    begin_word(s, rest, (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = real});
+}
+
 static void scan_number(json_line_scanner *s)
 {
     while (s->at < s->end && json_number_step(&s->number, *s->at))
         s->at++;
     if (s->at == s->end)
         return;
+    if (s->number == AFTER_MINUS && *s->at == 'I' && !s->paths->strict) {
+        begin_real(s, "nfinity", -INFINITY);
+        return;
+    }
     if (!json_number_may_end(s->number)) {
         s->reason = "expected a digit";
         return;
@@ -469,12 +490,10 @@ static void begin_value(json_line_scanner *s, uint8_t c)
         s->number_at = s->at;
         s->state = IN_NUMBER;
     } else if (c == 't' || c == 'f' || c == 'n') {
-        tokmap_value *value = value_of(s);
-        if (value && c != 'n')
-            *value = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = c == 't'};
-        s->word = c == 't' ? "rue" : c == 'f' ? "alse" : "ull";
-        s->at++;
-        s->state = IN_WORD;
+        const tokmap_value truth = {.type = TOKMAP_VALUE_INT64, .integer = c == 't'}, null = {0};
+        begin_word(s, c == 't' ? "rue" : c == 'f' ? "alse" : "ull", c == 'n' ? null : truth);
+    } else if ((c == 'N' || c == 'I') && !s->paths->strict) {
+        begin_real(s, c == 'N' ? "aN" : "nfinity", c == 'N' ? (double)NAN : (double)INFINITY);
     } else if (c == 'N' || c == 'I') {
         s->reason = "expected a value; NaN and Infinity are not JSON";
     } else {

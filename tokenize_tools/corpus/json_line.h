@@ -2,10 +2,11 @@
 /* json_line.h - extracts one string or one list from a line of JSON, at memory speed, and the
  * values of fields.
  *
- * The line is checked as strictly as by json_reader.h, with two differences: a lone surrogate
- * escape becomes U+FFFD (counted), and bytes above 7F are not checked: the caller checks the UTF-8
- * of the text. Of duplicate keys the last one counts, as in Python. Vectorised; the scalar code is
- * the definition.
+ * The line is checked as strictly as by json_reader.h, with three differences: a lone surrogate
+ * escape becomes U+FFFD (counted); NaN, Infinity and -Infinity are numbers, as Python reads and
+ * writes them, unless paths->strict; and bytes above 7F are not checked: the caller checks the
+ * UTF-8 of the text. Of duplicate keys the last one counts, as in Python. Vectorised; the scalar
+ * code is the definition.
  *
  * With paths->lists, the text is a list as it stands in the line; so is the value of the last field
  * with paths->marks, as a string. A line in pieces gives no list.

@@ -40,6 +40,7 @@ typedef struct json_paths {
     uint64_t line;       /* number of the current line, from 1 */
     uint64_t n_lines;    /* that were objects */
     bool bare_string;    /* a line may be a string, which is the text if its path is "text" */
+    bool strict;         /* NaN, Infinity and -Infinity are malformed */
     bool lists;          /* the text is a list; so is the last field, if `marks` */
     bool marks;
     simd_level level; /* of the code that reads; the next best if this machine lacks it */

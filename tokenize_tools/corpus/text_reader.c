@@ -300,6 +300,7 @@ static bool open_text(reader *base, failure *err)
         return fail(err, "the field %.200s has more than %d parts", field, JSON_MAX_DEPTH);
     r->paths = json_paths_new(field, base->options->fields);
     if (r->paths) {
+        r->paths->strict = base->options->strict_json;
         r->paths->lists = base->options->list != LIST_NONE;
         r->paths->marks = base->options->marks != MARKS_NONE;
         r->scanner = json_line_scanner_new(r->paths);

@@ -106,6 +106,8 @@ typedef enum token_kind {
     TOKEN_OR,
     TOKEN_NOT,
     TOKEN_IS,
+    TOKEN_IN,
+    TOKEN_COMMA,
     TOKEN_NULL,
     TOKEN_FIELD,
     TOKEN_LITERAL
@@ -152,7 +154,7 @@ static void read_word(parser *p, token *t)
     } words[] = {
         {"and", TOKEN_AND, 0},       {"or", TOKEN_OR, 0},     {"not", TOKEN_NOT, 0},
         {"is", TOKEN_IS, 0},         {"null", TOKEN_NULL, 0}, {"true", TOKEN_LITERAL, 1},
-        {"false", TOKEN_LITERAL, 0},
+        {"false", TOKEN_LITERAL, 0}, {"in", TOKEN_IN, 0},
     };
     t->kind = TOKEN_FIELD;
     t->name_at = p->at;
@@ -257,8 +259,8 @@ static bool advance(parser *p)
     *t = (token){.at = p->at};
     if (!c)
         return true;
-    if (c == '(' || c == ')') {
-        t->kind = c == '(' ? TOKEN_OPEN : TOKEN_CLOSE;
+    if (c == '(' || c == ')' || c == ',') {
+        t->kind = c == '(' ? TOKEN_OPEN : c == ')' ? TOKEN_CLOSE : TOKEN_COMMA;
         p->at++;
         return true;
     }
@@ -278,10 +280,11 @@ static bool advance(parser *p)
 static bool read_operand(parser *p, operand *o)
 {
     const token *t = &p->next;
-    *o = (operand){.is_field = t->kind == TOKEN_FIELD, .literal = t->literal, .at = t->at};
+    const bool is_field = t->kind == TOKEN_FIELD || t->kind == TOKEN_IN; /* a field named in */
+    *o = (operand){.is_field = is_field, .literal = t->literal, .at = t->at};
     if (t->kind == TOKEN_NULL)
         return FAIL(p, t->at, "null is not a value; use `is null`");
-    if (t->kind != TOKEN_FIELD && t->kind != TOKEN_LITERAL)
+    if (!is_field && t->kind != TOKEN_LITERAL)
         return FAIL(p, t->at, "expected a field, a number or a string");
     if (o->is_field &&
         !field_list_add(p->fields, p->text + t->name_at, t->name_bytes, &o->field, p->err))
@@ -314,6 +317,32 @@ static bool add_test(parser *p, const test *t)
     return true;
 }
 
+/* After the field: `in` and a list, of which each value is a test. */
+static bool parse_list(parser *p, test *t)
+{
+    t->comparison = IS_EQUAL;
+    if (!t->left.is_field)
+        return FAIL(p, t->left.at, "expected a field before `in`");
+    if (!advance(p))
+        return false;
+    if (p->next.kind != TOKEN_OPEN)
+        return FAIL(p, p->next.at, "expected ( and a list of values after `in`");
+    do {
+        if (!advance(p))
+            return false;
+        if (p->next.kind != TOKEN_LITERAL)
+            return FAIL(p, p->next.at, "expected a number or a string");
+        if (!read_operand(p, &t->right))
+            return false;
+        t->if_false = p->next.kind == TOKEN_COMMA ? p->w->n_tests + 1 : EXIT_FALSE;
+        if (!add_test(p, t))
+            return false;
+    } while (p->next.kind == TOKEN_COMMA);
+    if (p->next.kind != TOKEN_CLOSE)
+        return FAIL(p, p->next.at, "expected , or )");
+    return advance(p);
+}
+
 static bool parse_comparison(parser *p)
 {
     test t = {.if_true = EXIT_TRUE, .if_false = EXIT_FALSE};
@@ -322,8 +351,10 @@ static bool parse_comparison(parser *p)
     t.comparison = p->next.comparison;
     if (p->next.kind == TOKEN_IS)
         return read_is(p, &t) && add_test(p, &t);
+    if (p->next.kind == TOKEN_IN)
+        return parse_list(p, &t);
     if (p->next.kind != TOKEN_COMPARISON)
-        return FAIL(p, p->next.at, "expected a comparison: == != < <= > >= or `is`");
+        return FAIL(p, p->next.at, "expected a comparison: == != < <= > >= `in` or `is`");
     if (!advance(p) || !read_operand(p, &t.right))
         return false;
     if (!t.left.is_field && !t.right.is_field)

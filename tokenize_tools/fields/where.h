@@ -6,13 +6,16 @@
  *     not-part   = "not" not-part | "(" expression ")" | comparison
  *     comparison = operand ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) operand
  *                | field "is" [ "not" ] "null"
- *     operand    = field | number | string | "true" | "false"
+ *                | field "in" "(" value { "," value } ")"
+ *     operand    = field | value
+ *     value      = number | string | "true" | "false"
  *     field      = [ "@" ] word { "." word } | "`" any name "`"
  *     word       = a letter, "_" or a character that is not ASCII; then these and digits
  *     number     = as in JSON
  *     string     = '"' characters '"' | "'" characters "'", with the escapes of JSON, and \'
  *
  * White space may stand between all of these. At least one operand of a comparison is a field.
+ * `x in (1, 2)` is x == 1 or x == 2. A field named "in" needs no quotes where a field is expected.
  * `true` is 1 and `false` 0, as in the values. Strings are compared by their bytes, and numbers
  * exactly, as they are written, of any length (exact_number.h); only a literal with a fraction or
  * an exponent is the nearest double where it meets a double of a column. A comparison is false,

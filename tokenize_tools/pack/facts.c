@@ -59,6 +59,7 @@ static void put_options(FILE *out, const pack_options *o)
     put_word(out, "--meta", o->meta);
     put_word(out, "--where", o->where_text);
     put_word(out, "--utf8", cli_word_name(pack_utf8_words, o->input.utf8));
+    put_word(out, "--strict-json", o->input.strict_json ? "yes" : NULL);
     put_word(out, "--bad-documents", o->bad_documents);
     put_number(out, "--memory", o->memory); /* decides how long a word may be */
     put_number(out, "--limit-documents", o->limit_documents);

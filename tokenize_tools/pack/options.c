@@ -205,6 +205,10 @@ const cli_option pack_document_rows[] = {
      .call = parse_separator},
     {"utf8", 0, CLI_WORD, TARGET(input.utf8), "WORD",
      .help = "what to do with bytes that are not valid UTF-8 [replace]", .words = pack_utf8_words},
+    {"strict-json", 0, CLI_FLAG, TARGET(input.strict_json),
+     .help =
+         "treat JSON lines with NaN, Infinity or -Infinity as bad; else they are numbers, as in "
+         "Python"},
     {"on-error", 0, CLI_WORD, TARGET(input.on_error), "WORD",
      .help = "what to do with a bad document [fail]", .words = pack_on_error_words},
     {NULL},
