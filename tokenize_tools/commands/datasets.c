@@ -110,11 +110,12 @@ static int check_repeated(char **arguments, int n_arguments)
 {
     const size_t n = (size_t)n_arguments;
     char **sorted = calloc(n + 1, sizeof *sorted);
-    int code = sorted ? CLI_OK : cli_no_memory();
-    for (size_t i = 0; i < n && sorted; i++)
+    int code = CLI_OK;
+    if (!sorted)
+        return cli_no_memory();
+    for (size_t i = 0; i < n; i++)
         sorted[i] = arguments[i];
-    if (sorted)
-        qsort(sorted, n, sizeof *sorted, compare_names);
+    qsort(sorted, n, sizeof *sorted, compare_names);
     for (size_t i = 1; i < n && code == CLI_OK; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
             code = cli_usage("%s: is named twice; to train on a dataset more often than on others, "
