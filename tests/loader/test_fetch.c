@@ -101,6 +101,30 @@ static void holds_many_rows(tokmap_io kind)
 }
 EACH_KIND(holds_many_rows)
 
+/* The look-ahead grows, and goes back for good when that did not help; no step is lost by it. */
+static void holds_the_tokens_while_it_adapts(tokmap_io kind)
+{
+    fetch_case c = {.seed = 11};
+    add_all(&c);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
+    tokmap_loader_info info;
+    uint32_t most = 0;
+    o.n_steps = 2;
+    o.most_steps = kind == TOKMAP_IO_DIRECT ? 0 : 32;
+    tokmap_i_fetch *f = ahead_fetch(&o);
+    tokmap_i_fetch_restart(f, 3, 9, 9);
+    for (uint64_t i = 0; i < 600; i++) {
+        ahead_expect(&c, f, 9, 3 + i * 9);
+        tokmap_i_fetch_adapt(f);
+        tokmap_i_fetch_describe(f, &info);
+        CHECK(info.look_ahead >= 2 && info.look_ahead <= 32);
+        most = MAX(most, info.look_ahead);
+    }
+    CHECK_EQ(most > 2, kind != TOKMAP_IO_DIRECT);
+    ahead_end(&c, f);
+}
+EACH_KIND(holds_the_tokens_while_it_adapts)
+
 /* A lent step does not change while the steps after it are read. */
 static void leaves_what_is_lent(tokmap_io kind)
 {
