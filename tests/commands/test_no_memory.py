@@ -41,7 +41,8 @@ def fill(folder):
     (folder / "a.jsonl").write_bytes(LINES)
     (folder / "list").write_text("a.jsonl\na.gz\n")
     (folder / "a.gz").write_bytes(gzip.compress(LINES))
-    expect_equal(tokmap(folder, "pack", "-q", "a.jsonl", "-o", "ds").returncode, 0, "pack")
+    for name in ("ds", "ds2"):
+        expect_equal(tokmap(folder, "pack", "-q", "a.jsonl", "-o", name).returncode, 0, "pack")
 
 
 def published(place):
@@ -112,7 +113,7 @@ def without_memory_a_join_ends_with_75_or_is_whole(folder):
 
 def without_memory_other_commands_do_too(folder):
     for arguments in (["info", "ds"], ["info", "--json", "ds"], ["verify", "ds"], ["cat", "ds"], ["cat", "--text", "ds"],
-                      ["merge", "ds", "ds", "-o", "out"], ["export", "--to", "raw", "ds", "-o", "out"],
+                      ["merge", "ds", "ds2", "-o", "out"], ["export", "--to", "raw", "ds", "-o", "out"],
                       ["encode", "--tokenizer", "bytes", "a.jsonl"]):
         sweep(folder, *arguments)
 
@@ -141,7 +142,7 @@ def a_stack_of_64_KiB_is_enough(folder):
     if SANITIZED:
         raise Skip("frames of sanitizers are larger")
     commands = [["pack", "-q", "-f", "-j", "2", "@list", "-o", "out"], ["pack", "--dry-run", "a.jsonl", "-o", "out"],
-                ["info", "ds"], ["verify", "-j", "2", "ds"], ["cat", "--text", "ds"], ["merge", "ds", "ds", "-o", "out2"],
+                ["info", "ds"], ["verify", "-j", "2", "ds"], ["cat", "--text", "ds"], ["merge", "ds", "ds2", "-o", "out2"],
                 ["export", "--to", "raw", "ds", "-o", "out3"], ["export", "--to", "megatron", "ds", "-o", "out4"],
                 ["index", "-f", "--dtype", "u16", "--eod", "256", "raw.bin"], ["encode", "--tokenizer", "bytes", "a.jsonl"]]
     (folder / "raw.bin").write_bytes((folder / "ds.bin").read_bytes())

@@ -480,7 +480,7 @@ static void model_append(void)
         input->end_document += first_document;
         input->end_token += first_token;
     }
-    if (previous.n_inputs == 0)
+    if (previous.n_inputs == 0 && previous.n_documents > 0)
         model_unnamed_input(now.n_documents, now.n_tokens);
 }
 
@@ -496,14 +496,15 @@ static void append_previous(play *p)
     const tokmap_status refusal = append_refusal(p);
     const uint64_t n_inputs = now.n_inputs;
     options.continues_input = p->joins && next_byte(p) >= 128;
+    const bool continues = options.continues_input && previous.n_inputs + previous.n_documents > 0;
     require((p->joins ? tokmap_dataset_open_index(&ds, previous_prefix, NULL)
                       : tokmap_dataset_open(&ds, previous_prefix, NULL)) == TOKMAP_OK);
     if (agreed(p,
                p->joins ? tokmap_writer_join(p->w, ds, &options, &err)
                         : tokmap_writer_append_dataset(p->w, ds, &err),
-               refusal || !options.continues_input ? refusal : continue_refusal(), &err)) {
+               refusal || !continues ? refusal : continue_refusal(), &err)) {
         model_append();
-        if (options.continues_input)
+        if (continues)
             model_continue(n_inputs - 1);
     }
     tokmap_dataset_close(ds);
