@@ -7,8 +7,9 @@ fast as it can (one pass, at most --seconds), and in steps of 100 ms, of which t
 with io="auto" and every other io, of this tree and of TREE, an older one that is built. After a round with all of them,
 the best ones take turns with "auto" for the other rounds.
 
-States: cold (after the page cache was dropped), hot, small (cold, in a control group with half as much memory as the
-data take). Nothing else may run on the machine meanwhile."""
+States: cold (after the page cache was dropped), hot, small (cold, in a control group of 1 GiB, with data of 2 GiB; the
+others have 512 MiB, or 64 MiB over FUSE). A wait is the longest but one in a hundred, so of fewer steps the longest. A
+ratio of waits adds a millisecond to both: what nobody notices makes no difference. Nothing else may run meanwhile."""
 
 import argparse
 import contextlib
@@ -25,17 +26,22 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests/support"), str(HERE.parent / "tests/oracles")]
 WAYS = ("auto", "map", "populate", "read", "direct")
 LENGTH, ROWS = 4096, 8
-KEPT = 3    # ways beside "auto" that take part in all rounds
+KEPT = 2    # ways beside "auto" that take part in all rounds
 FULL = (("full", "concat"),)
 ALL = (("full", "concat"), ("block", "concat"), ("full", "best_fit"), ("block", "best_fit"))
-# Of each file system: its kind for tests/support/mounts.py, options, orders, and whether "small" is measured.
-PLACES = {"ext4": ("", {}, ALL, True), "overlayfs": ("overlay", {}, ALL, True), "FUSE, 30 ms": ("fuse", {"latency": 0.03}, ALL, False),
-          "xfs": ("xfs", {}, FULL, True), "btrfs": ("btrfs", {}, FULL, False), "tmpfs": ("tmpfs", {}, FULL, False),
-          "squashfs": ("squashfs", {}, FULL, False), "FUSE, 1 ms": ("fuse", {"latency": 0.001}, FULL, False)}
+# Of each file system: its kind for tests/support/mounts.py, options, orders, and the dataset of each state.
+USUAL, SMALL = {"cold": "data", "hot": "data"}, {"cold": "data", "hot": "data", "small": "large"}
+REMOTE = {"cold": "little", "hot": "little"}
+PLACES = {"ext4": ("", {}, ALL, SMALL), "overlayfs": ("overlay", {}, ALL, SMALL),
+          "FUSE, 30 ms": ("fuse", {"latency": 0.03}, ALL, REMOTE), "xfs": ("xfs", {}, FULL, SMALL),
+          "btrfs": ("btrfs", {}, FULL, USUAL), "tmpfs": ("tmpfs", {}, FULL, USUAL),
+          "squashfs": ("squashfs", {}, FULL, USUAL), "FUSE, 1 ms": ("fuse", {"latency": 0.001}, FULL, REMOTE)}
+MIB = {"little": 64, "data": 512, "large": 2048}
+SMALL_MEMORY = 1 << 30
 GROUP = pathlib.Path("/sys/fs/cgroup/memory/tokmap-file-systems")
 
 
-def read(tree, prefix, io, shuffle, windows, measure, seconds, rows):
+def read(tree, prefix, io, shuffle, windows, measure, seconds, steps, rows):
     """In a process of its own: prints the figure of a Loader, the way that it took, and why."""
     sys.path.insert(0, tree + "/python")
     import tokmap
@@ -51,7 +57,7 @@ def read(tree, prefix, io, shuffle, windows, measure, seconds, rows):
             figure = n_steps * rows * LENGTH / (time.perf_counter() - start) / 1e6
         else:
             next(loader).inputs
-            while len(waits) < seconds * 10:
+            while len(waits) < steps:
                 time.sleep(0.1)
                 begin = time.perf_counter()
                 next(loader).inputs
@@ -74,12 +80,13 @@ def join_group():
 
 
 def run_once(tree, io, state, prefix, order, measure, options):
-    limit = int(options.mib * 2**19) if state == "small" else 0
+    limit = SMALL_MEMORY if state == "small" else 0
     if state == "hot":
         subprocess.run(["cat", str(prefix) + ".bin"], stdout=subprocess.DEVNULL, check=True)
     else:
         make_cold(limit)
-    words = [sys.executable, __file__, "--child", tree, str(prefix), io, *order, measure, str(options.seconds)]
+    words = [sys.executable, __file__, "--child", tree, str(prefix), io, *order, measure, str(options.seconds),
+             str(options.steps)]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           preexec_fn=join_group if limit else None)
     if done.returncode != 0:
@@ -101,7 +108,8 @@ def measure_cell(name, state, order, measure, prefix, options):
     best = better(kept[1:], key=figures.get)
     auto = found["new", "auto"]
     unit, label = ("M tokens/s", "rate") if measure == "rate" else ("ms", "p99")
-    ratio = figures["new", "auto"] / figures[best] if measure == "rate" else figures[best] / figures["new", "auto"]
+    ratio = (figures["new", "auto"] / figures[best] if measure == "rate"
+             else (figures[best] + 1) / (figures["new", "auto"] + 1))
     line = "%s, %s, %s, %s" % (name, state, *order)
     rows = [{"page": "file systems", "line": line, "name": "%s, %s, %s %s" % (line, label, *way), "column": "%s, %s" % (label, what),
              "unit": unit, "median": figures[way], "values": [run[0] for run in found[way]], "system": "tokmap " + " ".join(way)}
@@ -116,23 +124,39 @@ def measure_cell(name, state, order, measure, prefix, options):
 
 
 @contextlib.contextmanager
-def place_of(mounts, kind, settings, data, folder):
-    """The prefix of the dataset on a file system of this kind."""
+def place_of(mounts, kind, settings, source, names, folder):
+    """A folder on a file system of this kind, with the datasets of these names."""
     if not kind:
-        yield data
+        yield source
         return
     if kind == "fuse":
         place = folder / "fuse"
         place.mkdir(exist_ok=True)
-        with mounts.fuse(data.parent, place, **settings):
-            yield place / data.name
+        with mounts.fuse(source, place, **settings):
+            yield place
         return
     shows = kind in ("overlay", "squashfs")  # what a folder below holds
-    with mounts.mounted(kind, folder, **({"lower": data.parent} if shows else {})) as place:
-        for suffix in () if shows else (".bin", ".tmi"):
-            subprocess.run(["cp", str(data) + suffix, place], check=True)
-        yield pathlib.Path(place) / data.name
+    with mounts.mounted(kind, folder, **({"lower": source} if shows else {})) as place:
+        for path in () if shows else [source / (name + suffix) for name in names for suffix in (".bin", ".tmi")]:
+            subprocess.run(["cp", path, place], check=True)
+        yield pathlib.Path(place)
     shutil.rmtree(folder / ("a_" + kind))
+
+
+def make_data(tokmap, folder):
+    """The datasets of MIB, each with documents of a natural distribution of lengths."""
+    import numpy
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, mib in MIB.items():
+        random = numpy.random.default_rng(1)
+        if (folder / (name + ".tmi")).exists():
+            continue
+        with tokmap.Writer(folder / name, vocab_size=50257, eod_id=0) as writer:
+            left = mib * 2**19
+            while left > 0:
+                n = min(left, int(min(max(random.lognormal(6, 1), 8), 30000)))
+                writer.document(random.integers(1, 50257, n, dtype=numpy.uint16))
+                left -= n
 
 
 def main():
@@ -140,47 +164,43 @@ def main():
     parser.add_argument("--old", help="an older tree, which is built")
     parser.add_argument("--dir", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--mib", type=float, default=512)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--places", nargs="+", default=list(PLACES), choices=PLACES)
+    parser.add_argument("--orders", nargs="+", default=["%s/%s" % order for order in ALL])
     parser.add_argument("--states", nargs="+", default=["cold", "hot", "small"])
     parser.add_argument("--measures", nargs="+", default=["rate", "wait"])
     options = parser.parse_args()
     import mounts
-    import numpy
     sys.path.insert(0, str(HERE.parent / "python"))
     import tokmap
     mounts.enter_namespace()
-    data = options.dir / "source/data"
-    data.parent.mkdir(parents=True, exist_ok=True)
-    if not data.with_suffix(".tmi").exists():
-        random = numpy.random.default_rng(1)
-        with tokmap.Writer(data, vocab_size=50257, eod_id=0) as writer:
-            left = int(options.mib * 2**19)
-            while left > 0:
-                n = min(left, int(min(max(random.lognormal(6, 1), 8), 30000)))
-                writer.document(random.integers(1, 50257, n, dtype=numpy.uint16))
-                left -= n
+    source = options.dir / "source"
+    make_data(tokmap, source)
     rows = []
     for name in options.places:
-        kind, settings, orders, small = PLACES[name]
-        with place_of(mounts, kind, settings, data, options.dir) as prefix:
+        kind, settings, orders, states = PLACES[name]
+        with place_of(mounts, kind, settings, source, set(states.values()), options.dir) as place:
             for order in orders:
-                for state in options.states:
+                for state in states:
                     for measure in options.measures:
-                        if (state == "small" and not small) or (state == "hot" and measure == "wait"):
-                            continue
-                        rows += measure_cell(name, state, order, measure, prefix, options)
-    if options.out:
-        from result_file import as_text, machine
-        options.out.write_text(as_text({"schema": 1, "command": "file_systems.py --mib %g --seconds %g --rounds %d" % (
-            options.mib, options.seconds, options.rounds), "machine": machine(), "rows": rows}))
+                        if (state in options.states and "/".join(order) in options.orders
+                                and (state, measure) != ("hot", "wait")):
+                            rows += measure_cell(name, state, order, measure, place / states[state], options)
+                        if options.out:
+                            write_results(rows, options)
+
+
+def write_results(rows, options):
+    from result_file import as_text, machine
+    command = "file_systems.py --old TREE --seconds %g --steps %d --rounds %d" % (options.seconds, options.steps, options.rounds)
+    options.out.write_text(as_text({"schema": 1, "command": command, "machine": machine(), "rows": rows}))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        tree, prefix, io, shuffle, windows, measure, seconds = sys.argv[2:9]
-        read(tree, prefix, io, shuffle, windows, measure, float(seconds), ROWS)
+        tree, prefix, io, shuffle, windows, measure, seconds, steps = sys.argv[2:10]
+        read(tree, prefix, io, shuffle, windows, measure, float(seconds), int(steps), ROWS)
     else:
         main()

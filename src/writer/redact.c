@@ -160,7 +160,8 @@ static bool is_unused(const redact_job *job, const char *path, uint64_t n_bytes)
     bool is_unused = strncmp(path, prefix, n) == 0 && path[n] == '.' &&
                      strspn(path + n + 1, "0123456789abcdef") == 16 &&
                      strcmp(path + n + 1 + 16, ".redacted") == 0 &&
-                     !memmem(new_names->data, new_names->n_bytes, name, strlen(name));
+                     !(new_names->n_bytes &&
+                       memmem(new_names->data, new_names->n_bytes, name, strlen(name)));
     for (uint64_t i = 0; is_unused && i < job->a.ds->n_files; i++) {
         tokmap_i_token_file *file = &job->a.ds->files[i];
         tokmap_i_named_file opened;

@@ -52,7 +52,7 @@ def run(*words):
 
 
 def tmpfs(folder, place):
-    mount("tests", place, "tmpfs", options="size=%dm" % 1024)
+    mount("tests", place, "tmpfs", options="size=4g")
 
 
 def ramfs(folder, place):
@@ -70,7 +70,7 @@ def overlay(folder, place, lower=None):
           options="lowerdir=%s,upperdir=%s,workdir=%s" % (lower or layers / "lower", layers / "upper", layers / "work"))
 
 
-def loop(folder, place, make, kind, n_bytes=640 << 20):
+def loop(folder, place, make, kind, n_bytes=4 << 30):
     """Of a file of holes: it takes what is written."""
     image = folder / "image"
     with open(image, "wb") as file:
