@@ -157,11 +157,11 @@ static bool is_unused(const redact_job *job, const char *path, uint64_t n_bytes)
     const tokmap_i_bytes *new_names = &w->index->segment_names;
     const char *prefix = w->names.index_path, *name = name_in_path(path);
     const size_t n = tokmap_i_prefix_bytes(prefix);
-    bool is_unused = strncmp(path, prefix, n) == 0 && path[n] == '.' &&
-                     strspn(path + n + 1, "0123456789abcdef") == 16 &&
-                     strcmp(path + n + 1 + 16, ".redacted") == 0 &&
-                     !(new_names->n_bytes &&
-                       memmem(new_names->data, new_names->n_bytes, name, strlen(name)));
+    bool is_unused =
+        strncmp(path, prefix, n) == 0 && path[n] == '.' &&
+        strspn(path + n + 1, "0123456789abcdef") == 16 &&
+        strcmp(path + n + 1 + 16, ".redacted") == 0 &&
+        !(new_names->n_bytes && memmem(new_names->data, new_names->n_bytes, name, strlen(name)));
     for (uint64_t i = 0; is_unused && i < job->a.ds->n_files; i++) {
         tokmap_i_token_file *file = &job->a.ds->files[i];
         tokmap_i_named_file opened;

@@ -38,8 +38,9 @@ static void try_codec(uint8_t codec, const uint8_t *data, size_t size)
 static void check_value(const parquet_element *column, const tokmap_value *value)
 {
     const bool is_text = value->type == TOKMAP_VALUE_STRING;
-    require(value->type == TOKMAP_VALUE_NULL || is_text == (column->type == PARQUET_BYTE_ARRAY));
-    if (is_text && value->text_bytes)
+    const bool may_be_text = column->type == PARQUET_BYTE_ARRAY && column->kind != PARQUET_DECIMAL;
+    require(value->type == TOKMAP_VALUE_NULL || is_text == may_be_text);
+    if (value->text && value->text_bytes)
         (void)*(volatile const char *)(value->text + value->text_bytes - 1);
 }
 
@@ -47,10 +48,18 @@ static void try_values(const uint8_t *d, const uint8_t *data, size_t size)
 {
     static const parquet_type types[] = {PARQUET_BYTE_ARRAY, PARQUET_BYTE_ARRAY, PARQUET_INT32,
                                          PARQUET_INT64,      PARQUET_FLOAT,      PARQUET_DOUBLE,
-                                         PARQUET_BOOLEAN,    PARQUET_BYTE_ARRAY};
+                                         PARQUET_BOOLEAN,    PARQUET_FIXED_BYTES};
+    const parquet_type type = types[d[0] & 7];
+    const bool is_decimal = type == PARQUET_FIXED_BYTES ||
+                            (d[0] & 16 && (type == PARQUET_BYTE_ARRAY || type == PARQUET_INT32 ||
+                                           type == PARQUET_INT64));
     const parquet_element column = {.is_leaf = true,
-                                    .type = types[d[0] & 7],
-                                    .kind = d[0] & 8 ? PARQUET_UNSIGNED : PARQUET_PLAIN,
+                                    .type = type,
+                                    .kind = is_decimal ? PARQUET_DECIMAL
+                                            : d[0] & 8 ? PARQUET_UNSIGNED
+                                                       : PARQUET_PLAIN,
+                                    .fixed_bytes = 1 + d[0] / 8u,
+                                    .scale = (d[1] >> 3) - 8,
                                     .max_definition = d[1] & 3};
     const size_t dictionary_bytes = d[2] < size ? d[2] : 0;
     const bool v2 = d[1] & 4;

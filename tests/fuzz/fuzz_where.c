@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "fields/where.h"
+#include "text/moment.h"
 
 static tokmap_value choose_value(unsigned i)
 {
@@ -13,6 +14,7 @@ static tokmap_value choose_value(unsigned i)
         {.type = TOKMAP_VALUE_NULL},
         {.type = TOKMAP_VALUE_INT64, .integer = 1},
         {.type = TOKMAP_VALUE_INT64, .integer = INT64_MAX},
+        {.type = TOKMAP_VALUE_INT64, .integer = -5, .text_bytes = TIME_MICROSECONDS},
         {.type = TOKMAP_VALUE_FLOAT64, .real = 1.5},
         {.type = TOKMAP_VALUE_FLOAT64, .real = NAN},
         {.type = TOKMAP_VALUE_FLOAT64, .real = -0x1p63},
@@ -55,7 +57,8 @@ static void check_results(const where *w, const field_list *l, const char *text,
     failure err;
     for (size_t i = 0; i < l->n_fields; i++, seed = seed * 5 + 3) {
         values[i] = choose_value(seed >> 2);
-        types[i] = values[i].type;
+        types[i] = values[i].type == TOKMAP_VALUE_INT64 && values[i].text_bytes ? WHERE_TIME
+                                                                                : values[i].type;
     }
     const bool holds = where_holds(w, values);
     check_form("not ($)", text, values, !holds);

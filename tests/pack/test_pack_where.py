@@ -3,6 +3,8 @@
 """tokmap pack --where: the documents that Python keeps, the counts of the report, the same bytes for any number of
 threads and memory."""
 
+import datetime
+import decimal
 import functools
 import gzip
 import json
@@ -13,6 +15,7 @@ import random
 import struct
 import sys
 import tempfile
+from fractions import Fraction
 
 import pack_corpus
 import ref_fields
@@ -316,6 +319,169 @@ def columns_of_numbers_are_compared_exactly(corpus):
         n_kept += len(wanted)
         corpus.remove("o")
     return "%d documents" % n_kept
+
+
+DECIMALS = {"a": (9, 2), "b": (18, 0), "c": (38, 0), "d": (38, 20), "e": (76, 40), "f": (5, 5), "g": (30, 3)}
+UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}  # nanoseconds
+
+
+def decimal_types(pyarrow):
+    return {name: (pyarrow.decimal128 if digits <= 38 else pyarrow.decimal256)(digits, scale)
+            for name, (digits, scale) in DECIMALS.items()}
+
+
+def random_decimal(rng, digits, scale):
+    """As an integer, which is divided by 10^scale: many are equal or neighbours, or near the limits."""
+    most = 10**digits - 1
+    base = rng.choice((0, 10**scale, 2**31, 2**53, 2**63, 2**64, 10**17, 10**22, most, rng.randrange(most)))
+    return rng.choice((1, -1)) * min(base + rng.choice((0, 0, 1, -1)), most)
+
+
+def write_columns(corpus, columns, name, options):
+    """A file of Parquet or Arrow with these columns and the texts "0", "1" ..."""
+    import pyarrow.parquet
+    n = len(next(iter(columns.values())))
+    table = pyarrow.table({"text": [str(i) for i in range(n)], **columns})
+    if name.endswith(".parquet"):
+        pyarrow.parquet.write_table(table, corpus.folder / name, row_group_size=77, **options)
+    else:
+        with pyarrow.ipc.new_file(str(corpus.folder / name), table.schema) as out:
+            out.write_table(table, max_chunksize=33)
+
+
+OPTIONS = {"dictionary.parquet": {}, "plain.parquet": {"use_dictionary": False}, "integers.parquet": {"store_decimal_as_integer": True},
+           "prefixes.parquet": {"use_dictionary": False, "column_encoding": dict.fromkeys(DECIMALS, "DELTA_BYTE_ARRAY")},
+           "split.parquet": {"use_dictionary": False, "use_byte_stream_split": list(DECIMALS)}, "batches.arrow": {}}
+OPERATORS = {"==": lambda c: c == 0, "!=": lambda c: c != 0, "<": lambda c: c < 0, "<=": lambda c: c <= 0, ">": lambda c: c > 0,
+             ">=": lambda c: c >= 0}
+
+
+def check_kept(corpus, name, text, kept):
+    corpus.pack("o", text, of=[name], code=0 if any(kept) else None)
+    wanted = [str(row).encode() for row, keeps in enumerate(kept) if keeps]
+    expect(not wanted or corpus.outputs("o")[".bin"] == tokens_of(wanted), "%s: other documents for %s" % (name, text))
+    corpus.remove("o")
+    return len(wanted)
+
+
+def decimals_are_compared_exactly(corpus):
+    pyarrow, _ = ref_protocol.need_parquet()
+    rng, n_kept = random.Random(17), 0
+    values = {name: [None if rng.random() < 0.1 else random_decimal(rng, *shape) for _ in range(200)] for name, shape in DECIMALS.items()}
+    exact = {name: [None if v is None else Fraction(v, 10 ** DECIMALS[name][1]) for v in some] for name, some in values.items()}
+    context = decimal.Context(prec=100)
+    columns = {name: pyarrow.array([None if v is None else context.scaleb(decimal.Decimal(v), -DECIMALS[name][1]) for v in some],
+                                   decimal_types(pyarrow)[name]) for name, some in values.items()}
+    for name, options in OPTIONS.items():
+        write_columns(corpus, columns, name, options)
+    for i in range(2000 if LONG else 150):
+        left, right = rng.choice(sorted(DECIMALS)), rng.choice(sorted(DECIMALS))
+        sign = rng.choice(sorted(OPERATORS))
+        other, word = exact[right], right
+        if rng.random() < 0.7:
+            digits, scale = DECIMALS[right]
+            number = rng.choice([v for v in values[left] + values[right] if v is not None])
+            other = [Fraction(number, 10**scale)] * 200
+            word = rng.choice(("%de-%d" % (number, scale), format(decimal.Context(prec=100).scaleb(decimal.Decimal(number), -scale), "f")))
+        kept = [a is not None and b is not None and OPERATORS[sign]((a > b) - (a < b)) for a, b in zip(exact[left], other)]
+        n_kept += check_kept(corpus, rng.choice(sorted(OPTIONS)), "%s %s %s" % (left, sign, word), kept)
+    return "%d documents" % n_kept
+
+
+def random_moment(rng):
+    """Nanoseconds since 1970, at all units; text that says so."""
+    day = rng.choice((0, 1, 59, 10957, 20782, -1, -25567, rng.randrange(-90000, 90000)))
+    of_day = rng.choice((0, 0, 1, 10**9, 86399 * 10**9, 86400 * 10**9 - 1, rng.randrange(86400 * 10**9)))
+    of_day -= of_day % rng.choice((1, 1000, 10**6, 10**9, 60 * 10**9, 86400 * 10**9))
+    return day * 86400 * 10**9 + of_day
+
+
+def moment_text(rng, moment):
+    zone = rng.choice(("", "", "Z", "+00:00", "+02:00", "-0830", "+14", "-11:59"))
+    minutes = {"+02:00": 120, "-0830": -510, "+14": 840, "-11:59": -719}.get(zone, 0)
+    local = moment + minutes * 60 * 10**9
+    date = datetime.date(1970, 1, 1) + datetime.timedelta(days=local // (86400 * 10**9))
+    seconds, fraction = divmod(local % (86400 * 10**9), 10**9)
+    if not zone and not seconds and not fraction and rng.random() < 0.7:
+        return date.isoformat()
+    text = "%s%s%02d:%02d" % (date.isoformat(), rng.choice("T "), seconds // 3600, seconds // 60 % 60)
+    if seconds % 60 or fraction or rng.random() < 0.5:
+        text += ":%02d" % (seconds % 60)
+        digits = ("%09d" % fraction).rstrip("0")
+        text += "." + digits.ljust(rng.randrange(len(digits), 10), "0") if digits else ""
+    return text + zone
+
+
+def times_are_compared_with_texts(corpus):
+    pyarrow, _ = ref_protocol.need_parquet()
+    rng, n_kept = random.Random(18), 0
+    moments = [None if rng.random() < 0.1 else random_moment(rng) for _ in range(200)]
+    units = {**{"t_" + unit: factor for unit, factor in UNITS.items()}, "z_ms": 10**6, "day": 86400 * 10**9}
+    types = {"day": pyarrow.date32(), "z_ms": pyarrow.timestamp("ms", "America/New_York"),
+             **{"t_" + unit: pyarrow.timestamp(unit) for unit in UNITS}}
+    numbers = {name: [None if m is None else m // factor for m in moments] for name, factor in units.items()}
+    columns = {name: pyarrow.array(some, pyarrow.int32() if name == "day" else pyarrow.int64()).cast(types[name])
+               for name, some in numbers.items()}
+    columns["words"] = pyarrow.array([None if m is None else moment_text(rng, m) if i % 5 else "soon" for i, m in enumerate(moments)])
+    write_columns(corpus, columns, "times.parquet", {})
+    write_columns(corpus, {**columns, "day": columns["day"].cast(pyarrow.date64())}, "times.arrow", {})
+    known = [m for m in moments if m is not None]
+    for i in range(1500 if LONG else 120):
+        left, right, sign = rng.choice(sorted(types)), rng.choice(sorted(types)), rng.choice(sorted(OPERATORS))
+        of_left, of_right = ([None if v is None else v * units[name] for v in numbers[name]] for name in (left, right))
+        word, what = right, rng.random()
+        if what < 0.7:
+            moment = rng.choice(known + [m // 10**9 * 10**9 for m in known]) + rng.choice((0, 0, 0, 1, -1))
+            of_right, word = [moment] * 200, "'%s'" % moment_text(rng, moment)
+        elif what < 0.8 and left != "t_s":  # which Parquet stores as milliseconds
+            number = rng.choice([v for v in numbers[left] if v is not None])
+            of_left, of_right, word = numbers[left], [number] * 200, str(number)
+        elif what < 0.9:
+            of_right, word = [m if i % 5 else None for i, m in enumerate(moments)], "words"
+        kept = [a is not None and b is not None and OPERATORS[sign]((a > b) - (a < b)) for a, b in zip(of_left, of_right)]
+        n_kept += check_kept(corpus, "times.arrow" if i % 2 else "times.parquet", "%s %s %s" % (left, sign, word), kept)
+    for name in ("times.parquet", "times.arrow"):
+        got = corpus.pack("o", "@row > 3 and t_us < 'soon'", of=[name], code=BAD_INPUT)
+        expect("character 14: compares a date or time with a string that is none; write it as 2026-11-25" in got, got)
+    return "%d documents" % n_kept
+
+
+def databases_keep_the_same_decimals_and_times(corpus):
+    pyarrow, _ = ref_protocol.need_parquet()
+    duckdb, rng = ref_protocol.need("duckdb"), random.Random(19)
+    columns = {"d": pyarrow.array([decimal.Decimal(rng.randrange(-500, 500)).scaleb(-2) for _ in range(200)], pyarrow.decimal128(20, 2)),
+               "t": pyarrow.array([rng.randrange(10**15) for _ in range(200)]).cast(pyarrow.timestamp("us")),
+               "day": pyarrow.array([rng.randrange(20000) for _ in range(200)], pyarrow.int32()).cast(pyarrow.date32())}
+    write_columns(corpus, columns, "x.parquet", {})
+    database, n_kept = duckdb.connect(), 0
+    for theirs, ours in (("d >= 1.25", "d >= 1.25"), ("d = -0.10", "d == -0.1"), ("d < 0.005", "d < 0.005"), ("d in (1, 2.50)", "d in (1, 2.50)"),
+                         ("t < TIMESTAMP '1990-05-17 03:04:05.5'", "t < '1990-05-17T03:04:05.5Z'"),
+                         ("t >= TIMESTAMP '1985-01-01'", "t >= '1985-01-01'"), ("day > DATE '1999-12-31'", "day > '1999-12-31'"),
+                         ("day <> DATE '1980-02-29' AND t < day", "day != '1980-02-29' and t < day")):
+        rows = {int(text) for text, in database.execute("SELECT text FROM '%s' WHERE %s" % (corpus.folder / "x.parquet", theirs)).fetchall()}
+        n_kept += check_kept(corpus, "x.parquet", ours, [row in rows for row in range(200)])
+    return "%d documents" % n_kept
+
+
+def kept_decimals_are_whole_or_the_nearest_double(corpus):
+    pyarrow, _ = ref_protocol.need_parquet()
+    whole = [None if i % 7 == 3 else (-1) ** i * (2**63 - 1 - i) for i in range(50)]
+    parts = [None if i % 5 == 2 else decimal.Decimal((-1) ** i * (10**25 // 7 + i)).scaleb(-3) for i in range(50)]
+    columns = {"whole": pyarrow.array(whole, pyarrow.decimal128(38, 0)), "part": pyarrow.array(parts, pyarrow.decimal128(38, 3))}
+    for name in ("x.parquet", "x.arrow"):
+        write_columns(corpus, columns, name, {})
+        said = corpus.pack("o", "@row >= 0", "--meta", "whole,part", of=[name])
+        expect_equal(said.count("%s: --meta: the field part has decimals; the nearest float64 of each is kept" % name), 1, said)
+        expect("the field whole" not in said, said)
+        lines = ref_protocol.call("tokmap", "cat", "--meta", "--json", str(corpus.folder / "o"))[1].split(b"\n")[:-1]
+        got = [json.loads(line)["meta"] for line in lines]
+        expect_equal([row["whole"] for row in got], whole, "%s: whole numbers" % name)
+        expect_equal([row["part"] for row in got], [None if v is None else float(v) for v in parts], "%s: doubles" % name)
+        corpus.remove("o")
+        columns_of_more = {"n": pyarrow.array([2**63 + 1], pyarrow.decimal128(38, 0))}
+        write_columns(corpus, columns_of_more, "more" + name[1:], {})
+        said = corpus.pack("o", "@row >= 0", "--meta", "n", of=["more" + name[1:]], code=BAD_INPUT)
+        expect("the number in field n is neither a signed integer" in said, said)
 
 
 def columns_of_another_type_are_refused_at_their_character(corpus):

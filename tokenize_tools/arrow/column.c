@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "text/exact_number.h"
 #include "text/little_endian.h"
 
 /* ---- Sizes ---- */
@@ -53,7 +52,8 @@ bool arrow_check_column(const arrow_column *c, failure *err)
         return true;
     const unsigned bits = element_bits(f);
     const uint64_t n_elements = c->n_rows + arrow_has_offsets(f);
-    if (bits != 1 && bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != VIEW_BYTES * 8)
+    if (bits != 1 && bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128 &&
+        bits != 256)
         return fail(err, "damaged: a column of numbers of %u bits", bits);
     return own_buffer(c, 1)->n_bytes >= (n_elements * bits + 7) / 8 ||
            fail(err, "damaged: the values of a column are too short");
@@ -139,7 +139,8 @@ static bool read_view(const arrow_column *c, uint64_t row, tokmap_value *v, fail
     return true;
 }
 
-static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)
+static bool read_indexed(const arrow_column *c, uint64_t row,
+                         char decimal[NUMBER_DECIMAL_TEXT_BYTES], tokmap_value *v, failure *err)
 {
     const arrow_dictionary *d = c->dictionary;
     if (!d)
@@ -158,7 +159,8 @@ static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, f
         else
             to = middle;
     }
-    return arrow_read_value(&d->parts[from], (uint64_t)index - d->parts[from].first, v, err);
+    return arrow_read_value(&d->parts[from], (uint64_t)index - d->parts[from].first, decimal, v,
+                            err);
 }
 
 static bool read_text(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)
@@ -174,14 +176,15 @@ static bool read_text(const arrow_column *c, uint64_t row, tokmap_value *v, fail
     return true;
 }
 
-bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)
+bool arrow_read_value(const arrow_column *c, uint64_t row, char decimal[NUMBER_DECIMAL_TEXT_BYTES],
+                      tokmap_value *v, failure *err)
 {
     const arrow_field *f = c->field;
     *v = (tokmap_value){.type = TOKMAP_VALUE_NULL};
     if (arrow_is_null(c, row))
         return true;
     if (f->has_dictionary)
-        return read_indexed(c, row, v, err);
+        return read_indexed(c, row, decimal, v, err);
     if (arrow_is_text(f))
         return read_text(c, row, v, err);
     const uint8_t *values = own_buffer(c, 1)->bytes;
@@ -190,7 +193,12 @@ bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, fail
         v->real = read_float(values, row, f->bits);
         return true;
     }
+    if (f->type == ARROW_DECIMAL) {
+        *v = number_of_decimal(values + row * (f->bits / 8), f->bits / 8, f->scale, decimal);
+        return true;
+    }
     v->type = TOKMAP_VALUE_INT64;
+    v->text_bytes = f->time;
     v->integer = f->type == ARROW_BOOL ? is_set(values, row)
                                        : read_integer(values, row, f->bits, f->is_unsigned);
     if (f->is_unsigned)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "arrow/schema.h"
+#include "text/exact_number.h"
 #include "tokmap.h"
 
 /* The values of a dictionary: parts that are added to it one after the other. */
@@ -31,7 +32,8 @@ bool arrow_has_offsets(const arrow_field *f);
 /* Checks the sizes of all buffers, so that rows below n_rows can be read. */
 bool arrow_check_column(const arrow_column *c, failure *err);
 bool arrow_is_null(const arrow_column *c, uint64_t row);
-/* Reads a value; the text stays valid as long as the buffers. */
-bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err);
+/* Reads a value; the text stays valid as long as the buffers, that of a decimal is in `decimal`. */
+bool arrow_read_value(const arrow_column *c, uint64_t row, char decimal[NUMBER_DECIMAL_TEXT_BYTES],
+                      tokmap_value *v, failure *err);
 /* The text of a row that is not null, of a column `without_text`: where it is in that buffer. */
 bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, failure *err);

@@ -148,6 +148,8 @@ bool arrow_is_value(const arrow_field *f)
         return f->bits == 8 || f->bits == 16 || f->bits == 32 || f->bits == 64;
     case ARROW_FLOAT:
         return f->bits >= 32;
+    case ARROW_DECIMAL:
+        return f->bits == 32 || f->bits == 64 || f->bits == 128 || f->bits == 256;
     default:
         return arrow_is_text(f);
     }
@@ -171,7 +173,7 @@ enum { /* of a Schema, of a DictionaryEncoding */
     ENCODING_INDEX_TYPE
 };
 
-/* The first slot of the table of a type is the width, the unit, the precision or the mode. */
+/* The slots of the table of a type are its width, unit, precision, mode or scale. */
 static unsigned read_bits(arrow_type type, const flat_table *t)
 {
     switch (type) {
@@ -181,6 +183,8 @@ static unsigned read_bits(arrow_type type, const flat_table *t)
         const int64_t precision = flat_number(t, 0, 2, 0);
         return precision == 0 ? 16 : precision == 1 ? 32 : 64;
     }
+    case ARROW_DECIMAL:
+        return (unsigned)flat_number(t, 2, 4, 128);
     case ARROW_DATE:
         return flat_number(t, 0, 2, 1) == 0 ? 32 : 64;
     case ARROW_TIME:
@@ -191,6 +195,14 @@ static unsigned read_bits(arrow_type type, const flat_table *t)
     default:
         return 0;
     }
+}
+
+static time_unit read_unit(arrow_type type, const flat_table *t)
+{
+    const int64_t unit = type == ARROW_TIMESTAMP ? flat_number(t, 0, 2, 0) : -1;
+    if (type == ARROW_DATE)
+        return flat_number(t, 0, 2, 1) == 0 ? TIME_DAYS : TIME_MILLISECONDS;
+    return unit >= 0 && unit <= 3 ? TIME_SECONDS + (time_unit)unit : TIME_NONE;
 }
 
 static void read_encoding(arrow_field *f, const flat_table *encoding)
@@ -233,6 +245,8 @@ static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, fail
                     f.name.n_bytes ? (const char *)f.name.bytes : "", type);
     f.bits = read_bits(f.type, &type_table);
     f.is_unsigned = type == ARROW_INT && !flat_number(&type_table, 1, 1, 0);
+    f.scale = type == ARROW_DECIMAL ? (int32_t)flat_number(&type_table, 1, 4, 0) : 0;
+    f.time = read_unit(f.type, &type_table);
     read_encoding(&f, &encoding);
     f.node = s->n_nodes++;
     f.first_buffer = s->n_buffers;

@@ -5,6 +5,7 @@
 
 #include "arrow/flatbuffer.h"
 #include "text/failure.h"
+#include "text/moment.h"
 
 typedef struct arrow_bytes {
     const uint8_t *bytes;
@@ -78,6 +79,8 @@ typedef struct arrow_field {
     arrow_type type; /* of the values; with a dictionary, of those in it */
     unsigned bits;   /* of a number */
     bool is_unsigned;
+    int32_t scale;  /* of a decimal */
+    time_unit time; /* of dates and timestamps */
     bool has_dictionary;
     int64_t dictionary_id;
     unsigned index_bits; /* into the dictionary */

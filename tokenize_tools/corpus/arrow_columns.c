@@ -157,6 +157,7 @@ struct arrow_columns {
     arrow_column columns[FIELD_LIST_MAX + 1]; /* the first one is the text */
     size_t n_columns;
     size_t value_columns[FIELD_LIST_MAX]; /* for each of options->fields; SIZE_MAX: none */
+    char decimals[FIELD_LIST_MAX + 1][NUMBER_DECIMAL_TEXT_BYTES]; /* of the current row */
     bool text_is_value;
     dictionary dictionaries[FIELD_LIST_MAX + 1];
     size_t n_dictionaries;
@@ -236,6 +237,8 @@ static bool choose_columns(arrow_columns *c, failure *err)
         c->text_is_value = c->text_is_value || column == 0;
         if (arrow_is_text(f) || f->type == ARROW_NULL)
             types[i] = arrow_is_text(f) ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_NULL;
+        else if (f->time)
+            types[i] = WHERE_TIME;
     }
     return reader_check_where(c->options, types, err);
 }
@@ -254,6 +257,12 @@ arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_mess
         return c;
     arrow_columns_free(c);
     return NULL;
+}
+
+int32_t arrow_columns_scale(const arrow_columns *c, size_t field)
+{
+    const size_t column = c->value_columns[field];
+    return column == SIZE_MAX ? 0 : c->columns[column].field->scale;
 }
 
 /* ---- Buffers in memory ---- */
@@ -469,7 +478,8 @@ bool arrow_columns_values(arrow_columns *c, uint64_t row, tokmap_value *values, 
 {
     for (size_t i = 0; c->options->fields && i < c->options->fields->n_fields; i++) {
         const size_t column = c->value_columns[i];
-        if (column != SIZE_MAX && !arrow_read_value(&c->columns[column], row, &values[i], err))
+        if (column != SIZE_MAX &&
+            !arrow_read_value(&c->columns[column], row, c->decimals[column], &values[i], err))
             return refuse_row(row, err);
     }
     return true;
@@ -492,7 +502,7 @@ bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, failur
         return arrow_columns_take(c, NULL, extent.offset - c->text_at, err);
     }
     tokmap_value value;
-    if (!arrow_read_value(column, row, &value, err))
+    if (!arrow_read_value(column, row, c->decimals[0], &value, err))
         return refuse_row(row, err);
     text->is_null = value.type == TOKMAP_VALUE_NULL; /* in a dictionary */
     text->bytes = (const uint8_t *)value.text;

@@ -417,6 +417,13 @@ static void summarize_arrow(const reader *base, reader_summary *summary)
         snprintf(summary->column, sizeof summary->column, "%s", corpus_field(base->options));
 }
 
+static void note_arrow(const reader *base)
+{
+    const arrow_columns *columns = ((const arrow_reader *)base)->columns;
+    for (size_t i = 0; columns && base->options->fields && i < base->options->fields->n_fields; i++)
+        reader_note_decimal(base, i, arrow_columns_scale(columns, i));
+}
+
 static bool open_arrow(reader *base, failure *err)
 {
     (void)err;
@@ -444,4 +451,5 @@ const reader_kind arrow_reader_kind = {
     .where = place_of_arrow,
     .describe = describe_arrow,
     .summarize = summarize_arrow,
+    .note_fields = note_arrow,
 };

@@ -137,8 +137,9 @@ typedef struct corpus_options {
      * byte N: reason"; lines count from 1, bytes from 0 in the decompressed input), and for what
      * else is left out or remarkable. */
     void (*report)(void *context, const char *text);
-    /* Called at the end of each input of JSON lines with what is remarkable about its fields: no
-     * record has it, or it is never of the type that it is compared with. May be NULL. */
+    /* Called at the end of each input with what is remarkable about its fields: no record of JSON
+     * lines has it, it is never of the type that it is compared with, or its decimals are kept as
+     * doubles. May be NULL. */
     void (*note)(void *context, const char *text);
     /* Called after each end in a batch, with the counts up to it. May be NULL. */
     void (*ended)(void *context, const corpus_counts *counts);

@@ -123,10 +123,12 @@ static bool choose_columns(parquet_reader *r, failure *err)
         if (!e)
             return false;
         r->fields[i].element = e;
-        if (e->type == PARQUET_BYTE_ARRAY || e->type == PARQUET_FIXED_BYTES)
+        if (e->type == PARQUET_BYTE_ARRAY && e->kind != PARQUET_DECIMAL)
             types[i] = TOKMAP_VALUE_STRING;
         else if (parquet_is_null(f, e))
             types[i] = TOKMAP_VALUE_NULL;
+        else if (e->time)
+            types[i] = WHERE_TIME;
     }
     return reader_check_where(r->base.options, types, err);
 }
@@ -422,6 +424,16 @@ static void summarize_parquet(const reader *base, reader_summary *summary)
     summary->n_groups = f->n_groups;
 }
 
+static void note_parquet(const reader *base)
+{
+    const parquet_reader *r = (const parquet_reader *)base;
+    const field_list *fields = base->options->fields;
+    for (size_t i = 0; fields && r->rows.begin == 0 && i < fields->n_fields; i++) {
+        if (r->fields[i].element)
+            reader_note_decimal(base, i, r->fields[i].element->scale);
+    }
+}
+
 /* ---- Parts ---- */
 
 int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, failure *err)
@@ -484,4 +496,5 @@ const reader_kind parquet_reader_kind = {
     .stored = stored_of_parquet,
     .describe = describe_row,
     .summarize = summarize_parquet,
+    .note_fields = note_parquet,
 };

@@ -97,6 +97,18 @@ bool reader_check_where(const corpus_options *o, const tokmap_value_type *types,
            fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
 }
 
+void reader_note_decimal(const reader *r, size_t field, int32_t scale)
+{
+    const corpus_options *o = r->options;
+    char text[640];
+    if (field >= o->n_kept || scale == 0)
+        return;
+    snprintf(text, sizeof text,
+             "%.200s: --meta: the field %.200s has decimals; the nearest float64 of each is kept",
+             r->window.name, o->fields->names[field]);
+    o->note(o->context, text);
+}
+
 void reader_report(const reader *r, const char *format, ...)
 {
     char text[640];

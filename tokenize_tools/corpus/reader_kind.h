@@ -26,7 +26,7 @@ typedef struct reader_kind {
 
     input_prefix (*stored)(const reader *r);                     /* NULL: of the window's stream */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
-    void (*note_fields)(const reader *r); /* NULL: the format says which fields there are */
+    void (*note_fields)(const reader *r);                        /* NULL: nothing is remarkable */
 } reader_kind;
 
 /* The first member of the reader of every kind. */
@@ -60,6 +60,9 @@ static inline const char *corpus_field(const corpus_options *o)
 }
 /* For inputs that know the types of their fields: what where_check_types finds is a failure. */
 bool reader_check_where(const corpus_options *o, const tokmap_value_type *types, failure *err);
+
+/* Calls options->note if the decimals of a field, of this scale, are kept as doubles. */
+void reader_note_decimal(const reader *r, size_t field, int32_t scale);
 
 /* Calls options->report. */
 void reader_report(const reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));

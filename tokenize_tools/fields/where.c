@@ -13,6 +13,7 @@
 #include "text/array.h"
 #include "text/exact_number.h"
 #include "text/json_parts.h"
+#include "text/moment.h"
 #include "text/utf8.h"
 
 typedef enum comparison { /* a bit for each order of two values that it accepts */
@@ -64,13 +65,35 @@ static int compare_strings(const tokmap_value *a, const tokmap_value *b)
     return c ? c : (a->text_bytes > b->text_bytes) - (a->text_bytes < b->text_bytes);
 }
 
+static bool is_time(const tokmap_value *v)
+{
+    return v->type == TOKMAP_VALUE_INT64 && v->text_bytes != TIME_NONE;
+}
+
+static bool read_moment(const tokmap_value *v, moment *m)
+{
+    if (v->type == TOKMAP_VALUE_STRING)
+        return moment_read(v->text, v->text_bytes, m);
+    if (!is_time(v))
+        return false;
+    *m = moment_of(v->integer, (time_unit)v->text_bytes);
+    return true;
+}
+
 /* 0: they cannot be compared. */
 static unsigned order_values(const tokmap_value *a, const tokmap_value *b)
 {
     const bool strings = a->type == TOKMAP_VALUE_STRING && b->type == TOKMAP_VALUE_STRING;
-    if (!strings && (!is_number(a) || !is_number(b)))
+    moment x, y;
+    int c;
+    if (strings)
+        c = compare_strings(a, b);
+    else if ((is_time(a) || is_time(b)) && read_moment(a, &x) && read_moment(b, &y))
+        c = moment_compare(x, y);
+    else if (is_number(a) && is_number(b))
+        c = number_compare(a, b);
+    else
         return 0;
-    const int c = strings ? compare_strings(a, b) : number_compare(a, b);
     return c < 0 ? IS_LESS : c > 0 ? IS_GREATER : IS_EQUAL;
 }
 
@@ -461,6 +484,12 @@ void where_free(where *w)
     free(w);
 }
 
+static bool is_moment(const operand *o)
+{
+    moment m;
+    return o->is_field || o->literal.type != TOKMAP_VALUE_STRING || read_moment(&o->literal, &m);
+}
+
 static tokmap_value_type type_of(const operand *o, const tokmap_value_type *types)
 {
     return o->is_field ? types[o->field] : o->literal.type;
@@ -471,6 +500,13 @@ bool where_check_types(const where *w, const tokmap_value_type *types, failure *
     for (const test *t = w->tests; t < w->tests + w->n_tests; t++) {
         const tokmap_value_type left = type_of(&t->left, types), right = type_of(&t->right, types);
         const bool known = left != TOKMAP_VALUE_NULL && right != TOKMAP_VALUE_NULL;
+        if (left == WHERE_TIME || right == WHERE_TIME) {
+            if (is_moment(&t->left) && is_moment(&t->right))
+                continue;
+            fail(err, "compares a date or time with a string that is none; write it as "
+                      "2026-11-25 or 2026-11-25T08:30:00Z");
+            return field_fail_at(err, w->text, t->left.at);
+        }
         if (known && (left == TOKMAP_VALUE_STRING) != (right == TOKMAP_VALUE_STRING)) {
             fail(err, "compares a %s with a %s", left == TOKMAP_VALUE_STRING ? "string" : "number",
                  right == TOKMAP_VALUE_STRING ? "string" : "number");

@@ -18,9 +18,11 @@
  * `x in (1, 2)` is x == 1 or x == 2. A field named "in" needs no quotes where a field is expected.
  * `true` is 1 and `false` 0, as in the values. Strings are compared by their bytes, and numbers
  * exactly, as they are written, of any length (exact_number.h); only a literal with a fraction or
- * an exponent is the nearest double where it meets a double of a column. A comparison is false,
- * with != too, if a value is null or not a number (NaN), or if it compares a number with a string;
- * `not` makes it true. Pure. */
+ * an exponent is the nearest double where it meets a double of a column. A date or a timestamp is
+ * an INT64 whose text_bytes is its time_unit: it is compared with others, and with strings that
+ * moment.h reads, as a point in time; with a number, its integer is. A comparison is false, with !=
+ * too, if a value is null or not a number (NaN), or if it compares a number with a string; `not`
+ * makes it true. Pure. */
 #pragma once
 
 #include <tokmap.h>
@@ -42,6 +44,10 @@ void where_free(where *w);
 /* Whether to keep a document: values[i] belongs to fields->names[i]. */
 bool where_holds(const where *w, const tokmap_value *values);
 
+/* Beside the types of values, the type of fields with dates or points in time. */
+#define WHERE_TIME ((tokmap_value_type)16)
+
 /* For inputs that know the types of their fields: types[i] is that of fields->names[i], or
- * TOKMAP_VALUE_NULL if it is not known. false: the expression compares a number with a string. */
+ * TOKMAP_VALUE_NULL if it is not known. false: the expression compares a number with a string, or a
+ * time with a literal that is none. */
 bool where_check_types(const where *w, const tokmap_value_type *types, failure *err);

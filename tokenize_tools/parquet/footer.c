@@ -8,6 +8,7 @@
 
 #include "parquet/thrift.h"
 #include "text/array.h"
+#include "text/exact_number.h"
 #include "text/little_endian.h"
 
 const char parquet_no_memory[] = "out of memory";
@@ -48,6 +49,8 @@ enum {
 typedef struct raw_element { /* as stored; -1: absent */
     int64_t type, repetition, n_children, converted;
     int64_t logical; /* the number of a field of a union; 0: absent */
+    int64_t fixed_bytes, scale;
+    int64_t unit; /* of a timestamp: the number of a field of a union */
     bool is_signed;
     thrift_bytes name;
 } raw_element;
@@ -61,20 +64,43 @@ static void read_repetition(thrift *t, uint8_t type, void *to)
         thrift_integer(t, type, to);
 }
 
-#define INTEGER 10
+enum { /* logical types */
+    DECIMAL = 5,
+    DATE = 6,
+    TIMESTAMP = 8,
+    INTEGER = 10
+};
+
+/* Which field of a union there is. */
+static void read_unit(thrift *t, uint8_t type, void *to)
+{
+    int32_t id = 0;
+    if (type != THRIFT_STRUCT)
+        thrift_fail(t, "a field of its header has the wrong type");
+    while (thrift_next(t, &id, &type)) {
+        *(int64_t *)to = id;
+        thrift_skip(t, type);
+    }
+}
 
 static void read_logical_type(thrift *t, uint8_t type, void *to)
 {
     static const thrift_field integer_fields[] = {
         {2, thrift_boolean, offsetof(raw_element, is_signed), NULL}, {0}};
+    static const thrift_field decimal_fields[] = {
+        {1, thrift_integer, offsetof(raw_element, scale), NULL}, {0}};
+    static const thrift_field timestamp_fields[] = {
+        {2, read_unit, offsetof(raw_element, unit), NULL}, {0}};
+    static const thrift_field *const fields[] = {
+        [DECIMAL] = decimal_fields, [TIMESTAMP] = timestamp_fields, [INTEGER] = integer_fields};
     raw_element *raw = to;
     int32_t id = 0;
     if (type != THRIFT_STRUCT)
         thrift_fail(t, "a field of its header has the wrong type");
     while (thrift_next(t, &id, &type)) {
         raw->logical = id;
-        if (id == INTEGER)
-            thrift_read(t, type, integer_fields, raw);
+        if (id > 0 && id <= INTEGER && fields[id])
+            thrift_read(t, type, fields[id], raw);
         else
             thrift_skip(t, type);
     }
@@ -82,10 +108,12 @@ static void read_logical_type(thrift *t, uint8_t type, void *to)
 
 static const thrift_field element_fields[] = {
     {1, thrift_integer, offsetof(raw_element, type), NULL},
+    {2, thrift_integer, offsetof(raw_element, fixed_bytes), NULL},
     {3, read_repetition, offsetof(raw_element, repetition), NULL},
     {4, thrift_binary, offsetof(raw_element, name), NULL},
     {5, thrift_integer, offsetof(raw_element, n_children), NULL},
     {6, thrift_integer, offsetof(raw_element, converted), NULL},
+    {7, thrift_integer, offsetof(raw_element, scale), NULL},
     {10, read_logical_type, 0, NULL},
     {0}};
 
@@ -111,6 +139,19 @@ static parquet_kind kind_of(const raw_element *raw)
     if (raw->converted < 0)
         return PARQUET_PLAIN;
     return raw->converted < (int)sizeof of_converted ? of_converted[raw->converted] : PARQUET_OTHER;
+}
+
+/* A date has 32 bits, a timestamp 64. */
+static time_unit unit_of(const raw_element *raw)
+{
+    const bool is_date = raw->logical ? raw->logical == DATE : raw->converted == 6;
+    const int64_t unit = raw->logical == TIMESTAMP ? raw->unit
+                         : raw->logical            ? 0
+                                                   : raw->converted - 8; /* 9: milliseconds */
+    if (is_date && raw->type == PARQUET_INT32)
+        return TIME_DAYS;
+    const bool is_known = unit >= 1 && unit <= 3 && raw->type == PARQUET_INT64;
+    return is_known && (raw->logical || unit < 3) ? TIME_SECONDS + (time_unit)unit : TIME_NONE;
 }
 
 /* A group that still has children to come, while the tree is read in depth-first order. */
@@ -143,6 +184,11 @@ static const char *set_element(parquet_footer *f, const raw_element *raw, const 
     if (raw->type < PARQUET_BOOLEAN || raw->type > PARQUET_FIXED_BYTES)
         return "a column of its schema has no type";
     e->type = (parquet_type)raw->type;
+    e->time = unit_of(raw);
+    if (e->kind == PARQUET_DECIMAL) {
+        e->fixed_bytes = (uint32_t)raw->fixed_bytes;
+        e->scale = (int32_t)raw->scale;
+    }
     e->leaf = (uint32_t)f->n_leaves++;
     return NULL;
 }
@@ -478,11 +524,19 @@ static bool is_text(const parquet_element *e)
     return is_string(e) && e->max_repetition == 0;
 }
 
+static bool is_decimal(const parquet_element *e)
+{
+    const bool is_short = e->fixed_bytes - 1u < NUMBER_MAX_DECIMAL_BYTES;
+    return e->kind == PARQUET_DECIMAL &&
+           (e->type == PARQUET_INT32 || e->type == PARQUET_INT64 || e->type == PARQUET_BYTE_ARRAY ||
+            (e->type == PARQUET_FIXED_BYTES && is_short));
+}
+
 static bool is_value(const parquet_element *e)
 {
-    const bool known = e->kind != PARQUET_DECIMAL && e->kind != PARQUET_OTHER;
-    return e->is_leaf && known && e->type != PARQUET_INT96 && e->type != PARQUET_FIXED_BYTES &&
-           e->max_repetition == 0;
+    const bool is_plain = e->kind != PARQUET_DECIMAL && e->kind != PARQUET_OTHER &&
+                          e->type != PARQUET_INT96 && e->type != PARQUET_FIXED_BYTES;
+    return e->is_leaf && e->max_repetition == 0 && (is_plain || is_decimal(e));
 }
 
 /* Names may contain dots, so the joined path is compared, from its end. */

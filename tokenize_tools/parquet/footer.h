@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "text/failure.h"
+#include "text/moment.h"
 
 enum {
     PARQUET_HEAD_BYTES = 4,
@@ -50,6 +51,9 @@ typedef struct parquet_element { /* a column or a group of columns */
     uint8_t depth, max_definition, max_repetition;
     parquet_type type;
     parquet_kind kind;
+    uint32_t fixed_bytes; /* of a value of FIXED_BYTES that is a decimal */
+    int32_t scale;        /* of a decimal */
+    time_unit time;       /* of dates and timestamps */
 } parquet_element;
 
 typedef struct parquet_chunk {

@@ -18,9 +18,11 @@ static bool fail_page(parquet_values *v, const char *why)
 
 static const char after_last[] = "bytes follow its last value";
 
-static size_t size_of(parquet_type type)
+static size_t size_of(const parquet_element *column)
 {
-    return type == PARQUET_INT32 || type == PARQUET_FLOAT ? 4 : 8;
+    if (column->type == PARQUET_FIXED_BYTES)
+        return column->fixed_bytes;
+    return column->type == PARQUET_INT32 || column->type == PARQUET_FLOAT ? 4 : 8;
 }
 
 /* Some writers pad a page. */
@@ -55,13 +57,34 @@ static bool set_number(const parquet_values *v, uint64_t bits, tokmap_value *val
     } else {
         value->type = TOKMAP_VALUE_INT64;
         value->integer = v->column->type == PARQUET_INT32 ? (int32_t)low : (int64_t)bits;
+        value->text_bytes = v->column->time;
     }
     return true;
 }
 
+/* Of a decimal in fixed bytes, those are set. */
 static bool set_stored_number(parquet_values *v, const uint8_t *at, tokmap_value *value)
 {
-    return set_number(v, size_of(v->column->type) == 4 ? le_get32(at) : le_get64(at), value);
+    const size_t size = size_of(v->column);
+    if (v->column->type != PARQUET_FIXED_BYTES)
+        return set_number(v, size == 4 ? le_get32(at) : le_get64(at), value);
+    set_text(value, at, size);
+    return true;
+}
+
+/* From its integer, or from its bytes, of which the highest is the first. */
+static bool set_decimal(parquet_values *v, tokmap_value *value)
+{
+    uint8_t bytes[NUMBER_MAX_DECIMAL_BYTES];
+    const bool is_integer = value->type == TOKMAP_VALUE_INT64;
+    const size_t n = is_integer ? sizeof value->integer : value->text_bytes;
+    if (n == 0 || n > sizeof bytes)
+        return fail_page(v, "a decimal does not have 1 to 32 bytes");
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = is_integer ? (uint8_t)((uint64_t)value->integer >> 8 * i)
+                              : (uint8_t)value->text[n - 1 - i];
+    *value = number_of_decimal(bytes, n, v->column->scale, v->decimal);
+    return true;
 }
 
 static bool set_boolean(tokmap_value *value, bool is_true)
@@ -97,7 +120,7 @@ static bool take_plain_text(parquet_values *v, tokmap_value *value)
 
 static bool take_plain_number(parquet_values *v, tokmap_value *value)
 {
-    const size_t n_bytes = size_of(v->column->type);
+    const size_t n_bytes = size_of(v->column);
     if ((size_t)(v->end - v->at) < n_bytes)
         return fail_page(v, past_end);
     v->at += n_bytes;
@@ -139,7 +162,7 @@ const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_elemen
     if (column->type == PARQUET_BOOLEAN)
         return "a column of booleans cannot have a dictionary";
     if (column->type != PARQUET_BYTE_ARRAY)
-        return d->n_bytes / size_of(column->type) >= d->n_values ? NULL : past_end;
+        return d->n_bytes / size_of(column) >= d->n_values ? NULL : past_end;
     if (d->n_bytes / 4 < d->n_values)
         return past_end;
     d->offsets = malloc((size_t)header->n_values * sizeof *d->offsets + 1);
@@ -161,7 +184,7 @@ static bool take_from_dictionary(parquet_values *v, tokmap_value *value)
     if (index >= d->n_values)
         return fail_page(v, "a value is not in the dictionary");
     if (!d->offsets)
-        return set_stored_number(v, d->bytes + index * size_of(v->column->type), value);
+        return set_stored_number(v, d->bytes + index * size_of(v->column), value);
     const uint8_t *at = d->bytes + d->offsets[index];
     set_text(value, at + 4, le_get32(at));
     return true;
@@ -274,14 +297,13 @@ static bool begin_delta_bytes(parquet_values *v)
 
 static bool take_split(parquet_values *v, tokmap_value *value)
 {
-    const size_t size = size_of(v->column->type), n = (size_t)(v->end - v->begin) / size;
-    uint64_t bits = 0;
+    const size_t size = size_of(v->column), n = (size_t)(v->end - v->begin) / size;
     if (v->n_taken >= n)
         return fail_page(v, past_end);
     for (size_t i = 0; i < size; i++)
-        bits |= (uint64_t)v->begin[i * n + v->n_taken] << (8 * i);
+        v->split[i] = v->begin[i * n + v->n_taken];
     v->n_taken++;
-    return set_number(v, bits, value);
+    return set_stored_number(v, v->split, value);
 }
 
 /* ---- The page ---- */
@@ -289,7 +311,7 @@ static bool take_split(parquet_values *v, tokmap_value *value)
 static bool begin_split(parquet_values *v)
 {
     v->at = v->end;
-    return (v->end - v->begin) % (ptrdiff_t)size_of(v->column->type) == 0 || fail_page(v, past_end);
+    return (v->end - v->begin) % (ptrdiff_t)size_of(v->column) == 0 || fail_page(v, past_end);
 }
 
 static bool begin_encoding(parquet_values *v)
@@ -298,7 +320,8 @@ static bool begin_encoding(parquet_values *v)
         BOOLEAN = 1 << PARQUET_BOOLEAN,
         TEXT = 1 << PARQUET_BYTE_ARRAY,
         INTEGER = 1 << PARQUET_INT32 | 1 << PARQUET_INT64,
-        NUMBER = INTEGER | 1 << PARQUET_FLOAT | 1 << PARQUET_DOUBLE,
+        FIXED = 1 << PARQUET_FIXED_BYTES,
+        NUMBER = INTEGER | FIXED | 1 << PARQUET_FLOAT | 1 << PARQUET_DOUBLE,
         ANY = 0xff
     };
     static const struct {
@@ -315,7 +338,7 @@ static bool begin_encoding(parquet_values *v)
         {PARQUET_ENCODING_RLE, BOOLEAN, begin_boolean_runs, take_run},
         {PARQUET_ENCODING_DELTA_BINARY, INTEGER, begin_delta, take_delta},
         {PARQUET_ENCODING_DELTA_LENGTH, TEXT, begin_delta_length, take_delta_length},
-        {PARQUET_ENCODING_DELTA_BYTES, TEXT, begin_delta_bytes, take_delta_bytes},
+        {PARQUET_ENCODING_DELTA_BYTES, TEXT | FIXED, begin_delta_bytes, take_delta_bytes},
         {PARQUET_ENCODING_SPLIT, NUMBER, begin_split, take_split},
     };
     for (size_t i = 0; i < sizeof encodings / sizeof *encodings; i++) {
@@ -403,7 +426,8 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
         else if (v->definition < v->column->max_definition)
             return 1;
     }
-    return ok && v->take(v, value) ? 1 : -1;
+    ok = ok && v->take(v, value);
+    return ok && (v->column->kind != PARQUET_DECIMAL || set_decimal(v, value)) ? 1 : -1;
 }
 
 void parquet_values_free(parquet_values *v)

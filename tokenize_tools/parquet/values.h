@@ -8,6 +8,7 @@
 #include "parquet/footer.h"
 #include "parquet/integers.h"
 #include "parquet/page_header.h"
+#include "text/exact_number.h"
 #include "tokmap.h"
 
 typedef struct parquet_dictionary { /* {0}: none */
@@ -35,6 +36,8 @@ typedef struct parquet_values {
     parquet_delta numbers, suffixes; /* numbers: also lengths and prefixes */
     uint8_t *value;                  /* DELTA_BYTE_ARRAY: the last value */
     size_t value_bytes, value_capacity;
+    uint8_t split[NUMBER_MAX_DECIMAL_BYTES]; /* BYTE_STREAM_SPLIT: the last value */
+    char decimal[NUMBER_DECIMAL_TEXT_BYTES];
     bool (*take)(struct parquet_values *, tokmap_value *);
     const char *why; /* after an error */
 } parquet_values;

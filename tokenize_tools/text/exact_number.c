@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/little_endian.h"
+
 #define DIGITS_BYTES 320 /* of any whole double */
 #define MOST_EXPONENT ((int64_t)100000000000000000)
 
@@ -40,6 +42,49 @@ tokmap_value number_of_unsigned(uint64_t n)
     if (n <= INT64_MAX)
         return (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)n};
     return (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = (double)n, .integer = (int64_t)n};
+}
+
+/* Writes the digits of n before `end`, and makes it 0. */
+static char *write_digits(uint32_t *n, size_t n_limbs, char *end)
+{
+    uint32_t any;
+    do {
+        uint64_t rest = 0;
+        any = 0;
+        for (size_t i = n_limbs; i-- > 0;) {
+            rest = rest << 32 | n[i];
+            n[i] = (uint32_t)(rest / 10);
+            rest %= 10;
+            any |= n[i];
+        }
+        *--end = (char)('0' + rest);
+    } while (any);
+    return end;
+}
+
+tokmap_value number_of_decimal(const uint8_t *bytes, size_t n_bytes, int32_t scale,
+                               char text[NUMBER_DECIMAL_TEXT_BYTES])
+{
+    const bool is_negative = bytes[n_bytes - 1] >> 7;
+    uint8_t extended[NUMBER_MAX_DECIMAL_BYTES];
+    uint32_t limbs[NUMBER_MAX_DECIMAL_BYTES / 4];
+    char digits[NUMBER_DECIMAL_TEXT_BYTES] = "";
+    uint64_t carry = is_negative;
+    memset(extended, is_negative ? 0xff : 0, sizeof extended);
+    memcpy(extended, bytes, n_bytes);
+    for (size_t i = 0; i < sizeof extended / 4; i++) {
+        const uint32_t limb = le_get32(extended + 4 * i);
+        carry += is_negative ? ~limb : limb;
+        limbs[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    const char *first =
+        write_digits(limbs, sizeof extended / 4, digits + NUMBER_DECIMAL_TEXT_BYTES - 1);
+    int n = snprintf(text, NUMBER_DECIMAL_TEXT_BYTES, "%s%s", is_negative ? "-" : "", first);
+    if (scale != 0)
+        n +=
+            snprintf(text + n, NUMBER_DECIMAL_TEXT_BYTES - (size_t)n, "e%" PRId64, -(int64_t)scale);
+    return number_read(text, (size_t)n);
 }
 
 /* ---- Decimals ---- */

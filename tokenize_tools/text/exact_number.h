@@ -18,6 +18,16 @@
  * points to the text. */
 tokmap_value number_read(const char *text, size_t n_bytes);
 tokmap_value number_of_unsigned(uint64_t n);
+
+enum {
+    NUMBER_MAX_DECIMAL_BYTES = 32,
+    NUMBER_DECIMAL_TEXT_BYTES = 96
+};
+
+/* A decimal: these bytes are a signed integer, the lowest byte first, which is divided by 10^scale.
+ * With scale 0 an INT64 if it fits. Unless it is an INT64, the value points to `text`. */
+tokmap_value number_of_decimal(const uint8_t *bytes, size_t n_bytes, int32_t scale,
+                               char text[NUMBER_DECIMAL_TEXT_BYTES]);
 /* All of the digits, of which there must be some. False: anything else, or more than 64 bits. */
 bool number_read_digits(const char *digits, size_t n_digits, uint64_t *value);
 
