@@ -111,12 +111,12 @@ def measure_cell(name, state, order, measure, prefix, options):
     ratio = (figures["new", "auto"] / figures[best] if measure == "rate"
              else (figures[best] + 1) / (figures["new", "auto"] + 1))
     line = "%s, %s, %s, %s" % (name, state, *order)
-    rows = [{"page": "file systems", "line": line, "name": "%s, %s, %s %s" % (line, label, *way), "column": "%s, %s" % (label, what),
+    rows = [{"page": "file_systems", "line": line, "name": "%s, %s, %s %s" % (line, label, *way), "column": "%s, %s" % (label, what),
              "unit": unit, "median": figures[way], "values": [run[0] for run in found[way]], "system": "tokmap " + " ".join(way)}
             for what, way in (("auto", ("new", "auto")), ("best other", best))]
     rows[0]["note"] = "%s: %s" % (auto[-1][1], auto[-1][3])
-    rows.append({"page": "file systems", "line": line, "name": "%s, %s, auto by best" % (line, label), "column": label + ", ratio",
-                 "unit": "x", "median": ratio, "values": [ratio]})
+    rows.append({"page": "file_systems", "line": line, "name": "%s, %s, auto by best" % (line, label), "column": label + ", ratio",
+                 "unit": "x", "median": ratio, "values": [ratio], "target": {"at_least": 0.9, "reached": ratio >= 0.9}})
     print("%-40s %-4s auto %9.2f (%s, %s)  best %9.2f (%s %s)  %.2f  | %s" % (
         line, label, figures["new", "auto"], auto[-1][1], auto[-1][2], figures[best], *best, ratio,
         " ".join("%s:%s=%.1f" % (t[0], io, found[t, io][0][0]) for t, io in found)), flush=True)

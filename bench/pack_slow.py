@@ -50,6 +50,8 @@ def run(words, fuse=None, cold=True):
 
 
 def measure(name, place, files, options, fuse=None):
+    """Rows of a result file."""
+    rows = []
     for file in files:
         there = place / file.name
         pack = [options.tokmap, "pack", there, "-o", options.dir / "packed", "-f", "-q"]
@@ -63,6 +65,14 @@ def measure(name, place, files, options, fuse=None):
         print("%-9s %-22s %6.1f MB  cat %6.2f s  pack %6.2f s  cat/pack %5.2f  in memory %5.2f s%s" % (
             name, file.name, file.stat().st_size / 1e6, cat, packed, cat / packed, hot,
             "  requests %d, %d; at one time %d" % (found["cat"][0][1], *found["pack"][0][1:]) if fuse else ""), flush=True)
+        line = "%s, %s of %.0f MB" % (name, file.name, file.stat().st_size / 1e6)
+        for column, unit, median, values in (
+                ("cat", "s", cat, [one[0] for one in found["cat"]]), ("pack", "s", packed, [one[0] for one in found["pack"]]),
+                ("cat by pack", "x", cat / packed, [cat / packed]), ("pack, in memory", "s", hot, [hot])):
+            rows.append({"page": "slow_inputs", "line": line, "name": line + ", " + column, "column": column,
+                         "unit": unit, "median": median, "values": values})
+        rows[-2]["target"] = {"at_least": 0.8, "reached": cat / packed >= 0.8}
+    return rows
 
 
 def main():
@@ -73,6 +83,7 @@ def main():
     parser.add_argument("--documents", type=int, default=100000, help="of the files that are made, of 3 kB each")
     parser.add_argument("--latency", type=float, default=0.03, help="of FUSE, in seconds [0.03]")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=pathlib.Path, help="a result file")
     options = parser.parse_args()
     import mounts
     mounts.enter_namespace()
@@ -86,10 +97,14 @@ def main():
     else:
         files = make_files(source, options.documents)
     with mounts.fuse(source, place, latency=options.latency) as fuse:
-        measure("FUSE", place, files, options, fuse)
+        rows = measure("FUSE of %g ms" % (options.latency * 1e3), place, files, options, fuse)
     with mounts.mounted("overlay", options.dir, lower=source) as there:
-        measure("overlayfs", there, files, options)
+        rows += measure("overlayfs", there, files, options)
     shutil.rmtree(options.dir / "a_overlay")
+    if options.out:
+        from result_file import as_text, machine
+        command = "pack_slow.py --documents %d --latency %g --rounds %d" % (options.documents, options.latency, options.rounds)
+        options.out.write_text(as_text({"schema": 1, "command": command, "machine": machine(), "rows": rows}))
 
 
 if __name__ == "__main__":
