@@ -8,7 +8,7 @@ with io="auto" and every other io, of this tree and of TREE, an older one that i
 the best ones take turns with "auto" for the other rounds.
 
 States: cold (after the page cache was dropped), hot, small (cold, in a control group of 1 GiB, with data of 2 GiB; the
-others have 512 MiB, or 64 MiB over FUSE). A wait is the longest but one in a hundred, so of fewer steps the longest. A
+others have 512 MiB, or 64 MiB cold over FUSE). A wait is the longest but one in a hundred, so of fewer steps the longest. A
 ratio of waits adds a millisecond to both: what nobody notices makes no difference. Nothing else may run meanwhile."""
 
 import argparse
@@ -31,7 +31,7 @@ FULL = (("full", "concat"),)
 ALL = (("full", "concat"), ("block", "concat"), ("full", "best_fit"), ("block", "best_fit"))
 # Of each file system: its kind for tests/support/mounts.py, options, orders, and the dataset of each state.
 USUAL, SMALL = {"cold": "data", "hot": "data"}, {"cold": "data", "hot": "data", "small": "large"}
-REMOTE = {"cold": "little", "hot": "little"}
+REMOTE = {"cold": "little", "hot": "data"}
 PLACES = {"ext4": ("", {}, ALL, SMALL), "overlayfs": ("overlay", {}, ALL, SMALL),
           "FUSE, 30 ms": ("fuse", {"latency": 0.03}, ALL, REMOTE), "xfs": ("xfs", {}, FULL, SMALL),
           "btrfs": ("btrfs", {}, FULL, USUAL), "tmpfs": ("tmpfs", {}, FULL, USUAL),
