@@ -14,6 +14,7 @@ namespace, in which the mount is seen by nobody else and ends with the test. The
     refuse       {"RENAME": "ENOSYS", ...}: requests of these names fail
     flock        what locks do, given at the start only: "here" (the kernel of this machine alone), "nfs" (as byte
                  ranges: an exclusive lock needs a file that is open for writing), or the name of an error
+    attributes   seconds for which the kernel keeps what it knows of a file, given at the start only [0; libfuse: 1]
     sequential   True: a file is written once, from front to back, and no file of any other kind is opened for writing
 
     side_by_side how many requests are served at one time, given at the start only [64]
@@ -92,7 +93,7 @@ class Server:
 
     def __init__(self, source, settings):
         self.settings = dict({"latency": 0, "bad": None, "refuse": {}, "flock": "here", "sequential": False,
-                              "side_by_side": 64}, **settings)
+                              "attributes": 0, "side_by_side": 64}, **settings)
         self.guard = threading.Lock()
         self.n_reads = self.n_now = self.most = 0
         self.interrupted = set()
@@ -168,7 +169,7 @@ class Server:
             if node[0] != descriptor:
                 os.close(descriptor)
         # Names are valid for a nanosecond, which the kernel rounds up to a tick; with 0 it drops a closed file's cache.
-        return struct.pack("=QQQQII", s.st_ino, 0, 0, 0, 1, 0) + attributes
+        return struct.pack("=QQQQII", s.st_ino, 0, 0, self.settings["attributes"], 1, 0) + attributes
 
     def lookup(self, node, body):
         return self.entry(self.path(node, body))
@@ -184,7 +185,7 @@ class Server:
             self.forget(node, struct.pack("=Q", n))
 
     def getattr(self, node, _):
-        return bytes(16) + self.attributes(self.path(node), True)[1]
+        return struct.pack("=QQ", self.settings["attributes"], 0) + self.attributes(self.path(node), True)[1]
 
     def setattr(self, node, body):
         valid, _, _, size, _, atime, mtime, _, atime_ns, mtime_ns, _, mode, _, uid, gid = struct.unpack_from(
