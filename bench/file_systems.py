@@ -104,7 +104,7 @@ def measure_cell(name, state, order, measure, prefix, options):
             found.setdefault((tree, io), []).append(run_once(trees[tree], io, state, prefix, order, measure, options))
         others = {way: got[0][0] for way, got in found.items() if way != ("new", "auto") and got[0][0] == got[0][0]}
         kept = [("new", "auto"), *sorted(others, key=others.get, reverse=measure == "rate")[:KEPT]]
-    figures = {way: statistics.median(run[0] for run in found[way]) for way in kept}
+    figures = {way: statistics.median(run[0] for run in found[way]) for way in [*kept, *found]}
     best = better(kept[1:], key=figures.get)
     auto = found["new", "auto"]
     unit, label = ("M tokens/s", "rate") if measure == "rate" else ("ms", "p99")
@@ -113,7 +113,7 @@ def measure_cell(name, state, order, measure, prefix, options):
     line = "%s, %s, %s, %s" % (name, state, *order)
     rows = [{"page": "file_systems", "line": line, "name": "%s, %s, %s %s" % (line, label, *way), "column": "%s, %s" % (label, what),
              "unit": unit, "median": figures[way], "values": [run[0] for run in found[way]], "system": "tokmap " + " ".join(way)}
-            for what, way in (("auto", ("new", "auto")), ("best other", best))]
+            for what, way in (("auto", ("new", "auto")), ("before", ("old", "auto")), ("best other", best)) if way in found]
     rows[0]["note"] = "%s: %s" % (auto[-1][1], auto[-1][3])
     rows.append({"page": "file_systems", "line": line, "name": "%s, %s, auto by best" % (line, label), "column": label + ", ratio",
                  "unit": "x", "median": ratio, "values": [ratio], "target": {"at_least": 0.9, "reached": ratio >= 0.9}})
