@@ -33,9 +33,9 @@ ALL = (("full", "concat"), ("block", "concat"), ("full", "best_fit"), ("block", 
 USUAL, SMALL = {"cold": "data", "hot": "data"}, {"cold": "data", "hot": "data", "small": "large"}
 REMOTE = {"cold": "little", "hot": "data"}
 PLACES = {"ext4": ("", {}, ALL, SMALL), "overlayfs": ("overlay", {}, ALL, SMALL),
-          "FUSE, 30 ms": ("fuse", {"latency": 0.03, "attributes": 1}, ALL, REMOTE), "xfs": ("xfs", {}, FULL, SMALL),
+          "slow FUSE": ("fuse", {"latency": 0.03, "attributes": 1}, ALL, REMOTE), "xfs": ("xfs", {}, FULL, SMALL),
           "btrfs": ("btrfs", {}, FULL, USUAL), "tmpfs": ("tmpfs", {}, FULL, USUAL),
-          "squashfs": ("squashfs", {}, FULL, USUAL), "FUSE, 1 ms": ("fuse", {"latency": 0.001, "attributes": 1}, FULL, REMOTE)}
+          "squashfs": ("squashfs", {}, FULL, USUAL), "quick FUSE": ("fuse", {"latency": 0.001, "attributes": 1}, FULL, REMOTE)}
 MIB = {"little": 64, "data": 512, "large": 2048}
 SMALL_MEMORY = 1 << 30
 GROUP = pathlib.Path("/sys/fs/cgroup/memory/tokmap-file-systems")
