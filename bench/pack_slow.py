@@ -97,7 +97,7 @@ def main():
     else:
         files = make_files(source, options.documents)
     with mounts.fuse(source, place, latency=options.latency) as fuse:
-        rows = measure("FUSE of %g ms" % (options.latency * 1e3), place, files, options, fuse)
+        rows = measure("slow FUSE", place, files, options, fuse)
     with mounts.mounted("overlay", options.dir, lower=source) as there:
         rows += measure("overlayfs", there, files, options)
     shutil.rmtree(options.dir / "a_overlay")
