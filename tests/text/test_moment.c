@@ -85,6 +85,7 @@ TEST(anything_else_is_refused)
     moment m;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         CHECK(!moment_read(texts[i], strlen(texts[i]), &m));
+    CHECK(!moment_read(NULL, 0, &m));
 }
 
 static bool is(moment m, int64_t seconds, uint32_t nanoseconds)

@@ -101,7 +101,7 @@ static bool take_zone(cursor *c, moment *m)
 
 bool moment_read(const char *text, size_t n_bytes, moment *m)
 {
-    cursor c = {text, text + n_bytes};
+    cursor c = {text, n_bytes ? text + n_bytes : text};
     *m = (moment){0};
     if (!take_date(&c, m))
         return false;
