@@ -104,7 +104,7 @@ def measure_cell(name, state, order, measure, prefix, options):
             found.setdefault((tree, io), []).append(run_once(trees[tree], io, state, prefix, order, measure, options))
         others = {way: got[0][0] for way, got in found.items() if way != ("new", "auto") and got[0][0] == got[0][0]}
         kept = [("new", "auto"), *sorted(others, key=others.get, reverse=measure == "rate")[:KEPT]]
-    figures = {way: statistics.median(run[0] for run in found[way]) for way in [*kept, *found]}
+    figures = {way: statistics.median(run[0] for run in found[way]) for way in found}
     best = better(kept[1:], key=figures.get)
     auto = found["new", "auto"]
     unit, label = ("M tokens/s", "rate") if measure == "rate" else ("ms", "p99")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dates and points in time: all days of 10,000 years as libc counts them, and what is no time. */
+/* Dates and points in time: days of each month of 10,000 years as libc counts them, and texts that
+ * moment_read refuses. */
 #include "support/check.h"
 
 #include <time.h>

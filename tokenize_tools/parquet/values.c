@@ -62,7 +62,7 @@ static bool set_number(const parquet_values *v, uint64_t bits, tokmap_value *val
     return true;
 }
 
-/* Of a decimal in fixed bytes, those are set. */
+/* A decimal in fixed bytes becomes a text of these bytes, which set_decimal reads. */
 static bool set_stored_number(parquet_values *v, const uint8_t *at, tokmap_value *value)
 {
     const size_t size = size_of(v->column);
