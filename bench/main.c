@@ -204,7 +204,7 @@ static int check_surroundings(const bench_options *options)
     if (!code && cli_is_joined(&info))
         code = cli_error(1,
                          "--data %s: is joined, and the pages measure one token file; make one "
-                         "with tokmap join --flat",
+                         "with tokmap merge",
                          options->data);
     tokmap_dataset_close(ds);
     return code ? 1 : CLI_GO_ON;

@@ -33,8 +33,6 @@
  * Join      open_joined; join for each dataset; finish; close. The result is an index alone, whose
  *           tokens stay in the token files of those datasets: nothing is copied, and only their
  *           indexes are read.
- * Copy      copy_part in any number of processes, each for its share; then copy_finish: makes one
- *           token file of a joined dataset.
  * Redact    open or open_joined; redact, with a dataset; set_metadata; finish; close.
  * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial, and
  *           P.tmv.partial if documents have values. Finish flushes tokens and index to the disk,
@@ -94,13 +92,6 @@ typedef struct tokmap_join_options {
     int32_t continues_input; /* 1: the first input of the dataset is the rest of the last one before
                                 it: they become one, with the size of the larger and no checksum */
 } tokmap_join_options;
-
-typedef struct tokmap_copy_options {
-    size_t struct_size; /* sizeof(tokmap_copy_options) */
-    uint64_t part;      /* copy_part: the share to copy, below n_parts */
-    uint64_t n_parts;   /* copy_part: number of shares, up to 2^32; 0 means 1 */
-    int32_t replace;    /* 1: replace P if it already exists */
-} tokmap_copy_options;
 
 /* What tokmap_writer_redact did. The last two do not count what was copied, nor indexes. */
 typedef struct tokmap_redact_info {
@@ -247,27 +238,6 @@ TOKMAP_API tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **token
  * to all tokens, or there are none. */
 TOKMAP_API tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens,
                                                     tokmap_error *err);
-
-/* ---- Use: copy ---- */
-
-/* Copies a share of the tokens of ds, which may be joined, to their places in P.bin.partial, checks
- * them, and makes them durable. Any number of processes on any number of machines can do this for
- * the same P at the same time, if they see the same files. What is done stays done if a process is
- * killed, and is not done again, also if the shares are others. Takes 17 MiB of memory.
- * options may be NULL. TOKMAP_ERR_LOCKED: another writer is writing P, another dataset is being
- * copied to it, or a copy begins just now: try again. TOKMAP_ERR_EXISTS: P or an unfinished P
- * exists, or P.bin.partial has a second name (a hard link). TOKMAP_ERR_CORRUPT: ds is damaged. */
-TOKMAP_API tokmap_status tokmap_writer_copy_part(const tokmap_dataset *ds, const char *prefix,
-                                                 const tokmap_copy_options *options,
-                                                 tokmap_error *err);
-/* Copies what no process has copied, and makes the flat dataset P durable and visible, with the
- * documents, inputs, values, spans and metadata of ds. Its dataset id is that of ds. After a
- * failure P.bin.partial stays; the next writer of P that is not a copy removes it. part and n_parts
- * are not used. TOKMAP_ERR_LOCKED: a process is still copying. Other errors: as above, and those of
- * tokmap_writer_append_dataset and tokmap_writer_finish. */
-TOKMAP_API tokmap_status tokmap_writer_copy_finish(const tokmap_dataset *ds, const char *prefix,
-                                                   const tokmap_copy_options *options,
-                                                   tokmap_error *err);
 
 /* ---- Use: redact ---- */
 

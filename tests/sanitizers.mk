@@ -13,7 +13,7 @@ ifeq ($(TOKMAP_SANITIZED),tsan)
 	tokenizer/test_oracles.py tokenizer/test_normalizer.py tokenizer/test_unicode.py corpus/test_arrow.py \
 	corpus/test_broken_shards.py pack/test_pack_lists.py \
 	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
-	foreign/test_foreign.py stage/test_ptx.py plan/test_flatten.py plan/test_join.py pack/test_pack_changes.py \
+	foreign/test_foreign.py stage/test_ptx.py plan/test_join.py pack/test_pack_changes.py \
 	pack/test_pack_where.py pack/test_pack_meta.py corpus/test_wrong_files.py tokenizer/test_large_documents.py \
 	commands/test_redact.py pack/test_repaired_inputs.py system/test_file_systems.py pack/test_pack_also.py)
 else ifneq ($(TOKMAP_SANITIZED),)

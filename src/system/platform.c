@@ -99,11 +99,6 @@ int tokmap_i_file_open_again(const char *path, int *fd)
     return open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW, fd);
 }
 
-int tokmap_i_file_open_or_create(const char *path, int *fd)
-{
-    return open_regular(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW, fd);
-}
-
 int tokmap_i_file_create(const char *path, int *fd)
 {
     *fd = -1;
@@ -140,10 +135,10 @@ const char *tokmap_i_file_lock_text(int error)
 
 /* Between our open and our lock, another writer may finish and remove the name. The lock is then on
  * a finished file. */
-static int lock_named(const char *path, int fd, bool is_shared)
+static int lock_named(const char *path, int fd)
 {
     struct stat held, named;
-    const int error = tokmap_i_file_lock_open(fd, is_shared);
+    const int error = tokmap_i_file_lock_open(fd, false);
     if (error || fstat(fd, &held))
         return error ? error : errno;
     if (!S_ISREG(held.st_mode))
@@ -161,25 +156,13 @@ int tokmap_i_file_lock(const char *path, int *fd)
         *fd = open_retrying(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (*fd < 0)
         return errno;
-    const int error = lock_named(path, *fd, false);
+    const int error = lock_named(path, *fd);
     if (!error)
         return 0;
     if (made && error != EWOULDBLOCK)
         unlink(path);
     close(*fd);
     *fd = -1;
-    return error;
-}
-
-int tokmap_i_file_lock_shared(const char *path, int *fd)
-{
-    int error = *fd < 0 ? tokmap_i_file_open_or_create(path, fd) : 0;
-    if (!error)
-        error = lock_named(path, *fd, true);
-    if (error) {
-        tokmap_i_file_close(*fd);
-        *fd = -1;
-    }
     return error;
 }
 

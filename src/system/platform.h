@@ -37,15 +37,10 @@ int tokmap_i_file_create(const char *path, int *fd);
 /* Opens an existing file to continue writing it. Does not follow a symbolic link; EINVAL if it is
  * not a regular file. */
 int tokmap_i_file_open_again(const char *path, int *fd);
-/* The same; creates an empty file if there is none. */
-int tokmap_i_file_open_or_create(const char *path, int *fd);
 /* Creates an empty file, or opens an existing one without changing it, and locks it until it is
  * closed. EWOULDBLOCK: another process has locked it. Does not follow a symbolic link; EINVAL if it
  * is not a regular file. */
 int tokmap_i_file_lock(const char *path, int *fd);
-/* The same with a lock that several processes can have, but not together with the other one. If *fd
- * is not -1, it has that lock, and shares it from now on. On failure *fd is closed, and -1. */
-int tokmap_i_file_lock_shared(const char *path, int *fd);
 /* Locks an open file. EWOULDBLOCK: another process has locked it. ENOLCK: the file system has no
  * locks; on NFS, a file must be open for writing to be locked for itself alone. */
 int tokmap_i_file_lock_open(int fd, bool is_shared);

@@ -338,7 +338,7 @@ static void remove_partials(tokmap_i_names *n)
     /* Without the lock the files belong to another writer. */
     if (!n->owns_partials || n->has_journal || !tokmap_i_file_is(n->index_partial, &n->index_file))
         return;
-    if (owns_bin(n) && !n->keep_tokens)
+    if (owns_bin(n))
         tokmap_i_file_remove(n->token_partial);
     tokmap_i_file_remove(n->values);
     tokmap_i_file_remove(n->index_partial);
@@ -367,7 +367,6 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
         error ? FAIL_IO(err, error, "%s: cannot rename the old dataset", n->index_path)
               : assign_names(n, err);
     if (!status) {
-        n->keep_tokens = false;
         drop_values(n);
         /* If a rename has ended the lock, the next writer may already have started, with its own
          * journal. */

@@ -33,7 +33,6 @@ typedef struct tokmap_i_names {
     bool replace;           /* set by the caller */
     bool resume;            /* set by the caller: P may be left from a killed writer */
     bool owns_partials;     /* it holds the lock */
-    bool keep_tokens;       /* set by the caller: they stay if they do not get their name */
     bool has_journal;       /* so partial names are kept; the caller sets it for a new one */
     bool was_named;         /* the partial index already had its final name when it was locked */
     tokmap_i_file_stat journal_file; /* set by the caller with has_journal, and before publishing */

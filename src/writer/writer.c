@@ -373,8 +373,7 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
 /* If the file was changed meanwhile, the index that we are about to publish would be wrong. */
 static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, tokmap_error *err)
 {
-    const uint64_t expected =
-        w->header.token_offset + w->n_tokens * w->header.token_bytes + w->token_tail;
+    const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
     tokmap_i_file_stat stat;
     const int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
     if (error)
@@ -425,12 +424,6 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
     if (!status)
         status = tokmap_i_index_writer_finish(w->index, &w->header, w->metadata.data,
                                               w->metadata.n_bytes, failure);
-    if (!status && w->token_tail > 0) { /* now, because the tail says which tokens are there */
-        int error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
-        if (!error)
-            error = tokmap_i_file_sync(w->token_fd);
-        status = CHECK_IO(failure, error, "%s: cannot shorten", w->names.token_partial);
-    }
     if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->fd, &w->names.values_file))
         status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.values);
     if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))

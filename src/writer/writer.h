@@ -18,7 +18,6 @@ struct tokmap_writer {
     tokmap_i_names names;
     tokmap_i_index_writer *index;
     int token_fd;
-    uint64_t token_tail; /* bytes after the tokens in P.bin.partial, which finish cuts off */
     tokmap_i_header header;
     bool finished;
     bool is_whole;              /* with what redact has added: nothing may follow */

@@ -354,7 +354,7 @@ def failures_are_told(folder):
     assert run.returncode == 1 and "--data" in run.stderr and "absent" in run.stderr, run
     ref_writer.write(str(folder / "joined"), [1, 2], [2], vocab=3, segments=[(b"a.bin", 2, b"")])
     run = tokbench("load", "--data", folder / "joined")
-    assert run.returncode == 1 and "joined" in run.stderr and "--flat" in run.stderr, run
+    assert run.returncode == 1 and "joined" in run.stderr and "tokmap merge" in run.stderr, run
     for name in os.listdir(folder):
         os.unlink(folder / name)
     for wrong in (["nothing"], [], ["start", "--rounds", "0"], ["start", "--rounds", "102"],

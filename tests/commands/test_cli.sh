@@ -346,7 +346,6 @@ says join_without_output tokmap join run.plan
 says join_missing_plan tokmap join run.plan -o joined
 printf 'tokmap plan 3\n' >new.plan
 says join_newer_plan tokmap join new.plan -o joined
-says join_task_without_flat tokmap join run.plan --task 0/2 -o joined
 
 # ---- merge ----
 

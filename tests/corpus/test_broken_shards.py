@@ -200,7 +200,9 @@ def by_a_plan(folder):
         if result[0] == 0:
             code, message = run("pack", "--plan", "plan", cwd=folder)
             if code == 0:
-                code, message = run("join", "plan", "--flat", "-o", "out", cwd=folder)
+                code, message = run("join", "plan", "-o", "joined", cwd=folder)
+            if code == 0:
+                code, message = run("merge", "joined", "-o", "out", cwd=folder)
             result = (code if code != 4 else 3, result[1] + message)
         check(name, what, result, folder, shard, others)
 

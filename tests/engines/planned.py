@@ -108,8 +108,7 @@ class Planned:
         expect_equal(self.id_of(name), self.identity, "dataset id")
         expect_equal(self.digests("cells"), self.cells, "digests of the cells' token files")
         self.tokmap("verify", "-q", name)
-        for task in (["--task", "2/3"], ["--task", "0/3"], []):
-            self.tokmap("join", "-q", "--flat", "run.plan", "-o", "flat", *task)
+        self.tokmap("merge", "-q", name, "-o", "flat")
         self.tokmap("verify", "-q", "flat")
         expect_equal(digest(self.folder / "flat.bin"), self.wanted, "digest of the tokens")
         for kind in (KIND_DOCUMENTS, KIND_METADATA):

@@ -54,7 +54,7 @@ ARGUMENTS = {
 INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|column|tensor|encoding|search|labels|entry)) \*\w+")
 # The comments say that these may be NULL, or NULL is a value, as of a stream.
 MAY_BE_NULL = {"err", "stream", "memory", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report",
-               "tokmap_writer_join.options", "tokmap_writer_copy_part.options", "tokmap_writer_copy_finish.options",
+               "tokmap_writer_join.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
                "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info"}
 # Pointers in structs and arrays, with a number above 0 beside them.

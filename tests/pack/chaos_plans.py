@@ -18,7 +18,6 @@ from ref_plan import cell_hash, read_plan, signed
 from ref_protocol import program, run_program
 
 DATASET_ID = slice(40, 56)  # of an index
-SHARES = ["0/1", "0/3", "1/3", "2/3", "5/64"]
 CELL = re.compile(r"^\d{6}(-\w+)?\.(bin|tmi|bad)$")
 
 
@@ -272,34 +271,32 @@ class PlanTrial(Trial):
                 raise Wrong("join and verify end with 0, but the tokens in %s are wrong" % name)
         return 0, ""
 
-    def join_flat(self):
+    def merge(self):
         """It reads the tokens, and must notice when they are not those of the index."""
-        arguments = ["join", "-q", "--flat", "run.plan", "-o", "flat"]
-        for _ in range(self.rng.choice([0, 0, 1, 3])):
-            run = subprocess.Popen([program("tokmap"), *arguments, "--task", self.rng.choice(SHARES)],
-                                   cwd=self.world.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            try:
-                run.wait(self.rng.random() * 0.02)
-            except subprocess.TimeoutExpired:
-                run.kill()
-                self.note("kill a share of join --flat")
-            run.wait()
-            self.counts["share exit %d" % run.returncode] += 1
-        code, said = self.world.call(*arguments)
-        self.history.append("join --flat exit %d: %s" % (code, " ".join(said.split())[:200]))
-        self.counts["join --flat exit %d" % code] += 1
-        got = self.world.outputs("flat")
-        self.world.remove("flat")
-        self.world.remove(".flat")
-        if code == 0:
-            for name, data in self.world.wanted.items():
-                if name.endswith(".tmi"):
-                    right = got[name][DATASET_ID] == data[DATASET_ID]
-                else:
-                    right = got.get(name) == data
-                if not right:
-                    raise Wrong("join --flat ends with 0, but %s is wrong" % name)
-        return code, said
+        for name, wanted in sorted(self.world.wanted.items()):
+            if not name.endswith(".tmi"):
+                continue
+            arguments = ["merge", "-q", "joined" + name[:-4], "-o", "flat" + name[:-4]]
+            for _ in range(self.rng.choice([0, 0, 1, 3])):
+                run = subprocess.Popen([program("tokmap"), *arguments], cwd=self.world.folder,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                try:
+                    run.wait(self.rng.random() * 0.02)
+                except subprocess.TimeoutExpired:
+                    run.kill()
+                    self.note("kill merge")
+                run.wait()
+                self.counts["merge exit %d" % run.returncode] += 1
+            code, said = self.world.call(*arguments, "--force")
+            self.history.append("merge exit %d: %s" % (code, " ".join(said.split())[:200]))
+            self.counts["merge exit %d" % code] += 1
+            got = self.world.outputs("flat")
+            self.world.remove("flat")
+            if code != 0:
+                return code, said
+            if got[name][DATASET_ID] != wanted[DATASET_ID] or got[name[:-3] + "bin"] != self.world.wanted[name[:-3] + "bin"]:
+                raise Wrong("merge ends with 0, but flat%s is wrong" % name[:-4])
+        return 0, ""
 
     def repair(self, said):
         """Removes the cells that a message names."""
@@ -324,7 +321,7 @@ class PlanTrial(Trial):
             if code == 0:
                 self.touched.clear()
                 self.check_cells()
-                code, said = self.join_flat()
+                code, said = self.merge()
             if code == 0:
                 self.counts["finished"] += 1
                 return
@@ -338,7 +335,6 @@ class PlanTrial(Trial):
         self.world.remove_cells()
         self.world.remove("joined")
         self.world.remove("flat")
-        self.world.remove(".flat")
         for _ in range(self.rng.randint(2, 9)):
             draw = self.rng.random()
             if draw < 0.5:
@@ -353,7 +349,7 @@ class PlanTrial(Trial):
             elif draw < 0.88:
                 self.join()
             elif draw < 0.96:
-                self.join_flat()
+                self.merge()
             else:
                 self.world.call("status", "run.plan")
         self.finish()

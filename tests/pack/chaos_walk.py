@@ -25,7 +25,7 @@ import pack_corpus
 import ref_protocol
 from chaos import FAILURES, LIBRARY, Wrong
 
-UNFINISHED = re.compile(r"\.(partial|lock|replaced)$|\.[0-9a-f]{16}[.-]")  # the latter of join --flat
+UNFINISHED = re.compile(r"\.(partial|lock|replaced)$")
 PACK = ["pack", "-q", "-j", "1", "--memory", "8M"]  # a document longer than 1 MB comes in pieces
 
 
@@ -118,8 +118,8 @@ def list_cases(folder):
         cases += [Case(folder, [*plan, "-o", "other.plan"], ["other.plan"]),
                   Case(folder, task, [name + "/*"], [[*plan, "--force", "-o", name + ".plan"]]),
                   Case(folder, join, ["joined*"], [[*plan, "--force", "-o", name + ".plan"], task]),
-                  Case(folder, [*join, "--flat"], ["joined*", ".joined*"],
-                       [[*plan, "--force", "-o", name + ".plan"], task])]
+                  Case(folder, ["merge", "-q", "joined", "-o", "merged"], ["merged*"],
+                       [[*plan, "--force", "-o", name + ".plan"], task, [*join, "--force"]])]
     return cases
 
 

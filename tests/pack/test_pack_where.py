@@ -156,8 +156,9 @@ def constants_of_python_are_numbers(corpus):
     ref_protocol.run_program("tokmap", "plan", corpus.folder / "n.jsonl", *strict, "--cells", corpus.folder / "c", "-o",
                              corpus.folder / "n.plan", check=True)
     ref_protocol.run_program("tokmap", "pack", "--plan", corpus.folder / "n.plan", "-q", check=True)
-    ref_protocol.run_program("tokmap", "join", corpus.folder / "n.plan", "--flat", "-o", corpus.folder / "joined", check=True)
-    expect((corpus.folder / "joined.bin").read_bytes() == tokens_of([b"3", b"4"]), "other documents of a plan")
+    ref_protocol.run_program("tokmap", "join", corpus.folder / "n.plan", "-o", corpus.folder / "joined", check=True)
+    ref_protocol.run_program("tokmap", "merge", corpus.folder / "joined", "-o", corpus.folder / "merged", check=True)
+    expect((corpus.folder / "merged.bin").read_bytes() == tokens_of([b"3", b"4"]), "other documents of a plan")
     for constant in ("NaN", "-Infinity"):
         (corpus.folder / "n.jsonl").write_text('{"text": %s}\n' % constant)
         expect("the field is not a string" in corpus.pack("o", "@row >= 0", of=["n.jsonl"], code=BAD_INPUT), constant)
@@ -221,9 +222,8 @@ def a_cell_may_be_without_a_document_but_not_all(corpus):
         run("plan", "p0.jl", "p1.jl", "p2.jl", "--format", "jsonl", "--where", "n == %d" % n, "--cell-size", "1", "--cells", "c%d" % n,
             "-o", "r%d.plan" % n)
         run("pack", "--plan", "r%d.plan" % n)
-        for flat in ([], ["--flat"]):
-            said = run("join", "r%d.plan" % n, "-o", "o", "--force", *flat, code=code)
-            expect(("--where kept no document of 3 in all cells" in said) == (code != 0), said)
+        said = run("join", "r%d.plan" % n, "-o", "o", "--force", code=code)
+        expect(("--where kept no document of 3 in all cells" in said) == (code != 0), said)
 
 
 def the_fields_of_a_long_line_need_memory(corpus):

@@ -531,8 +531,8 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
         expect_equal(update(folder)["changed_inputs"], 0, "a second update")
         expect_equal(ref_plan.read_plan((folder / "run.plan").read_bytes()), updated, "it is left alone")
         tokmap(folder, "join", "run.plan", "-q", "-o", "joined", "--force")
-        tokmap(folder, "join", "run.plan", "-q", "-o", "one", "--flat", "--force")
         for split in work.splits:
+            tokmap(folder, "merge", "joined" + split, "-q", "-o", "one" + split, "--force")
             wanted = (folder / ("flat%s.tmi" % split)).read_bytes()
             expect_equal(dataset_id(folder, "joined" + split), dataset_id(folder, "flat" + split), "dataset id")
             expect_equal(metadata_text((folder / ("joined%s.tmi" % split)).read_bytes()), metadata_text(wanted), "metadata")
@@ -629,8 +629,9 @@ def inputs_that_are_left_out_change_only_the_cells_that_read_them(folder):
         tokmap(folder, "pack", *rest, *options, "-qf", "-o", "flat")
         work.plan = plan
         work.check_whole()
-        tokmap(folder, "join", "run.plan", "-q", "-o", "one", "--flat")
+        tokmap(folder, "join", "run.plan", "-q", "-o", "joined", "--force")
         for split in work.splits:
+            tokmap(folder, "merge", "joined" + split, "-q", "-o", "one" + split, "--force")
             expect((folder / ("one%s.bin" % split)).read_bytes() == (folder / ("flat%s.bin" % split)).read_bytes(), "tokens")
             infos = [json.loads(tokmap(folder, "info", "--json", "--inputs", name + split)) for name in ("one", "flat")]
             expect_equal([[one["name"] for one in info["inputs"]] for info in infos][0],
@@ -654,7 +655,9 @@ def whole_inputs_that_are_left_out_leave_the_bytes_of_a_plain_pack(folder):
     (folder / names[3]).unlink()
     tokmap(folder, "plan", "--update", "run.plan", "--skip-input", names[0], "--skip-input", names[3])
     pack_all(folder, "-q")
-    tokmap(folder, "join", "run.plan", "-q", "-o", "one", "--flat")
+    tokmap(folder, "join", "run.plan", "-q", "-o", "joined")
+    for split in ("", "-v"):
+        tokmap(folder, "merge", "joined" + split, "-q", "-o", "one" + split)
     tokmap(folder, "pack", "-qf", *names[1:3], *names[4:], "--split", "v=0.3", "-o", "flat")
     for name in ("%s.bin", "%s.tmi", "%s-v.bin", "%s-v.tmi"):
         expect((folder / (name % "one")).read_bytes() == (folder / (name % "flat")).read_bytes(), name)

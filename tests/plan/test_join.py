@@ -6,8 +6,11 @@ is named, and then nothing is written."""
 import json
 import os
 import pathlib
+import random
 import resource
+import subprocess
 import sys
+import time
 
 import ref_plan
 import ref_protocol
@@ -112,6 +115,44 @@ def joined_equals_merged(folder):
     expect_equal(cells.join("-f", "--quiet"), "", "what it says")
     said = json.loads(cells.join("-f", "--json"))
     expect_equal((said["dataset_id"], said["token_file"]), (info(cells.out)["dataset_id"], None), "JSON")
+
+
+def merge_makes_one_file_of_it(folder):
+    """Undisturbed, and again after processes that were killed at any moment."""
+    cells, rng = Cells(folder), random.Random(4)
+    for cell in range(4):  # long enough to be killed in
+        lines = ["write 257 256 %s" % cells.prefix(cell), "metadata " + cells.metadata(cell, ""),
+                 "documents 1000 %d" % (10000 + 7 * cell), "input 250 5 x%s" % b"in/a.jsonl".hex()]
+        for suffix in (".bin", ".tmi"):
+            cells.prefix(cell).with_suffix(suffix).unlink()
+        call("tool_make_dataset", stdin="\n".join(lines).encode() + b"\n")
+    cells.join()
+    tokens = b"".join(cells.prefix(i).with_suffix(".bin").read_bytes() for i in range(4))
+    one = folder / "one"
+    command = [ref_protocol.program("tokmap"), "merge", "-qf", cells.out, "-o", one]
+    n_killed = 0
+    for _ in range(12):
+        process = subprocess.Popen(command)
+        time.sleep(rng.random() / 10)
+        process.kill()
+        n_killed += process.wait() != 0
+        if one.with_suffix(".tmi").exists():
+            call("tokmap", "verify", "-q", str(one))
+    call("tokmap", "merge", "-qf", str(cells.out), "-o", str(one))
+    expect_equal(sorted(path.name for path in folder.iterdir() if "one" in path.name), ["one.bin", "one.tmi"], "files")
+    expect(one.with_suffix(".bin").read_bytes() == tokens, "tokens")
+    call("tokmap", "verify", "-q", str(one))
+    got, wanted = info(one), info(cells.out)
+    for key in ("dataset_id", "n_tokens", "n_documents", "inputs", "metadata"):
+        expect_equal(got[key], wanted[key], key)
+    expect_equal(got["segments"], [], "segments")
+    tampered = bytearray(cells.prefix(2).with_suffix(".bin").read_bytes())
+    tampered[-1] ^= 1
+    cells.prefix(2).with_suffix(".bin").write_bytes(tampered)
+    said = ref_protocol.tokmap(folder, "merge", "-qf", "out", "-o", "one", code=4)
+    expect("000002.bin" in said, "damaged tokens: " + said)
+    call("tokmap", "verify", "-q", str(one))
+    return "%d processes were killed" % n_killed
 
 
 def cells_and_output_can_be_moved_together(folder):

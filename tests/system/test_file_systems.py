@@ -53,7 +53,7 @@ def commands(out):
             ("plan", "--update", out / "u.plan"),
             ("pack", "--plan", "there.plan"),
             ("join", "run.plan", "-o", out / "joined"),
-            ("join", "--flat", "-j", "4", "run.plan", "-o", out / "flat"),
+            ("merge", "joined", "-o", out / "flat"),
             ("merge", "a", "joined", "-o", out / "merged"),
             ("index", "--dtype", "u16", "--eod", "256", out / "raw.bin"),
             ("redact", "--documents", "@list", "a", "-o", out / "redacted"),

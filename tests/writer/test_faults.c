@@ -135,24 +135,6 @@ static tokmap_status run_join(const scenario *s, tokmap_error *err)
     return status;
 }
 
-/* What was copied stays after a failure, for the next time. */
-static tokmap_status run_copy(const scenario *s, tokmap_error *err)
-{
-    (void)s;
-    tokmap_dataset *ds = NULL;
-    tokmap_status status = tokmap_dataset_open(&ds, input, err);
-    if (!status)
-        status = tokmap_writer_copy_part(ds, prefix, NULL, err);
-    if (!status)
-        status = tokmap_writer_copy_finish(ds, prefix, NULL, err);
-    tokmap_dataset_close(ds);
-    if (status) {
-        unlink(with_suffix(prefix, ".bin.partial"));
-        unlink(with_suffix(prefix, ".tmi.partial"));
-    }
-    return status;
-}
-
 static void prepare_old_and_input(void)
 {
     prepare_input();
@@ -251,7 +233,6 @@ static const scenario JOIN_REPLACE = {prepare_old_and_input, run_join, &SHAPE_OL
                                       .replace = true};
 static const scenario REPLACE_JOINED = {prepare_joined, run_write, &NEW, &SHAPE_OLD,
                                         .replace = true};
-static const scenario COPY = {prepare_input, run_copy, NULL, &NEW};
 static const scenario REDACT = {prepare_redact, run_redact, NULL, &SAME};
 static const scenario REDACT_JOINED = {prepare_redact_joined, run_redact, NULL, &SAME};
 static const scenario REDACT_REPLACE = {prepare_old_and_redact_joined, run_redact, &SHAPE_OLD,
@@ -328,7 +309,7 @@ bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
 
 static void sweep_modes(const scenario *s)
 {
-    start(s == &WRITE || s == &ADOPT || s == &COPY);
+    start(s == &WRITE || s == &ADOPT);
     uint64_t n_runs = 0;
     for (size_t i = 0; i < N_SWEEPS; i++)
         if (!fault.missing || sweeps_of_calls[i].mode != FAULT_FROM_THEN_ON)
@@ -350,8 +331,8 @@ static void each(void (*check)(const scenario *), const scenario *const *all)
 TEST(every_failing_call_is_survived)
 {
     each(sweep_modes, (const scenario *[]){&WRITE, &WRITE_LARGE, &REPLACE, &ADOPT, &ADOPT_REPLACE,
-                                           &MERGE, &JOIN, &JOIN_REPLACE, &REPLACE_JOINED, &COPY,
-                                           &REDACT, &REDACT_JOINED, &REDACT_REPLACE, &READ, NULL});
+                                           &MERGE, &JOIN, &JOIN_REPLACE, &REPLACE_JOINED, &REDACT,
+                                           &REDACT_JOINED, &REDACT_REPLACE, &READ, NULL});
 }
 
 /* With a link for the tokens and a rename for the index, no second name of the tokens may stay. But
@@ -366,7 +347,7 @@ TEST(every_failing_call_is_survived_without_hard_links)
 
 TEST(a_call_that_is_always_interrupted_ends)
 {
-    const scenario *all[] = {&WRITE, &COPY, &READ};
+    const scenario *all[] = {&WRITE, &READ};
     unsigned n_fired = 0;
     start(false);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -392,8 +373,8 @@ static void sweep_memory(const scenario *s)
 
 TEST(every_lack_of_memory_is_survived)
 {
-    each(sweep_memory, (const scenario *[]){&WRITE, &ADOPT, &MERGE, &JOIN, &COPY, &REDACT,
-                                            &REDACT_JOINED, &READ, NULL});
+    each(sweep_memory,
+         (const scenario *[]){&WRITE, &ADOPT, &MERGE, &JOIN, &REDACT, &REDACT_JOINED, &READ, NULL});
 }
 
 /* ---- Kills at every call ---- */
@@ -438,8 +419,8 @@ static void kill_everywhere(const scenario *s)
 TEST(a_kill_at_every_call_is_survived)
 {
     each(kill_everywhere, (const scenario *[]){&WRITE, &REPLACE, &ADOPT, &ADOPT_REPLACE, &MERGE,
-                                               &JOIN, &JOIN_REPLACE, &REPLACE_JOINED, &COPY,
-                                               &REDACT, &REDACT_JOINED, &REDACT_REPLACE, NULL});
+                                               &JOIN, &JOIN_REPLACE, &REPLACE_JOINED, &REDACT,
+                                               &REDACT_JOINED, &REDACT_REPLACE, NULL});
 }
 
 /* ---- Another writer at every call ---- */

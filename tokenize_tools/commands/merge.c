@@ -25,7 +25,7 @@ typedef struct merge_options {
 typedef struct merge_input {
     const tokmap_dataset *ds; /* belongs to the list */
     tokmap_dataset_info info;
-    json_text_span tokenizer, redacted_from; /* empty: not known, or none */
+    json_text_span tokenizer; /* empty: not known */
 } merge_input;
 
 typedef struct merge_state {
@@ -121,7 +121,6 @@ static int check_inputs(merge_state *s)
         in->ds = s->list.datasets[i];
         in->info = cli_dataset_info(in->ds);
         dataset_metadata_find(in->ds, "tokenizer", &in->tokenizer);
-        dataset_metadata_find(in->ds, "redacted_from", &in->redacted_from);
         if (in->info.vocab_size && !s->vocab_from)
             s->vocab_from = in;
         if (in->tokenizer.n_bytes && !s->tokenizer_from)
@@ -143,9 +142,14 @@ static int check_inputs(merge_state *s)
 
 /* ---- Output ---- */
 
+/* Keeps the metadata of a single dataset, because the result has the same content and id. */
 static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, tokmap_error *err)
 {
     memory_file json;
+    size_t n_bytes;
+    const char *text = tokmap_dataset_metadata(s->inputs->ds, &n_bytes);
+    if (s->n_inputs == 1)
+        return tokmap_writer_set_metadata(writer, text, n_bytes, err);
     json_out o = {.out = memory_file_open(&json)};
     if (o.out) {
         json_out_begin(&o, NULL, '{');
@@ -163,10 +167,6 @@ static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, t
             json_out_end(&o, '}');
         }
         json_out_end(&o, ']');
-        if (s->n_inputs == 1 && s->inputs->redacted_from.n_bytes) { /* which has the same id */
-            json_out_key(&o, "redacted_from");
-            json_text_print(o.out, s->inputs->redacted_from);
-        }
         json_out_end(&o, '}');
     }
     if (!o.out || !memory_file_close(o.out, &json)) {
@@ -257,13 +257,16 @@ static const cli_manual manual = {
         "Makes one dataset P of the datasets A, B, ..., in this order: of their documents, the "
         "names of their input files, and the values of the documents. The tokens are copied into "
         "P.bin unchanged, and their checksums are verified; A, B, ... are not needed any more. "
-        "The datasets must have the same dtype, vocabulary and end-of-document id, the "
+        "A single dataset keeps its metadata and its id: a joined one becomes one with a token "
+        "file "
+        "of its own. The datasets must have the same dtype, vocabulary and end-of-document id, the "
         "same tokenizer where it is known, known document boundaries, and values in the same "
         "columns. A dataset may be a "
         "pattern such as 'shards/*'; its matches are taken in natural order.",
     .options = option_table,
     .examples = "  tokmap merge data/a data/b data/c -o data/all\n"
-                "  tokmap merge shards/*.tmi --vocab-size 50257 -o data/train\n",
+                "  tokmap merge shards/*.tmi --vocab-size 50257 -o data/train\n"
+                "  tokmap merge data/joined -o data/one_file\n",
     .operand = "dataset",
     .n_least = 1,
 };

@@ -38,7 +38,8 @@ typedef struct join_state {
 
 /* ---- Names and results ---- */
 
-int cell_join_check_names(const plan_file *plan, const char *prefix)
+/* The names of the outputs must not be those of cells. Creates their folder. */
+static int check_names(const plan_file *plan, const char *prefix)
 {
     if (strlen(prefix) + sizeof *plan->splits.names >= PATH_PREFIX_BYTES)
         return cli_usage("-o: the path is too long");
@@ -55,7 +56,7 @@ int cell_join_check_names(const plan_file *plan, const char *prefix)
     return code;
 }
 
-int cell_join_print_results(const plan_file *plan, const cell_join_options *options)
+static int print_results(const plan_file *plan, const cell_join_options *options)
 {
     int code = CLI_OK;
     for (size_t i = 0; i < plan->splits.n; i++) {
@@ -153,10 +154,6 @@ static int open_writer(const join_state *s, join_output *out, const tokmap_datas
     tokmap_writer_options options = options_like(first);
     options.replace = s->options->force || is_left(s, out);
     const tokmap_status status = tokmap_writer_open_joined(&out->writer, path.s, &options, &err);
-    /* With the lock, so that what another process has joined is not replaced while it is used. */
-    if (s->options->temporary &&
-        (status == TOKMAP_ERR_LOCKED || (!*out->split && file_name_exists(path.s))))
-        return CELL_JOIN_TAKEN;
     return status == TOKMAP_OK ? CLI_OK : cli_fail(&err);
 }
 
@@ -306,7 +303,7 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
     s->collects = plan_file_collects(plan);
     for (size_t i = 0; i < s->plan->splits.n; i++)
         s->outputs[i].split = s->plan->splits.names[i];
-    int code = cell_join_check_names(plan, options->prefix);
+    int code = check_names(plan, options->prefix);
     if (code == CLI_OK)
         code = join_cells(s);
     if (code == CLI_OK)
@@ -317,7 +314,7 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
     }
     output_close(&s->bad);
     if (code == CLI_OK)
-        code = cell_join_print_results(plan, options);
+        code = print_results(plan, options);
     free(s);
     return code;
 }
