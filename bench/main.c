@@ -249,7 +249,7 @@ static int measure(const command_line *line, const bool *chosen, output_file *js
     const double all = after.all - before.all, others = after.others - before.others;
     report.others_percent = all > 0 && others > 0 ? 100 * others / all : 0;
     report.steal_percent = all > 0 ? 100 * (after.steal - before.steal) / all : 0;
-    bench_print_table(&report, line->json && strcmp(line->json, "-") == 0 ? stderr : stdout);
+    bench_print_rows(&report, line->json && strcmp(line->json, "-") == 0 ? stderr : stdout);
     if (cli_finish() != CLI_OK)
         return 1;
     if (!line->json)

@@ -203,6 +203,58 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual)
     return options->n_rounds ? (uint32_t)options->n_rounds : usual;
 }
 
+/* ---- Lines ---- */
+
+/* Three digits, with k, M, G or T for large values. */
+static cli_text short_number(double value)
+{
+    static const char *const letters[] = {"", "k", "M", "G", "T"};
+    cli_text text;
+    int i = 0;
+    for (; i < 4 && (value >= 999.5 || value <= -999.5); i++)
+        value /= 1000;
+    snprintf(text.s, sizeof text.s, "%.3g%s", value, letters[i]);
+    return text;
+}
+
+static void print_line(const bench_row *row, FILE *out)
+{
+    double least = row->values[0], most = row->values[0];
+    for (uint32_t i = 1; i < row->n_values; i++) {
+        least = row->values[i] < least ? row->values[i] : least;
+        most = row->values[i] > most ? row->values[i] : most;
+    }
+    fprintf(out, "  %s: %s %s", row->name, short_number(bench_median(row)).s, row->unit);
+    if (row->n_values > 1)
+        fprintf(out, " (%s .. %s)", short_number(least).s, short_number(most).s);
+    if (row->limit[0])
+        fprintf(out, ", %.3g %% of %s", row->fraction * 100, row->limit);
+    if (row->goal != BENCH_NO_GOAL)
+        fprintf(out, "; target %s %s: %s",
+                row->goal == BENCH_AT_LEAST ? ">=" : "<=", short_number(row->target).s,
+                bench_missed(row) ? "missed" : "reached");
+    putc('\n', out);
+}
+
+void bench_print_rows(const bench_report *report, FILE *out)
+{
+    const char *page = NULL;
+    for (uint32_t i = 0; i < report->n_rows; i++) {
+        if (report->rows[i].page != page)
+            fprintf(out, "%s%s\n", page ? "\n" : "", report->rows[i].page);
+        page = report->rows[i].page;
+        print_line(&report->rows[i], out);
+    }
+    fputs("\nMedians (smallest .. largest of the rounds). k, M, G, T: 10^3 to 10^12.\n"
+          "60 % of NAME: as fast as that, which was measured in the same rounds, would be 100 %.\n",
+          out);
+    if (report->others_percent >= 5 || report->steal_percent >= 1)
+        fprintf(out,
+                "The machine was busy: other programs took %.3g%% of the processors' time,\n"
+                "other virtual machines %.3g%%. Figures may be too low.\n",
+                report->others_percent, report->steal_percent);
+}
+
 /* ---- JSON ---- */
 
 /* JSON has neither infinity nor NaN. */

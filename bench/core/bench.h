@@ -114,8 +114,8 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual);
 void bench_sort(double *values, size_t n);
 double bench_median(const bench_row *row);
 bool bench_missed(const bench_row *row);
-/* Prints the figures for people, in lines of 80 columns or the width of the terminal. */
-void bench_print_table(const bench_report *report, FILE *out);
+/* Prints the figures for people: a line for each row. bench/report.py makes tables of the JSON. */
+void bench_print_rows(const bench_report *report, FILE *out);
 void bench_print_json(const bench_report *report, const char *command, FILE *out);
 
 /* The number after the first line's beginning `key` in a file of /proc; -1: there is none. */
