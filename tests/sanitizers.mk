@@ -92,12 +92,12 @@ check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(FAILURES) $(PROCESSORS)
 
 #: chaos: kill N=5000 packs, M=1000 with a plan, R=1000 of rows, L=200 runs with a ledger, damage files, let N calls fail (SEED=1, WALK=--all)
 chaos: $(BUILD)/tokmap $(BUILD)/libtokmap.so $(FAILURES)
-	@export TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support; \
-	    $(PYTHON) tests/pack/chaos_walk.py $(or $(N),5000) $(or $(SEED),1) $(WALK) && \
-	    $(PYTHON) tests/pack/chaos_plans.py $(or $(M),1000) $(or $(SEED),1) && \
-	    $(PYTHON) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1) && \
-	    $(PYTHON) tests/python/chaos_rows.py $(or $(R),1000) $(or $(SEED),1) && \
-	    $(PYTHON) tests/python/chaos_ledger.py $(or $(L),200) $(or $(SEED),1)
+	@export PYTHON=$$(sh .ci/python $(abspath $(BUILD))) TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support; \
+	    $$PYTHON tests/pack/chaos_walk.py $(or $(N),5000) $(or $(SEED),1) $(WALK) && \
+	    $$PYTHON tests/pack/chaos_plans.py $(or $(M),1000) $(or $(SEED),1) && \
+	    $$PYTHON tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1) && \
+	    $$PYTHON tests/python/chaos_rows.py $(or $(R),1000) $(or $(SEED),1) && \
+	    $$PYTHON tests/python/chaos_ledger.py $(or $(L),200) $(or $(SEED),1)
 
 #: test-tokenizers: each published pipeline of tokenizers against the references: texts for N=1800 seconds, and a corpus
 test-tokenizers: $(PRODUCTS)

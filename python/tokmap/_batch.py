@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, Un
 import numpy as np
 
 from ._dataset import Array
-from ._errors import call
+from ._errors import Handle, call
 from ._lib import lib
-from ._rows import LoaderHandle, Row
+from ._rows import Row
 from ._steps import Steps
 
 if TYPE_CHECKING:
@@ -123,21 +123,21 @@ def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, ste
     return batch
 
 
-def sources_of(handle: LoaderHandle, first: int, end: int) -> Array:
+def sources_of(handle: Handle, first: int, end: int) -> Array:
     """The source of each of the samples [first, end)."""
     sources = np.empty(end - first, np.uint32)
     call(lib.tokmap_loader_get_sources, handle.pointer, first, len(sources), sources.ctypes.data)
     return sources
 
 
-def counts_before(handle: LoaderHandle, sample: int) -> Array:
+def counts_before(handle: Handle, sample: int) -> Array:
     """How many samples of each source come before a sample, skipped or not."""
-    pointer, counts = handle.pointer, np.empty(len(handle.shards), np.int64)
+    pointer, counts = handle.pointer, np.empty(len(handle.kept), np.int64)
     call(lib.tokmap_loader_count_samples, pointer, sample, counts.ctypes.data)
     return counts
 
 
-def save_at(handle: LoaderHandle, sample: int) -> bytes:
+def save_at(handle: Handle, sample: int) -> bytes:
     state = (ctypes.c_uint8 * 128)()
     call(lib.tokmap_loader_save_at, handle.pointer, sample, state)
     return bytes(state)

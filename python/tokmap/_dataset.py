@@ -9,13 +9,12 @@ import operator
 import os
 import re
 import stat
-import weakref
 from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
 
 import numpy as np
 
 from . import _lib, _meta
-from ._errors import DamagedError, MismatchError, call, make_error
+from ._errors import DamagedError, Handle, MismatchError, call, make_error
 from ._lib import lib
 from ._numbers import flag, integer, number, real
 
@@ -165,21 +164,13 @@ def choose_paths(given: Sequence[Any]) -> List[Any]:
     return [item for i, item in enumerate(items) if i not in left_out]
 
 
-class _Handle:
-    """An open dataset of the library, closed when nothing refers to it any longer."""
-
-    def __init__(self, path: str) -> None:
-        self.pointer = ctypes.c_void_p()
-        call(lib.tokmap_dataset_open, ctypes.byref(self.pointer), encode_path(path))
-        weakref.finalize(self, lib.tokmap_dataset_close, self.pointer).atexit = False
-
-
 class Shard:
     """One dataset of the library: its handle, what its index says, and its tokens. tokens: all as an array, which
     keeps the map for as long as any view of it lives; None for a joined dataset, which has several maps."""
 
     def __init__(self, path: str) -> None:
-        self.handle = _Handle(path)
+        self.handle = Handle(lib.tokmap_dataset_close)
+        call(lib.tokmap_dataset_open, ctypes.byref(self.handle.pointer), encode_path(path))
         self.info = _lib.Info()
         lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
         self.path = os.fsdecode(self.info.index_path)

@@ -2,7 +2,8 @@
 """The exceptions of the package. Each also derives from a built-in one, and says what failed and where."""
 
 import ctypes
-from typing import Any, Dict, Optional, Tuple, Type
+import weakref
+from typing import Any, Callable, Dict, Optional, Tuple, Type
 
 from . import _lib
 
@@ -126,3 +127,17 @@ def call(function: Any, *arguments: Any, advice: str = "") -> None:
     """Calls a function of the library whose last argument is where it reports what is wrong."""
     detail = _lib.ErrorDetail()
     check(function(*arguments, ctypes.byref(detail)), detail, advice)
+
+
+class Handle:
+    """What a call of the library opens, closed when nothing refers to it any longer; `kept` lives at least as long. Not in
+    __del__: of objects that are collected together, `kept` could go first."""
+
+    def __init__(self, close: Callable[..., None], kept: Any = None) -> None:
+        self.pointer = ctypes.c_void_p()
+        self.kept = kept
+        weakref.finalize(self, _close, close, self.pointer, kept).atexit = False  # arrays may still exist
+
+
+def _close(close: Callable[..., None], pointer: ctypes.c_void_p, kept: Any) -> None:
+    close(pointer)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 import numpy as np
 
 from . import _lib
-from ._errors import check
+from ._errors import Handle, check
 from ._lib import lib
 from ._numbers import integer, number
 
 if TYPE_CHECKING:
     from ._batch import Batch
-    from ._rows import LoaderHandle
 
 _TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
@@ -75,7 +74,7 @@ class Gatherer:
         self._kept, self._reuse = threading.local(), reuse
         self._make = self._keep if reuse else self._new  # gives an array and its address
 
-    def set_loader(self, handle: "LoaderHandle") -> None:
+    def set_loader(self, handle: Handle) -> None:
         """Which loader counts how long it takes to bring the rows of a map into memory."""
         self._options.loader = handle.pointer
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
 
 from . import _lib
 from ._amend import Mixture
-from ._errors import DamagedError, Error, MismatchError, call, check
+from ._errors import DamagedError, Error, Handle, MismatchError, call, check
 from ._lib import lib
-from ._rows import LoaderHandle
 
 if TYPE_CHECKING:
     from ._dataset import Path
@@ -215,7 +214,7 @@ def line_of(loader: "Loader") -> Line:
 class Ledger:
     """Where a Loader writes its lines. It belongs to the process that made it."""
 
-    def __init__(self, path: "Path", micro_batches: int, handle: LoaderHandle) -> None:
+    def __init__(self, path: "Path", micro_batches: int, handle: Handle) -> None:
         self.path, self._micro_batches, self._process = os.path.abspath(path), micro_batches, os.getpid()
         self.handle = handle
         self.next_sample: Optional[int] = None  # where the last batch ended

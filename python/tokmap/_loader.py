@@ -11,7 +11,7 @@ from . import _lib
 from ._amend import Mixture, as_mixture, as_phases
 from ._batch import Batch, counts_before, save_at
 from ._dataset import Path
-from ._errors import ArgumentError, ForkedError, MismatchError, call, check
+from ._errors import ArgumentError, ForkedError, Handle, MismatchError, call, check
 from ._gather import Gatherer, dtype_name
 from ._lib import lib
 from ._locks import new_lock
@@ -19,7 +19,7 @@ from ._metrics import MetricsFile, as_text, collect
 from ._numbers import flag, integer, number, path, real, state_bytes
 from ._order import IO, Order, as_outputs, choose, explain, row_parts
 from ._ranks import check_found, find_rank, rank_in_mesh
-from ._rows import LoaderHandle, NoHandle, Row
+from ._rows import NoHandle, Row
 from ._sources import as_sources
 from ._steps import Steps, as_schedule, as_skip
 
@@ -275,7 +275,7 @@ class Loader:
 
     # ---- Open and close ----
 
-    def _open(self, state: Optional[bytes]) -> LoaderHandle:
+    def _open(self, state: Optional[bytes]) -> Handle:
         """state: what to continue, with this mixture from there on."""
         try:
             handle = self._order.open(self._mixture, batch_rows=self.batch_rows, rank=self.rank, n_ranks=self.n_ranks)
@@ -288,7 +288,7 @@ class Loader:
         handle, self._mixture = self._continue_with(state)  # perhaps with its skips alone it could not be opened
         return handle
 
-    def _continue_with(self, state: bytes) -> Tuple[LoaderHandle, Mixture]:
+    def _continue_with(self, state: bytes) -> Tuple[Handle, Mixture]:
         return self._order.continue_with(self._mixture, state, self._amend_from, batch_rows=self.batch_rows, rank=self.rank,
                                          n_ranks=self.n_ranks)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments that are numbers, flags, paths or states: the exception names the parameter, and says what it must be."""
 
+import contextlib
 import operator
 import os
 from typing import Any
@@ -33,22 +34,18 @@ def number(name: str, value: Any, most: int, least: int = 0) -> int:
 
 def real(name: str, value: Any) -> float:
     """A float, or what is one; not its digits as text."""
-    try:
-        if not isinstance(value, (str, bytes)):
+    if not isinstance(value, (str, bytes)):
+        with contextlib.suppress(TypeError, ValueError):
             return float(value)
-    except (TypeError, ValueError):
-        pass
     raise TypeError(f"{name} is {value!r:.80}: must be a number")
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False, or what Python takes for it, but no text: "false" would be True."""
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"{name} is {value!r}: must be True or False")
-    try:
-        return bool(value)
-    except (TypeError, ValueError):  # as of an array
-        raise TypeError(f"{name} is {value!r:.80}: must be True or False") from None
+    if not isinstance(value, (str, bytes)):
+        with contextlib.suppress(TypeError, ValueError):  # as of an array
+            return bool(value)
+    raise TypeError(f"{name} is {value!r:.80}: must be True or False")
 
 
 def path(name: str, value: Any) -> str:

@@ -4,15 +4,14 @@
 import ctypes
 import os
 import re
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from ._amend import Mixture, amended
 from ._batch import PARTS
 from ._dataset import Path, Shard
-from ._errors import Error, MismatchError, call
+from ._errors import Error, Handle, MismatchError, call
 from ._lib import lib
 from ._numbers import number
-from ._rows import LoaderHandle
 from ._sources import Source
 
 IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4, "copy": 5}
@@ -67,10 +66,10 @@ class Order:
         elif tuple(packing.values()) != (1, 0, 0) or any(any(s.rows_files) for s in sources):
             raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
 
-    def open(self, mixture: Mixture, **batches: int) -> LoaderHandle:
+    def open(self, mixture: Mixture, **batches: int) -> Handle:
         """batches: who gets which rows; and options that are to be others than those given."""
         shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
-        handle = LoaderHandle(shards)
+        handle = Handle(lib.tokmap_loader_close, shards)
         options = mixture.as_options(**{**self._options, **batches})
         for c, s, own in zip(options.sources, self._sources, shards):
             pointers = [shard.handle.pointer.value for shard in own]
@@ -86,7 +85,7 @@ class Order:
         return handle
 
     def continue_with(self, mixture: Mixture, state: bytes, before: Union[None, Path, Mixture],
-                      **batches: int) -> Tuple[LoaderHandle, Mixture]:
+                      **batches: int) -> Tuple[Handle, Mixture]:
         """A loader that continues a state with another mixture, which is the second result. before: the mixture of the
         state's loader, or a ledger that has it."""
         errors: List[Exception] = []

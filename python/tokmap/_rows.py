@@ -2,28 +2,13 @@
 """The rows of a batch, as arrays that never change."""
 
 import ctypes
-import weakref
-from typing import Any, List, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
 from . import _lib
-from ._dataset import Array, Shard
-from ._lib import lib
-
-
-def _close(pointer: ctypes.c_void_p, shards: Any) -> None:
-    lib.tokmap_loader_close(pointer)
-
-
-class LoaderHandle:
-    """A loader of the library and the datasets of its sources. Closes it when nothing refers to it any longer;
-    not in __del__, because of objects that are collected together a dataset could go first."""
-
-    def __init__(self, shards: List[List[Shard]]) -> None:
-        self.pointer = ctypes.c_void_p()
-        self.shards = shards
-        weakref.finalize(self, _close, self.pointer, shards).atexit = False  # arrays may still exist
+from ._dataset import Array
+from ._errors import Handle
 
 
 class NoHandle:
@@ -62,12 +47,12 @@ class Row:
     __slots__ = ("tokens", "source", "dataset", "epoch", "window", "first_token", "cu_seqlens", "n_documents",
                  "longest_document", "position_ids", "document_ids", "loss_mask", "sample")
 
-    def __init__(self, handle: LoaderHandle, row: Tuple[Any, ...], length: int, pad_id: int) -> None:
+    def __init__(self, handle: Handle, row: Tuple[Any, ...], length: int, pad_id: int) -> None:
         (pointer, n_tokens, token_bytes, source, dataset, self.epoch, self.window, self.first_token, cu_seqlens,
          self.n_documents, self.longest_document, position_ids, document_ids, loss_mask, self.sample, pieces, n_pieces) = row
         self.source: int = source
         self.dataset: int = dataset
-        shard = handle.shards[source][dataset]
+        shard = handle.kept[source][dataset]
         self.tokens: Any = None
         if pieces:
             self.tokens = _joined((_lib.Piece * n_pieces).from_address(pieces), n_tokens, token_bytes, pad_id)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._dataset import Path, encode_path
-from ._errors import call
+from ._errors import Handle, call
 from ._lib import NO_ID, ErrorDetail, Sized
 from ._numbers import integer, number
 
@@ -81,19 +81,6 @@ class _Memory:
 
 def _array(address: int, shape: Tuple[int, ...], kind: str) -> NDArray[Any]:
     return np.asarray(_Memory(address, shape, kind))
-
-
-class _Handle:
-    """Closes the C tokenizer when nothing refers to it any longer, a running call included."""
-
-    def __init__(self, path: bytes, options: TokenizerOptions) -> None:
-        self.pointer = c_void_p()
-        self._close = _library().tokmap_tokenizer_close
-        call(_library().tokmap_tokenizer_open, byref(self.pointer), path, byref(options))
-
-    def __del__(self) -> None:
-        if self.pointer:
-            self._close(self.pointer)
 
 
 def _data_offset(probe: Text, empty: Text) -> Optional[int]:
@@ -200,7 +187,8 @@ class Tokenizer:
                             for path in (self._file, specials_file)]
         options = TokenizerOptions(pattern=None if pattern is None else encode_path(pattern),
                                    specials_file=None if specials_file is None else encode_path(specials_file))
-        self._handle = _Handle(encode_path(file), options)
+        self._handle = Handle(_library().tokmap_tokenizer_close)
+        call(_library().tokmap_tokenizer_open, byref(self._handle.pointer), encode_path(file), byref(options))
         self._info = TokenizerInfo()  # its texts belong to the handle
         _library().tokmap_tokenizer_get_info(self._handle.pointer, byref(self._info))
 
