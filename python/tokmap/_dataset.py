@@ -8,7 +8,6 @@ import itertools
 import operator
 import os
 import re
-import stat
 from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
 
 import numpy as np
@@ -77,19 +76,17 @@ def natural_order(path: str) -> Any:
 def _find_folders(path: str, seen: Set[Tuple[int, int]]) -> Iterator[str]:
     """The folder and all below it, each once, without hidden ones."""
     try:
-        facts = os.stat(path or ".")
-        names = os.listdir(path or ".") if stat.S_ISDIR(facts.st_mode) else []
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR) and not os.path.islink(path):
-            return
-        raise
-    if not stat.S_ISDIR(facts.st_mode) or (facts.st_dev, facts.st_ino) in seen:
+        facts, names = os.stat(path or "."), os.listdir(path or ".")
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path) and not os.path.exists(path):
+            raise
+        return
+    if (facts.st_dev, facts.st_ino) in seen:
         return
     seen.add((facts.st_dev, facts.st_ino))
     yield path
-    for name in sorted(names, key=natural_order):
-        if name[0] != ".":
-            yield from _find_folders(os.path.join(path, name), seen)
+    for name in sorted((name for name in names if name[0] != "."), key=natural_order):
+        yield from _find_folders(os.path.join(path, name), seen)
 
 
 def match_pattern(pattern: str) -> List[str]:
@@ -212,13 +209,13 @@ class Shard:
         return out
 
 
-def _pointers(shards: List[Shard]) -> Any:
+def pointers_of(shards: List[Shard]) -> Any:
     return (ctypes.c_void_p * len(shards))(*(shard.handle.pointer for shard in shards))
 
 
 def check_tokenizers(shards: List[Shard]) -> None:
     """Whether what `tokmap pack` has stored about the tokenizers is the same."""
-    call(lib.tokmap_dataset_check_tokenizers, _pointers(shards), len(shards), advice=": set mixed_tokenizers=True to open both")
+    call(lib.tokmap_dataset_check_tokenizers, pointers_of(shards), len(shards), advice=": set mixed_tokenizers=True to open both")
 
 
 def _same(values: List[Any]) -> Any:
@@ -252,7 +249,7 @@ class Dataset:
         shards = [Shard(one) for one in paths]
         if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
             check_tokenizers(shards)
-        call(lib.tokmap_dataset_check_files, _pointers(shards), len(shards))
+        call(lib.tokmap_dataset_check_files, pointers_of(shards), len(shards))
         self._open_shards: Optional[List[Shard]] = shards
         self._describe()
 

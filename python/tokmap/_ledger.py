@@ -57,6 +57,11 @@ class Line:
             (source["max_epochs"], order_ids(source)) for source in fields["sources"]], [
             (phase["sample"], phase["quotas"]) for phase in fields["phases"]]
 
+    def phases_before(self, sample: int) -> List[Any]:
+        """Without the sources that have no samples there."""
+        return [(phase["sample"], {k: n for k, n in enumerate(phase["quotas"]) if n}) for phase in self.fields["phases"]
+                if int(phase["sample"]) < sample]
+
     def paths(self) -> List[List[str]]:
         """Of the datasets of each source."""
         folder = _bytes_of(self.fields["folder"])
@@ -137,8 +142,10 @@ def _attempts(lines: List[Line]) -> List[Segment]:
     return found
 
 
-def _may_lead_to(attempt: Segment, sample: int) -> bool:
-    return attempt.begin < sample and (attempt.end is None or sample <= attempt.end)
+def _may_lead_to(attempt: Segment, line: Line) -> bool:
+    at = line.begin
+    return attempt.begin < at <= (at if attempt.end is None else attempt.end) and (
+        attempt.line.phases_before(at) == line.phases_before(at))
 
 
 def _predecessors(attempts: List[Segment]) -> List[int]:
@@ -147,7 +154,7 @@ def _predecessors(attempts: List[Segment]) -> List[int]:
     found = []
     for i, (begin, _, line) in enumerate(attempts):
         before = range(i - 1, -1, -1)
-        k = i - 1 if line.event == "moved" else next((k for k in before if _may_lead_to(attempts[k], begin)), -1)
+        k = i - 1 if line.event == "moved" else next((k for k in before if _may_lead_to(attempts[k], line)), -1)
         found.append(k if k >= 0 else next((k for k in before if attempts[k].begin < begin), -1))
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from ._amend import Mixture, amended
 from ._batch import PARTS
-from ._dataset import Path, Shard
+from ._dataset import Path, Shard, pointers_of
 from ._errors import Error, Handle, MismatchError, call
 from ._lib import lib
 from ._numbers import number
@@ -72,8 +72,7 @@ class Order:
         handle = Handle(lib.tokmap_loader_close, shards)
         options = mixture.as_options(**{**self._options, **batches})
         for c, s, own in zip(options.sources, self._sources, shards):
-            pointers = [shard.handle.pointer.value for shard in own]
-            c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
+            c.datasets, c.n_datasets = pointers_of(own), len(own)
             c.masked = bool(s.masked)
             if any(s.rows_files):
                 c.rows_files = (ctypes.c_char_p * len(own))(*[None if path is None else os.fsencode(path) for path in s.rows_files])

@@ -173,27 +173,25 @@ def main(arguments: Optional[List[str]] = None) -> None:
             program, encoding = _native.find_program("tokmap"), make(o, folder)
             if o.append_eod and encoding.eod == "none":
                 raise _Refused(f"{o.tokenizer_model}: names no end token for --append-eod: set eos_token in its tokenizer_config.json")
+            report = os.path.join(folder, "report")
+            for key in o.json_keys:
+                prefix = f"{o.output_prefix}_{key}_document"
+                code = _run([
+                    program, "pack", *inputs, "--format", "jsonl", "--field", key, "--utf8", "error", "--on-error", "fail",
+                    "--force", "--report", report,
+                    "--tokenizer", encoding.file, "--specials", encoding.specials, "--bos", encoding.bos,
+                    "--eod", encoding.eod if o.append_eod else encoding.end, "--also", "megatron",
+                    *(["--threads", str(o.workers)] if o.workers else []), *(["--memory", o.memory] if o.memory else []),
+                    *(["--restart"] if o.restart else []), "-o", prefix])
+                if code:
+                    sys.exit(code)
+                with open(report, encoding="utf-8") as file:
+                    n_null = json.load(file)["null_documents"]
+                if n_null and len(o.json_keys) > 1:
+                    for suffix in "tmi", "idx", "bin":
+                        os.unlink(f"{prefix}.{suffix}")
+                    raise _Refused(f"{o.input}: {key!r} is null in {n_null} line{'s' * (n_null > 1)}, so datasets of several --json-keys "
+                                   f"would differ in length; {prefix} was removed: write \"\" for null, or give one key")
         except (_Refused, OSError, ValueError) as error:
             print(f"tokmap preprocess: {error}", file=sys.stderr)
             sys.exit(3)
-        report = os.path.join(folder, "report")
-        for key in o.json_keys:
-            prefix = f"{o.output_prefix}_{key}_document"
-            code = _run([
-                program, "pack", *inputs, "--format", "jsonl", "--field", key, "--utf8", "error", "--on-error", "fail",
-                "--force", "--report", report,
-                "--tokenizer", encoding.file, "--specials", encoding.specials, "--bos", encoding.bos,
-                "--eod", encoding.eod if o.append_eod else encoding.end, "--also", "megatron",
-                *(["--threads", str(o.workers)] if o.workers else []), *(["--memory", o.memory] if o.memory else []),
-                *(["--restart"] if o.restart else []), "-o", prefix])
-            if code:
-                sys.exit(code)
-            with open(report, encoding="utf-8") as file:
-                n_null = json.load(file)["null_documents"]
-            if n_null and len(o.json_keys) > 1:
-                for suffix in "tmi", "idx", "bin":
-                    os.unlink(f"{prefix}.{suffix}")
-                print(f"tokmap preprocess: {o.input}: {key!r} is null in {n_null} line{'s' * (n_null > 1)}, so datasets of several --json-keys would "
-                      f"have different numbers of documents; {prefix} was removed: write \"\" for null, or give one key",
-                      file=sys.stderr)
-                sys.exit(3)

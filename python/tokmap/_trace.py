@@ -274,7 +274,8 @@ def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocume
 
 def _check_state(state: bytes, segments: Sequence[Segment]) -> None:
     """Of the last segment, or, where it begins, of the one before."""
-    for segment in segments[:-3:-1]:
+    begins = segments[-1].begin == int.from_bytes(state[24:32], "little")
+    for segment in segments[:-3:-1] if begins else segments[-1:]:
         with _open(segment.line, segment.line.skips) as loader:
             try:
                 return loader._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))

@@ -62,6 +62,9 @@ def one_run(folder, seed):
     plan = {"state": "", "sources": [("a", 1)], "skip": [], "rows": 2}
     came_from, n_lines = {}, 0  # of each state: the one before, and the samples of the step
     for _ in range(rng.randint(2, 8)):
+        ledger, n_said = folder / "run.ledger", 0
+        if ledger.exists():
+            n_said = ledger.read_bytes().count(b"\n")
         child = subprocess.Popen([sys.executable, __file__, "train", str(folder), json.dumps(plan)])
         time.sleep(rng.choice((0.2, 0.3, 0.4)) + rng.random() * 0.2)
         child.kill()
@@ -69,10 +72,12 @@ def one_run(folder, seed):
         lines = (folder / "steps").read_text().splitlines() if (folder / "steps").exists() else []
         for before, state, samples in map(json.loads, lines[n_lines:]):
             came_from[state] = before, samples
+        is_known = len(lines) > n_lines or not ledger.exists() or ledger.read_bytes().count(b"\n") == n_said
         n_lines = len(lines)
         if not came_from:
             continue
-        ledger = folder / "run.ledger"
+        if not is_known:
+            return check(folder, None, came_from)  # killed between its first batch and the line for it
         if rng.random() < 0.2 and len(ledger.read_bytes().splitlines()) > 1:
             os.truncate(ledger, ledger.stat().st_size - 1 - rng.randrange(100))
             return check(folder, None, came_from)  # the run knows less than the process did: only that it can be read

@@ -313,6 +313,30 @@ def what_was_moved_ahead_has_a_gap(folder):
     assert run.report()[0].tokens == 16 * LENGTH and "was not used" in str(raises(IndexError, run.row, 30))
 
 
+def an_attempt_without_a_state_leads_nowhere(folder):
+    """A run goes back, changes its mixture and is killed after the first batch; then it goes on from where it was before."""
+    path = folder / "nowhere"
+
+    def train(weights, state, n_steps, rows=4):
+        loader = tokmap.Loader([(folder / "0", weights[0]), (folder / "1", weights[1])], LENGTH, rows, io="map", seed=1, ledger=path,
+                               on_mismatch="amend", amend_from=path if state else None)
+        if state:
+            loader.restore(state)
+        found = [(batch.state, batch.sample_ids.tolist()) for batch in (next(loader) for _ in range(n_steps))]
+        loader._ledger.next_sample = None  # killed
+        return found
+
+    first = train((1, 2), None, 10)
+    train((2, 1), first[3][0], 1, 2)
+    rows = [samples for _, samples in first]
+    wrong = raises(tokmap.MismatchError, tokmap.Run, path, until=first[-1][0])
+    assert "it is no state of the run of" in str(wrong), wrong
+    rows += [samples for _, samples in train((1, 2), first[-1][0], 3)]
+    run = tokmap.Run(path, until=52)
+    assert [[row.sample for row in run.step(step)] for step in range(run.n_steps)] == rows
+    assert run.given_up == [(40, None), (16, None)], run.given_up
+
+
 def what_was_changed_is_found(folder):
     path = folder / "changed"
     for _ in range(3):
