@@ -5,10 +5,10 @@
 # A test prints a line for each thing it tests: `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`.
 # One that crashes, takes too long, says nothing or leaves files behind is a failure too. A line
 # `note TEXT` is shown and not counted. Shows failures and skips; the last line is `N passed, N
-# failed, N skipped`, after the reasons of the skips and how many there are of each. As many run at
-# a time as there are processors. Environment: TOKMAP_BUILD (folder of the programs [build]),
-# TOKMAP_TIMEOUT (seconds for one TEST), PYTHON [that of `make test`, if there is one], JOBS, ONLY (a
-# part of the name: scripts in Python run only these tests).
+# failed, N skipped`, after the reasons of the skips and how many there are of each. One more runs at
+# a time than there are processors, because some wait. Environment: TOKMAP_BUILD (folder of the
+# programs [build]), TOKMAP_TIMEOUT (seconds for one TEST), PYTHON [that of `make test`, if there is
+# one], JOBS, ONLY (a part of the name: scripts in Python run only these tests).
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1 TOKMAP_BUILD=${TOKMAP_BUILD:-$root/build}
@@ -98,7 +98,7 @@ RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_run_XXXXXX") || exit 1
 trap 'chmod -R u+rwx "$RUN_DIR"; rm -rf "$RUN_DIR"' EXIT
 trap 'exit 1' INT TERM
 
-[ $# = 0 ] || printf '%s\0' "$@" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" bash "$0" --one
+[ $# = 0 ] || printf '%s\0' "$@" | xargs -0 -n 1 -P "${JOBS:-$(($(nproc) + 1))}" bash "$0" --one
 
 reasons=$(cat /dev/null "$RUN_DIR"/*.log | sed -nE 's/^skip [^:]*(:[^ :]+)?: //p' | sort | uniq -c | sort -rn)
 [ -z "$reasons" ] || printf 'Skipped, because:\n%s\n' "$reasons"

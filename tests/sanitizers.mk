@@ -2,8 +2,11 @@
 # Part of the Makefile: tests with sanitizers, an emulator, fuzzing, and those that take long.
 
 # Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
-# threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: what takes its time in Python, and
-# tokbench.
+# threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: what takes its time in Python, tokbench,
+# and for gcc what clang's sanitizers run. What C leaves open, another compiler may do in another way: here clang, without what
+# -O2 hides. It leaves out what takes a quarter of a minute or more.
+CLANG_TESTS := $(filter-out $(addprefix $(BUILD)/test_,splitter merge),$(foreach f,$(filter \
+	tests/tokenizer/%,$(TEST_FILES)),$(call program,$f)))
 ifeq ($(TOKMAP_SANITIZED),tsan)
     LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
 	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_cuts \
@@ -19,25 +22,26 @@ ifeq ($(TOKMAP_SANITIZED),tsan)
 else ifneq ($(TOKMAP_SANITIZED),)
     LEFT_OUT := $(addprefix tests/,dataset/test_ref_reader.py order/test_order.py stage/test_ptx.py bench/test_report.py \
 	bench/test_tokbench.py)
+    ifneq ($(filter asan ubsan,$(TOKMAP_SANITIZED)),)
+        LEFT_OUT += $(CLANG_TESTS) $(addprefix tests/,tokenizer/test_pipelines.py tokenizer/test_golden.py \
+	system/test_file_systems.py python/test_source_archive.py)
+    endif
 endif
 
-SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+# -O1, because half of the time would go into compiling.
+SANITIZED = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check-all BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'
 
-#: asan: all tests with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
+#: asan: the tests with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 asan:
 	$(call sanitized_check,-fsanitize=address$(,)undefined)
-#: ubsan: all tests with UndefinedBehaviorSanitizer only
+#: ubsan: the tests with UndefinedBehaviorSanitizer only
 ubsan:
 	$(call sanitized_check,-fsanitize=undefined)
-#: tsan: all tests with ThreadSanitizer
+#: tsan: the tests of threads with ThreadSanitizer
 tsan:
 	$(call sanitized_check,-fsanitize=thread)
 
-# What C leaves open, another compiler may do in another way: here clang, and without what -O2 hides. Left out is what
-# takes a quarter of a minute or more.
-CLANG_TESTS := $(filter-out $(addprefix $(BUILD)/test_,splitter merge),$(foreach f,$(filter \
-	tests/tokenizer/%,$(TEST_FILES)),$(call program,$f)))
 clang_check = @sh .ci/need -n fuzz && TOKMAP_SANITIZED=$@ $(again) clang-check BUILD=$(BUILD)/$@ CC=clang CFLAGS='$1'
 
 #: test-clang: the tests of tokenizers, as clang compiles them without optimization
@@ -45,7 +49,7 @@ test-clang:
 	$(call clang_check,-O0)
 #: test-clang-sanitized: the same at -O1, with clang's AddressSanitizer and UndefinedBehaviorSanitizer
 test-clang-sanitized:
-	$(call clang_check,$(SANITIZED:-O2=-O1) -fsanitize=address$(,)undefined)
+	$(call clang_check,$(SANITIZED) -fsanitize=address$(,)undefined)
 clang-check: $(CLANG_TESTS) $(BUILD)/tokmap
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(CLANG_TESTS) tests/tokenizer/test_golden.py
 
@@ -74,7 +78,7 @@ $(BUILD)/canary: $(BUILD)/obj/tests/fuzz/canary.o
 fuzz:
 	@sh .ci/need -n fuzz
 	@$(again) fuzz-programs BUILD=$(BUILD)/fuzz CC=clang \
-	    CFLAGS='$(SANITIZED) -fsanitize=fuzzer-no-link,address,undefined'
+	    CFLAGS='$(SANITIZED:-O1=-O2) -fsanitize=fuzzer-no-link,address,undefined'
 	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
 fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
 fuzz-names:

@@ -347,7 +347,7 @@ TEST(every_failing_call_is_survived_without_hard_links)
 
 TEST(a_call_that_is_always_interrupted_ends)
 {
-    const scenario *all[] = {&WRITE, &READ};
+    const scenario *all[] = {&WRITE, &MERGE, &JOIN, &READ};
     unsigned n_fired = 0;
     start(false);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
