@@ -257,9 +257,9 @@ static const cli_manual manual = {
         "Makes one dataset P of the datasets A, B, ..., in this order: of their documents, the "
         "names of their input files, and the values of the documents. The tokens are copied into "
         "P.bin unchanged, and their checksums are verified; A, B, ... are not needed any more. "
-        "A single dataset keeps its metadata and its id: a joined one becomes one with a token "
-        "file "
-        "of its own. The datasets must have the same dtype, vocabulary and end-of-document id, the "
+        "A single dataset keeps its metadata and its id, so a joined one becomes one with a token "
+        "file of its own. The datasets must have the same dtype, vocabulary and end-of-document "
+        "id, the "
         "same tokenizer where it is known, known document boundaries, and values in the same "
         "columns. A dataset may be a "
         "pattern such as 'shards/*'; its matches are taken in natural order.",
