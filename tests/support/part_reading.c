@@ -380,8 +380,9 @@ static bool same_inputs(const part_reading *whole, const part_reading *all, cons
     return got == end;
 }
 
+/* Of two damaged columns, as lists may have them, the one that is found first may be another. */
 static const char *compare(const part_reading *whole, const part_reading *all,
-                           const size_t *n_parts)
+                           const size_t *n_parts, corpus_list list)
 {
     corpus_counts counts = whole->counts;
     counts.input_records = 0;
@@ -390,7 +391,7 @@ static const char *compare(const part_reading *whole, const part_reading *all,
     failure a = whole->err, b = all->err;
     remove_line(a.text);
     remove_line(b.text);
-    if (whole->result < 0 && strcmp(a.text, b.text) != 0)
+    if (whole->result < 0 && list == LIST_NONE && strcmp(a.text, b.text) != 0)
         return "other messages of failure";
     if (!same(&whole->ends, 0, &all->ends))
         return "other ends of documents";
@@ -515,7 +516,7 @@ const char *part_reading_compare(part_reading *all, const char *const *names, si
     else if (!why)
         why = read_parts(all, &c, names, n_names, options);
     if (!why && all->n_parts)
-        why = compare(&whole.r, all, c.n_parts);
+        why = compare(&whole.r, all, c.n_parts, options->list);
     why = why ? why : whole.why;
     part_reading_free(&whole.r);
     free(c.starts.bytes);

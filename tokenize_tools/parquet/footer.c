@@ -145,9 +145,9 @@ static parquet_kind kind_of(const raw_element *raw)
 static time_unit unit_of(const raw_element *raw)
 {
     const bool is_date = raw->logical ? raw->logical == DATE : raw->converted == 6;
-    const int64_t unit = raw->logical == TIMESTAMP ? raw->unit
-                         : raw->logical            ? 0
-                                                   : raw->converted - 8; /* 9: milliseconds */
+    const int64_t unit = raw->logical == TIMESTAMP              ? raw->unit
+                         : !raw->logical && raw->converted >= 9 ? raw->converted - 8 /* 9: ms */
+                                                                : 0;
     if (is_date && raw->type == PARQUET_INT32)
         return TIME_DAYS;
     const bool is_known = unit >= 1 && unit <= 3 && raw->type == PARQUET_INT64;
