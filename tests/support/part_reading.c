@@ -350,7 +350,8 @@ static bool same_reports(const part_reading *whole, const part_reading *all)
     const char *const end = line + whole->reports.n_bytes;
     const char *at = (const char *)all->reports.bytes;
     const char *const at_end = at + all->reports.n_bytes;
-    if (whole->counts.bad_documents < 10) /* of 10, one that failed may have known of more */
+    /* Where reading fails, the counts are those of the batch before. */
+    if (whole->result >= 0 && whole->counts.bad_documents <= 10)
         return same(&whole->reports, 0, &all->reports);
     while (line < end) {
         const char *next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
