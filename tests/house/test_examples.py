@@ -85,6 +85,9 @@ def write_inputs(folder):
             tokmap("index", "--dtype", "u16", "--eod", 256, f"shards/{i}.bin")
         tokmap("export", "--to", "raw", "data/a", "-o", "train")
         tokmap("plan", "corpus", "--tokenizer", "tokenizer.json", "--cells", "cells", "-o", "run.plan")
+        tokmap("plan", "corpus", "--cells", "joined-cells", "-o", "joined.plan")
+        tokmap("pack", "--plan", "joined.plan")
+        tokmap("join", "joined.plan", "-o", "data/joined")
     os.mkdir(folder / "bin")
     for name in ("jq", "less"):  # at the end of a pipe
         if not shutil.which(name):
