@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 2, 0))) static void set_text(failure *f, const char *format,
-                                                           va_list args, const char *after);
-__attribute__((format(printf, 3, 0))) static void
-set_failure(failure *f, int status, const char *format, va_list args, const char *after);
+static void set_text(failure *f, const char *format, va_list args, const char *after)
+    __attribute__((format(printf, 2, 0)));
+static void set_failure(failure *f, int status, const char *format, va_list args, const char *after)
+    __attribute__((format(printf, 3, 0)));
 
 static void set_text(failure *f, const char *format, va_list args, const char *after)
 {
