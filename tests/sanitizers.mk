@@ -2,9 +2,11 @@
 # Part of the Makefile: tests with sanitizers, an emulator, fuzzing, and those that take long.
 
 # Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
-# threads as those of test_pack.sh, test_resume.py and test_plan.py. For the others: what takes its time in Python, tokbench,
-# and for gcc what clang's sanitizers run. What C leaves open, another compiler may do in another way: here clang, without what
-# -O2 hides. It leaves out what takes a quarter of a minute or more.
+# threads as those of test_pack.sh, test_resume.py and test_plan.py. The others leave out what takes its time in Python,
+# and tokbench. asan and ubsan also leave out the tests of tokenizers that test-clang-sanitized runs.
+
+# What C leaves open, another compiler may do in another way: here clang. Left out are tests that take a quarter of a minute
+# or more.
 CLANG_TESTS := $(filter-out $(addprefix $(BUILD)/test_,splitter merge),$(foreach f,$(filter \
 	tests/tokenizer/%,$(TEST_FILES)),$(call program,$f)))
 ifeq ($(TOKMAP_SANITIZED),tsan)

@@ -381,7 +381,7 @@ static bool same_inputs(const part_reading *whole, const part_reading *all, cons
     return got == end;
 }
 
-/* Of two damaged columns, as lists may have them, the one that is found first may be another. */
+/* Lists may have two columns. If both are damaged, a part may find the other one first. */
 static const char *compare(const part_reading *whole, const part_reading *all,
                            const size_t *n_parts, corpus_list list)
 {
