@@ -107,7 +107,7 @@ def list_cases(folder):
     for i, options in enumerate(chaos.World.OPTIONS):
         on_error = ["--on-error", "skip" if i % 2 or "error" in options else "collect"]
         for names in groups:
-            if "--where" not in options or names == pack_corpus.with_fields(names) and names[0] != "long.jsonl":
+            if "--where" not in options or names == pack_corpus.with_fields(names) and not names[0].startswith("long."):
                 cases.append(Case(folder, [*PACK, *names, *options, *on_error, "-o", "out"], ["out*"]))
     for i, options in enumerate(chaos_plans.PlanWorld.OPTIONS):
         names = [*options, *(pack_corpus.with_fields(inputs) if "--where" in options else inputs)]
@@ -118,8 +118,8 @@ def list_cases(folder):
         cases += [Case(folder, [*plan, "-o", "other.plan"], ["other.plan"]),
                   Case(folder, task, [name + "/*"], [[*plan, "--force", "-o", name + ".plan"]]),
                   Case(folder, join, ["joined*"], [[*plan, "--force", "-o", name + ".plan"], task]),
-                  Case(folder, ["merge", "-q", "joined", "-o", "merged"], ["merged*"],
-                       [[*plan, "--force", "-o", name + ".plan"], task, [*join, "--force"]])]
+                  Case(folder, ["merge", "-q", name + "-joined", "-o", "merged"], ["merged*"],
+                       [[*plan, "--force", "-o", name + ".plan"], task, [*join[:-1], name + "-joined", "--force"]])]
     return cases
 
 
