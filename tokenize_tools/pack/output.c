@@ -17,7 +17,7 @@ void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
         *out = (pack_output){.split = i ? &options->splits[i - 1] : NULL};
         const char *split = i ? out->split->name : "";
         strcpy(out->prefix, plan_split_path(options->prefix, split, "").s);
-        snprintf(out->index_path, sizeof out->index_path, "%s.tmi", out->prefix);
+        strcpy(out->index_path, path_of(out->prefix, ".tmi").s);
     }
 }
 
