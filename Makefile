@@ -163,16 +163,21 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/libtokmap.a: $(call objects,src)
+# libsrc.a is what the programs here link; of libtokmap.a, other programs see only the public names.
+$(BUILD)/libsrc.a: $(call objects,src)
+$(BUILD)/libtokmap.a: $(BUILD)/libtokmap.o
 $(BUILD)/libtools.a: $(filter-out $(MAIN),$(call objects,tokenize_tools))
 $(BUILD)/libtests.a: $(SHARED_FILES:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/%.a:
 	@rm -f $@
 	$(call say,AR,$@) $(AR) qcsD $@ $^
 
-$(BUILD)/libtokmap.so: $(call objects,src) src/libtokmap.map
-# Of the archives, it takes only what its own files call.
-$(BUILD)/libtokmap_tokenizer.so: $(call objects,$(TOKENIZER)) $(BUILD)/libtools.a $(BUILD)/libtokmap.a \
+# Of the archives, all three take only what their own files call.
+LIBRARY_OBJECTS := $(filter-out $(addprefix $(BUILD)/obj/src/,base/% fields/%),$(call objects,src)) $(BUILD)/libsrc.a
+$(BUILD)/libtokmap.o: $(LIBRARY_OBJECTS)
+	$(call say,LINK,$@) $(CC) $(CFLAGS) -r -nostdlib -o $@ $^ && $$($(CC) -print-prog-name=objcopy) --localize-hidden $@
+$(BUILD)/libtokmap.so: $(LIBRARY_OBJECTS) src/libtokmap.map
+$(BUILD)/libtokmap_tokenizer.so: $(call objects,$(TOKENIZER)) $(BUILD)/libtools.a $(BUILD)/libsrc.a \
     $(TOKENIZER)/libtokmap_tokenizer.map
 # A sanitizer's own functions are undefined until the program is linked.
 $(BUILD)/%.so:
@@ -180,19 +185,19 @@ $(BUILD)/%.so:
 	    -Wl,--version-script=$(filter %.map,$^) $(if $(findstring -fsanitize,$(CFLAGS)),,-Wl,-z,defs)
 	@mv $@ $@.$(VERSION) && ln -sf $(notdir $@).$(VERSION) $@ && ln -sf $(notdir $@).$(VERSION) $@.$(ABI)
 
-$(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
+$(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libsrc.a
 	$(call say,LINK,$@) $(LINK) $(emulated)
 
-$(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
+$(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libsrc.a
 	$(call say,LINK,$@) $(LINK) $(emulated)
 
 # Compiled like a user's program, with only the public headers.
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/%,$(wildcard docs/examples/*.c))
-$(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtools.a $(BUILD)/libtokmap.a
+$(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtools.a $(BUILD)/libsrc.a
 	$(call say,CC,$<) $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread -Iinclude -o $@ $^ \
 	    $(LDFLAGS) $(LIBS) $(emulated)
 
-INSIDES := $(BUILD)/libtests.a $(BUILD)/libtools.a $(BUILD)/libtokmap.a
+INSIDES := $(BUILD)/libtests.a $(BUILD)/libtools.a $(BUILD)/libsrc.a
 $(foreach f,$(TEST_FILES) $(TOOL_FILES),$(eval $(call program,$f): $(BUILD)/obj/$(f:.c=.o)))
 $(TESTS): $(BUILD)/obj/tests/support/check.o
 # Its functions replace those of libc, only in the programs that link it.
@@ -203,7 +208,7 @@ $(TESTS) $(HELPERS): $(INSIDES)
 
 # A stand-in for libcuda.so.1, so that `test_gpu` itself is tested on machines without a driver.
 STAND_IN := $(BUILD)/stand_in/libcuda.so.1
-$(STAND_IN): $(BUILD)/obj/tests/stage/stand_in_driver.o $(BUILD)/libtokmap.a
+$(STAND_IN): $(BUILD)/obj/tests/stage/stand_in_driver.o $(BUILD)/libsrc.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@) $(LINK) -shared
 

@@ -19,7 +19,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "system/process.h"
-#include "text/word_distance.h"
+#include "base/word_distance.h"
 
 #define FORMAT_VERSION 1
 

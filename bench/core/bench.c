@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "text/json_out.h"
+#include "cli/json_out.h"
 
 /* Formats what follows `format` in the arguments of the caller. */
 #define FORMAT(text, format)                                                                       \

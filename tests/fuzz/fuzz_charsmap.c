@@ -6,7 +6,7 @@
 #include "fuzz/fuzz.h"
 #include "tokenizer/normalize/charsmap.h"
 #include "tokenizer/normalize/normalizer.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 static void require_text(text_span span)
 {

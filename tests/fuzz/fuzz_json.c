@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json.c - any bytes as JSON: no read outside; what is accepted stays JSON when printed. */
 #include "fuzz/fuzz.h"
-#include "text/json_reader.h"
-#include "text/json_text.h"
+#include "base/json_reader.h"
+#include "cli/json_out.h"
 
 static bool is_json(json_text_span text)
 {

@@ -9,7 +9,7 @@
 #include "fuzz/fuzz.h"
 #include "oracles/unicode_naive.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "tokenizer/normalize/normalizer.h"
 
 /* The bubble sort bears no more. */

@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 #include "oracles/unicode_naive.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 static void engines_agree(const uint8_t *text, size_t n_bytes, size_t prefix)
 {

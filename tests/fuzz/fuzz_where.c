@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "fields/where.h"
-#include "text/moment.h"
+#include "base/moment.h"
 
 static tokmap_value choose_value(unsigned i)
 {

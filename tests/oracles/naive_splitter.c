@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/unicode/unicode.h"
 

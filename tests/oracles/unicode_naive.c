@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 size_t naive_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
 {

@@ -275,7 +275,7 @@ def build_mutant(folder, changes):
              if "HAVE_%s 1" % part in libraries]
     program = folder / "tokmap"
     subprocess.run([*compiler, "-pthread", "-o", str(program), str(build / "obj/tokenize_tools/main.o"), *objects,
-                    str(build / "libtools.a"), str(build / "libtokmap.a"), "-lxxhash", "-ldl", *found], check=True)
+                    str(build / "libtools.a"), str(build / "libsrc.a"), "-lxxhash", "-ldl", *found], check=True)
     return str(program)
 
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tokenizer/unicode/unicode.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "support/pipes.h"
 
 static size_t repair(const uint8_t *text, size_t n_bytes, uint8_t *out)

@@ -5,7 +5,7 @@
 #include "tokenizer/normalize/charsmap.h"
 #include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/unicode/unicode.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 static uint32_t character_at(const uint8_t *text, size_t n)
 {

@@ -4,7 +4,7 @@
 #include "support/check.h"
 #include "support/exact_copy.h"
 
-#include "text/base64.h"
+#include "base/base64.h"
 #include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/model/name_table.h"

@@ -8,7 +8,7 @@
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/split/splitter.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* ---- Double arrays ---- */
 

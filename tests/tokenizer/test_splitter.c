@@ -6,7 +6,7 @@
 
 #include "support/split_words.h"
 #include "tokenizer/split/text_cut.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 enum {
     MAX_TEXT = NAIVE_SPLIT_BYTES,

@@ -4,7 +4,7 @@
 
 #include "support/check.h"
 #include "oracles/unicode_naive.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 static const char *hex(const uint8_t *text, size_t n_bytes)
 {

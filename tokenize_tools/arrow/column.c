@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "text/little_endian.h"
+#include "base/le.h"
 
 /* ---- Sizes ---- */
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "arrow/schema.h"
-#include "text/exact_number.h"
+#include "base/number.h"
 #include "tokmap.h"
 
 /* The values of a dictionary: parts that are added to it one after the other. */

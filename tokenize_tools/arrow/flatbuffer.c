@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arrow/flatbuffer.h"
 
-#include "text/little_endian.h"
+#include "base/le.h"
 
 /* Returns SIZE_MAX, for no place. */
 static size_t set_damage(flatbuffer *b, const char *damage, size_t at)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/little_endian.h"
+#include "base/array.h"
+#include "base/le.h"
 
 #define MAX_DEPTH 64
 /* A field may be listed more than once, so the size of the metadata is no limit. */

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "arrow/flatbuffer.h"
-#include "text/failure.h"
-#include "text/moment.h"
+#include "base/failure.h"
+#include "base/moment.h"
 
 typedef struct arrow_bytes {
     const uint8_t *bytes;

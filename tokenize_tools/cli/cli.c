@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "cli/paths.h"
-#include "text/exact_number.h"
-#include "text/json_out.h"
-#include "text/plain_text.h"
+#include "base/number.h"
+#include "cli/json_out.h"
+#include "base/plain_text.h"
 
 static const char *current_program = "tokmap", *current_command;
 

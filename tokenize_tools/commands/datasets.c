@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/json_out.h"
 #include "cli/paths.h"
 #include "pack/inputs.h"
 #include "system/files.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "corpus/input_list.h"
-#include "text/json_text.h"
+#include "base/json_text.h"
 #include "tokmap.h"
 
 /* ---- Names: all return CLI_OK, or an exit code with a message ---- */

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "text/json_text.h"
+#include "cli/json_out.h"
 #include "commands/lines.h"
 #include "system/protected.h"
 #include "tokenizer/choice/tokenizer_choice.h"

@@ -11,8 +11,8 @@
 #include "commands/lines.h"
 #include "system/protected.h"
 #include "tokenizer/file/special_place.h"
-#include "text/array.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/utf8.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
 typedef struct encode_options {

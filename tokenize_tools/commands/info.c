@@ -13,8 +13,8 @@
 #include "commands/commands.h"
 #include "commands/datasets.h"
 #include "system/process.h"
-#include "text/json_out.h"
-#include "text/json_text.h"
+#include "cli/json_out.h"
+#include "base/json_text.h"
 #include "tokmap.h"
 
 typedef struct info_options {

@@ -12,7 +12,7 @@
 #include "plan/plan_file.h"
 #include "system/output_file.h"
 #include "system/process.h"
-#include "text/json_out.h"
+#include "cli/json_out.h"
 
 #define DEFAULT_CELL_BYTES ((uint64_t)1000000000)
 

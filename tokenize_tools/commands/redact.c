@@ -16,10 +16,10 @@
 #include "system/output_file.h"
 #include "system/platform.h"
 #include "system/protected.h"
-#include "text/array.h"
-#include "text/json_out.h"
-#include "text/json_parts.h"
-#include "text/json_text.h"
+#include "base/array.h"
+#include "cli/json_out.h"
+#include "base/json_parts.h"
+#include "base/json_text.h"
 #include "tokmap_writer.h"
 
 typedef struct redact_command_options {

@@ -8,7 +8,7 @@
 #include "commands/commands.h"
 #include "commands/datasets.h"
 #include "system/output_file.h"
-#include "text/json_out.h"
+#include "cli/json_out.h"
 #include "tokmap_loader.h"
 
 typedef struct rows_command_options {

@@ -10,8 +10,8 @@
 #include "pack/resume.h"
 #include "plan/plan_file.h"
 #include "system/process.h"
-#include "text/array.h"
-#include "text/json_out.h"
+#include "base/array.h"
+#include "cli/json_out.h"
 
 #define MAX_LISTED 10
 

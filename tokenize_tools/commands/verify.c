@@ -9,7 +9,7 @@
 #include "commands/commands.h"
 #include "commands/datasets.h"
 #include "cli/options.h"
-#include "text/json_out.h"
+#include "cli/json_out.h"
 
 #define BLOCK_BYTES (1 << 20)
 

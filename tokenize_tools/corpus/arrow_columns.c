@@ -8,8 +8,8 @@
 #include "arrow/schema.h"
 #include "codec/decoder.h"
 #include "corpus/reader_kind.h"
-#include "text/array.h"
-#include "text/little_endian.h"
+#include "base/array.h"
+#include "base/le.h"
 
 #define USUAL_HELD ((uint64_t)64 << 20)
 

@@ -8,8 +8,8 @@
 #include "corpus/arrow_columns.h"
 #include "corpus/reader_kind.h"
 #include "system/platform.h"
-#include "text/array.h"
-#include "text/little_endian.h"
+#include "base/array.h"
+#include "base/le.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
 #define MIN_METADATA_BYTES ((size_t)1 << 20) /* that are always accepted */

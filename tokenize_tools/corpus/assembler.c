@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/utf8.h"
 
 static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
 

@@ -12,9 +12,9 @@
 #include "system/files.h"
 #include "system/input_file.h"
 #include "system/platform.h"
-#include "text/array.h"
-#include "text/utf8.h"
-#include "text/value_bytes.h"
+#include "base/array.h"
+#include "base/utf8.h"
+#include "base/value_bytes.h"
 
 #define MAX_REPORTED 10 /* bad documents of an input */
 

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "system/files.h"
-#include "text/failure.h"
+#include "base/failure.h"
 
 typedef struct input input;
 

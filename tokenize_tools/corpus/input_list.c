@@ -10,7 +10,7 @@
 
 #include "system/files.h"
 #include "system/input_file.h"
-#include "text/array.h"
+#include "base/array.h"
 
 /* Reports that a name that should exist could not be described. */
 static bool fail_missing(failure *err, const char *path, int sys_errno)

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "corpus/json_span.h"
-#include "text/exact_number.h"
-#include "text/json_parts.h"
-#include "text/utf8.h"
+#include "base/number.h"
+#include "base/json_parts.h"
+#include "base/utf8.h"
 
 typedef enum state {
     EXPECT_VALUE,

@@ -11,9 +11,9 @@
 #include <tokmap.h>
 
 #include "fields/field_list.h"
-#include "text/json_parts.h"
-#include "text/simd.h"
-#include "text/word_distance.h"
+#include "base/json_parts.h"
+#include "base/simd.h"
+#include "base/word_distance.h"
 
 #define JSON_NO_FIELD SIZE_MAX
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "text/json_parts.h"
-#include "text/utf8.h"
+#include "base/json_parts.h"
+#include "base/utf8.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/simd.h"
+#include "base/simd.h"
 
 typedef struct json_span_moved {
     size_t read, written;

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "corpus/parquet_list.h"
-#include "text/array.h"
-#include "text/json_reader.h"
-#include "text/little_endian.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/json_reader.h"
+#include "base/le.h"
+#include "base/utf8.h"
 
 #define LABEL_NONE (-100) /* as PyTorch's ignore_index */
 

@@ -11,8 +11,8 @@
 
 #include "system/files.h"
 #include "system/platform.h"
-#include "text/array.h"
-#include "text/little_endian.h"
+#include "base/array.h"
+#include "base/le.h"
 
 #define SCAN_BYTES ((size_t)8 * 1024)
 #define FIRST_OF_FOOTER 0x15 /* the field of the version */

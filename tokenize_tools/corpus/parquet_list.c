@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "text/array.h"
+#include "base/array.h"
 
 parquet_rows parquet_list_values(const parquet_footer *f, const parquet_element *column,
                                  parquet_rows rows, uint64_t *n_before)

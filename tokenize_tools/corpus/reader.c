@@ -9,7 +9,7 @@
 
 #include "corpus/reader_kind.h"
 #include "corpus/tar_header.h"
-#include "text/exact_number.h"
+#include "base/number.h"
 
 /* By the first bytes. */
 static const reader_kind *choose_kind(const corpus_options *options, const window *w)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "text/exact_number.h"
+#include "base/number.h"
 
 /* The fields of a header; the same in all forms. */
 enum {

@@ -7,7 +7,7 @@
 #include "corpus/json_line.h"
 #include "corpus/reader_kind.h"
 #include "corpus/wrong_file.h"
-#include "text/array.h"
+#include "base/array.h"
 
 typedef struct text_reader {
     reader base;

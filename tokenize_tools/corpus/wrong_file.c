@@ -6,8 +6,8 @@
 
 #include "codec/decoder.h"
 #include "corpus/tar_header.h"
-#include "text/little_endian.h"
-#include "text/utf8.h"
+#include "base/le.h"
+#include "base/utf8.h"
 
 /* ---- Magic numbers ---- */
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "text/exact_number.h"
+#include "base/number.h"
 
 static bool refuse_row(const foreign_csv *csv, failure *err)
 {

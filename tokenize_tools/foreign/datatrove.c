@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "text/exact_number.h"
+#include "base/number.h"
 
 #define MAX_METADATA_BYTES 4096
 

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/failure.h"
-#include "text/little_endian.h"
+#include "base/failure.h"
+#include "base/le.h"
 
 /* Bytes of known size, of a file or in memory. read returns false if they cannot be read, with
  * errno, which is 0 if they are missing; it is only called for bytes below size. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "text/little_endian.h"
+#include "base/le.h"
 
 /* The tables of an index: lengths, starts in bytes, and the numbers 0 to n. */
 #define INDEX_BUFFER_BYTES (1 << 16)

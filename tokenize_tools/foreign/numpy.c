@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/exact_number.h"
+#include "base/number.h"
 
 static const char magic[] = "\x93NUMPY";
 

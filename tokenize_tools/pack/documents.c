@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 #include "corpus/marked_text.h"
-#include "text/value_bytes.h"
+#include "base/value_bytes.h"
 #include "tokenizer/file/special_place.h"
 
 struct pack_documents {

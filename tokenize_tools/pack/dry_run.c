@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "pack/pipeline.h"
 #include "plan/plan_file.h"
-#include "text/json_out.h"
+#include "cli/json_out.h"
 
 #define MAX_SAMPLED 16
 #define SAMPLE_BYTES ((size_t)1 << 20)

@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 #include "system/memory_file.h"
-#include "text/plain_text.h"
+#include "cli/line_text.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokmap.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "corpus/marked_text.h"
-#include "text/array.h"
-#include "text/little_endian.h"
+#include "base/array.h"
+#include "base/le.h"
 
 void pack_marks_free(pack_marks *m)
 {

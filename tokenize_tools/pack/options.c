@@ -14,7 +14,7 @@
 #include "system/output_file.h"
 #include "system/platform.h"
 #include "system/protected.h"
-#include "text/array.h"
+#include "base/array.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokenizer/file/stated_tokens.h"
 

@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "system/platform_thread.h"
-#include "text/array.h"
+#include "base/array.h"
 
 typedef struct pipeline_slot {
     pack_job job;

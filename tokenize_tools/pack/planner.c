@@ -10,7 +10,7 @@
 #include "corpus/cutter.h"
 #include "system/files.h"
 #include "system/process.h"
-#include "text/array.h"
+#include "base/array.h"
 
 /* The first line of an input is usually in its first bytes. */
 #define READ_BYTES ((size_t)16 * 1024)

@@ -8,7 +8,7 @@
 #include "pack/work.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"
-#include "text/json_out.h"
+#include "cli/json_out.h"
 
 /* Prints what was left out or changed, one line each. */
 void pack_report_notes(const pack_work *w);

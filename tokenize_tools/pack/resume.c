@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "pack/planner.h"
 #include "system/files.h"
-#include "text/little_endian.h"
+#include "base/le.h"
 
 #define N_VALUES (sizeof(pack_note) / sizeof(uint64_t))
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "pack/facts.h"
-#include "text/json_out.h"
+#include "cli/json_out.h"
 
 /* report: gets the report as its next value (report.h), if it has a file. Returns an exit code, and
  * prints the error, or the results. */

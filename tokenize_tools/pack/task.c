@@ -17,7 +17,7 @@
 #include "system/files.h"
 #include "system/platform.h"
 #include "system/process.h"
-#include "text/exact_number.h"
+#include "base/number.h"
 
 #define MAX_LISTED 10
 #define MAX_TASKS ((uint64_t)1 << 32)

@@ -6,7 +6,7 @@
 
 #include "pack/pipeline.h"
 #include "system/process.h"
-#include "text/array.h"
+#include "base/array.h"
 
 /* A checkpoint waits for the disk: at most this fraction of the time is spent on it. */
 #define CHECKPOINT_SHARE 5

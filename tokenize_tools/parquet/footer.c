@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "parquet/thrift.h"
-#include "text/array.h"
-#include "text/exact_number.h"
-#include "text/little_endian.h"
+#include "base/array.h"
+#include "base/number.h"
+#include "base/le.h"
 
 const char parquet_no_memory[] = "out of memory";
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/failure.h"
-#include "text/moment.h"
+#include "base/failure.h"
+#include "base/moment.h"
 
 enum {
     PARQUET_HEAD_BYTES = 4,

@@ -2,7 +2,7 @@
 #include "parquet/integers.h"
 
 #include "parquet/thrift.h"
-#include "text/little_endian.h"
+#include "base/le.h"
 
 /* width bits, at most 64, from bit number `bit` on; bits after `end` are 0. */
 static uint64_t take_bits(const uint8_t *bytes, const uint8_t *end, uint64_t bit, uint32_t width)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "parquet/thrift.h"
-#include "text/little_endian.h"
+#include "base/le.h"
 
 enum {
     LITERAL,

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/exact_number.h"
-#include "text/little_endian.h"
+#include "base/array.h"
+#include "base/number.h"
+#include "base/le.h"
 
 static bool fail_page(parquet_values *v, const char *why)
 {

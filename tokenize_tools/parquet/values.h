@@ -8,7 +8,7 @@
 #include "parquet/footer.h"
 #include "parquet/integers.h"
 #include "parquet/page_header.h"
-#include "text/exact_number.h"
+#include "base/number.h"
 #include "tokmap.h"
 
 typedef struct parquet_dictionary { /* {0}: none */

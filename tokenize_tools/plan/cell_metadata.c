@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/json_text.h"
+#include "base/json_text.h"
 
 /* ---- Print ---- */
 

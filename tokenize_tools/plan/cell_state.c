@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "system/files.h"
 #include "system/platform.h"
-#include "text/json_text.h"
+#include "base/json_text.h"
 
 typedef struct cell_search {
     const plan_file *plan;

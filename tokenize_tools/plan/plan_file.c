@@ -13,9 +13,9 @@
 #include "system/files.h"
 #include "system/memory_file.h"
 #include "system/protected.h"
-#include "text/array.h"
-#include "text/exact_number.h"
-#include "text/plain_text.h"
+#include "base/array.h"
+#include "base/number.h"
+#include "cli/line_text.h"
 
 void plan_file_free(plan_file *plan)
 {

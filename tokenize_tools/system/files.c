@@ -14,7 +14,7 @@
 #include "cli/paths.h"
 #include "system/interrupted.h"
 #include "system/platform.h"
-#include "text/array.h"
+#include "base/array.h"
 
 int file_id_compare(const void *a, const void *b)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "text/array.h"
+#include "base/array.h"
 
 static ssize_t append_bytes(void *cookie, const char *text, size_t n_bytes)
 {

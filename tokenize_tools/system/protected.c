@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/paths.h"
-#include "text/array.h"
+#include "base/array.h"
 
 typedef struct protected_file {
     file_id id;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/utf8.h"
 #include "tokenizer/words/double_array.h"
 
 #define NO_SYMBOL UINT32_MAX

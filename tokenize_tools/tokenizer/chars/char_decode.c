@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "tokenizer/normalize/normalizer.h"
-#include "text/array.h"
-#include "text/json_parts.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/json_parts.h"
+#include "base/utf8.h"
 
 struct char_decoder {
     decode_rule rule; /* DECODE_AS_MODEL: as sentencepiece */

@@ -10,8 +10,8 @@
 #include "tokenizer/split/found_words.h"
 #include "tokenizer/unicode/unicode.h"
 #include "tokenizer/words/word_cache.h"
-#include "text/array.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/utf8.h"
 
 /* Which stretches of text are sentences, which are encoded independently. */
 typedef enum sentence_kind {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/simd.h"
+#include "base/simd.h"
 
 #define CHAR_WORDS_MARK 0x2581u
 

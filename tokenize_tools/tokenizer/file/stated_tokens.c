@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 #define CONFIG "tokenizer_config.json"
 #define GENERATION "generation_config.json"

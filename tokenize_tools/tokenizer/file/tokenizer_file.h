@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "system/files.h"
-#include "text/failure.h"
+#include "base/failure.h"
 #include "tokenizer/tokenizer.h"
 
 typedef struct tokenizer_choice {

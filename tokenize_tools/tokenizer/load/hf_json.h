@@ -3,8 +3,8 @@
  * components, and patterns. */
 #pragma once
 
-#include "text/failure.h"
-#include "text/json_reader.h"
+#include "base/failure.h"
+#include "base/json_reader.h"
 
 #define HF_N(fields) (sizeof(fields) / sizeof *(fields))
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/json_parts.h"
+#include "base/array.h"
+#include "base/json_parts.h"
 #include "tokenizer/model/byte_alphabet.h"
 
 /* ---- Vocabulary ---- */

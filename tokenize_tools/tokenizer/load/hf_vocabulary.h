@@ -3,7 +3,7 @@
  * merges.txt. */
 #pragma once
 
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 #include "tokenizer/model/model.h"
 #include "tokenizer/model/name_table.h"
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "text/array.h"
-#include "text/base64.h"
+#include "base/array.h"
+#include "base/base64.h"
 
 bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t n_bytes)
 {

@@ -10,7 +10,7 @@
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 typedef struct hf_file {
     json_reader r;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "text/base64.h"
+#include "base/base64.h"
 #include "tokenizer/load/hf_json.h"
 
 /* ---- Normalizer ---- */

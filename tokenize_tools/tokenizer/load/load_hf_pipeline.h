@@ -3,7 +3,7 @@
  * pre_tokenizer, the ends that its post_processor names, and its decoder. */
 #pragma once
 
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 #include "tokenizer/model/model.h"
 
 /* The reader must be before the value, or at 0 if the file has none. false: err, or the failure of

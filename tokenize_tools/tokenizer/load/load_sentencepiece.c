@@ -6,7 +6,7 @@
 #include "tokenizer/load/hf_vocabulary.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* The same limits as in sentencepiece. */
 #define MAX_PIECE_BYTES 7999

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/exact_number.h"
+#include "base/number.h"
 #include "tokenizer/load/load_bytes.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/load/presets.h"

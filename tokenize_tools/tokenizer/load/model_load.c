@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/base64.h"
-#include "text/exact_number.h"
-#include "text/json_reader.h"
+#include "base/base64.h"
+#include "base/number.h"
+#include "base/json_reader.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
 

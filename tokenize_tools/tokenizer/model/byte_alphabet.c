@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/model/byte_alphabet.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "tokenizer/split/splitter_scalar.h"
 
 size_t byte_alphabet_encode(const uint8_t *bytes, size_t n_bytes, uint8_t *out)

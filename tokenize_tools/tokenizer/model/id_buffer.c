@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "text/array.h"
+#include "base/array.h"
 
 bool id_buffer_reserve(id_buffer *b, size_t n_more)
 {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/json_reader.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/json_reader.h"
+#include "base/utf8.h"
 #include "tokenizer/model/name_table.h"
 
 void model_init(model *m)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
+#include "base/array.h"
 
 /* At half load, no set of names comes near this unless it was made to. */
 #define MAX_PROBES 1024

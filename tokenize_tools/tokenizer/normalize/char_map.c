@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/utf8.h"
 
 enum {
     PAGE = 128,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/normalize/char_pairs.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #define MARK 0x2581u
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/little_endian.h"
-#include "text/utf8.h"
+#include "base/le.h"
+#include "base/utf8.h"
 
 #define MAX_MATCHES 32 /* sentencepiece considers this many rules, the shortest ones */
 #define TRIE_BLOCK 1024

@@ -10,7 +10,7 @@
 #include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/unicode/unicode.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* Steps that look at one character at a time are one char_map as far as they follow each other. */
 typedef struct list_step {

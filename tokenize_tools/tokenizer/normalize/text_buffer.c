@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
+#include "base/array.h"
 #include "tokenizer/split/splitter.h"
 
 bool text_buffer_reserve(text_buffer *t, size_t n_more)

@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-#include "text/array.h"
+#include "base/array.h"
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/hf_tables.h"

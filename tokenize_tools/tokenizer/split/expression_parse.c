@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/json_parts.h"
+#include "base/json_parts.h"
 #include "tokenizer/split/splitter_scalar.h"
 
 enum {

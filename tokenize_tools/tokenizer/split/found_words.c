@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
+#include "base/array.h"
 
 bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes)
 {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/simd.h"
+#include "base/simd.h"
 #include "tokenizer/split/expression.h"
 
 /* Vector loads may read this many bytes after the text; their values do not matter. */

@@ -7,7 +7,7 @@
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/unicode.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #define NONE 0xFF
 const uint8_t all_letters_from[16] = {NONE, NONE, NONE, 0x90, 0xB8, 0x80, 0x80, 0x80,

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/unicode/unicode.h"
 

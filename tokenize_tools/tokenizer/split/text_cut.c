@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tokenizer/unicode/unicode.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* U+5000 to U+8FFF: all are letters. */
 static bool is_ideograph(const uint8_t *p)

@@ -2,7 +2,7 @@
 #include "tokenizer/unicode/grapheme.h"
 
 #include "tokenizer/unicode/grapheme_tables.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 enum {
     OTHER,

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
+#include "base/array.h"
 #include "tokenizer/unicode/nfc_tables.h"
 #include "tokenizer/unicode/unicode.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 enum {
     HANGUL = 0xAC00,

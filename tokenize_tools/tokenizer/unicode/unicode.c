@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/unicode/unicode.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "tokenizer/unicode/hf_tables.h"
 
 unicode_class unicode_class_of(uint32_t code_point)

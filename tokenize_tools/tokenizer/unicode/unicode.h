@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/simd.h"
+#include "base/simd.h"
 
 #define UNICODE_VERSION "16.0.0"
 /* The reference's NFC is of an older version: later marks and letters stay unchanged. */

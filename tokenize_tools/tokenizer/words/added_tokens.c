@@ -6,7 +6,7 @@
 #include "tokenizer/words/double_array.h"
 #include "tokenizer/words/pair_filter.h"
 #include "tokenizer/unicode/unicode.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 struct added_tokens {
     added_token *tokens; /* without contents */

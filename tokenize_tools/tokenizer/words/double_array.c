@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
+#include "base/array.h"
 
 /* ---- Walking ---- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "system/platform_memory.h"
-#include "text/array.h"
+#include "base/array.h"
 
 /* A lookup costs cache misses and branches that cannot be predicted. So a slot is one word with a
  * pair (42 bits) and its rank (22 bits; ranks are renumbered without gaps); four slots make a

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
+#include "base/array.h"
 #include "tokenizer/words/merge.h"
 
 #define OVERLAP                                                                                    \

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/simd.h"
+#include "base/simd.h"
 
 #define PAIR_FILTER_BLOCK 64
 #define PAIR_FILTER_GROUPS 8

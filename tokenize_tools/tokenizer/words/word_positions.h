@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/simd.h"
+#include "base/simd.h"
 
 #define WORD_POSITIONS_MAX 320 /* the most positions after a call */
 #define WORD_POSITIONS_ROOM (WORD_POSITIONS_MAX + 64)

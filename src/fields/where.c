@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/exact_number.h"
-#include "text/json_parts.h"
-#include "text/moment.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/number.h"
+#include "base/json_parts.h"
+#include "base/moment.h"
+#include "base/utf8.h"
 
 typedef enum comparison { /* a bit for each order of two values that it accepts */
     IS_LESS = 1,

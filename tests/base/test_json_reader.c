@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/word_distance.h"
+#include "base/word_distance.h"
 
 #include <stdint.h>
 

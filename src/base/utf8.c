@@ -2,7 +2,7 @@
 /* utf8.c - encodes and decodes UTF-8, and finds where a text stops being UTF-8. */
 #include <string.h>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 /* The range of the second byte, after Table 3-7 of the Unicode standard: other values are overlong
  * after E0 and F0, surrogates after ED, and above 10FFFF after F4. The bytes after it are 80 to

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_text.h - checks, searches, compares and prints a whole JSON text, without building a tree.
+/* json_text.h - checks, searches and compares a whole JSON text, without building a tree.
  *
  * As strict as json_reader.h, which it uses. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
-#include "text/failure.h"
+#include "base/failure.h"
 
 typedef struct json_text_span {
     const char *text;
@@ -25,11 +24,3 @@ bool json_text_find(json_text_span object, const char *key, json_text_span *valu
 
 /* Whether the value is the string `s`. */
 bool json_text_is_string(json_text_span value, const char *s);
-
-/* Prints JSON text on one line: without the white space between its parts, and with \u escapes for
- * characters that are not plain (plain_text.h). */
-void json_text_print(FILE *out, json_text_span text);
-
-/* Prints a JSON string with its quotes. Each maximal invalid part of UTF-8 becomes one U+FFFD, as
- * in Python and Rust, and characters that are not plain become \u escapes. */
-void json_text_print_string(FILE *out, const char *s, size_t n_bytes);

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "text/moment.h"
+#include "base/moment.h"
 
 static bool reads(const char *text, int64_t seconds, uint32_t nanoseconds)
 {

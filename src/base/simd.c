@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/simd.h"
+#include "base/simd.h"
 
 bool simd_works(simd_level level)
 {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/simd.h"
+#include "base/simd.h"
 
 /* Decodes the character at text[0 .. n_bytes), n_bytes > 0. Returns its length, 1 to 4, or 0 if the
  * bytes are not UTF-8 (overlong forms, surrogates and values above 10FFFF are not) or

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text/json_parts.h"
+#include "base/json_parts.h"
 
 typedef enum json_kind {
     JSON_NONE, /* no value starts here */

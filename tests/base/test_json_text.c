@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/check.h"
 
-#include "text/json_reader.h"
-#include "text/json_text.h"
+#include "base/json_reader.h"
+#include "cli/json_out.h"
 
 static json_text_span span(const char *text)
 {

@@ -3,8 +3,8 @@
  * bytes that are not UTF-8. */
 #include "support/check.h"
 
-#include "text/plain_text.h"
-#include "text/utf8.h"
+#include "base/plain_text.h"
+#include "base/utf8.h"
 
 static size_t encode(uint32_t c, char out[4])
 {

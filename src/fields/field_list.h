@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "text/failure.h"
+#include "base/failure.h"
 
 enum {
     FIELD_LIST_MAX = 64,

@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 /* The length of the UTF-8 character at the start of n_bytes > 0; 0 if it is malformed or not
  * plain. */
@@ -19,12 +18,3 @@ size_t plain_text_unfinished(const char *s, size_t n_bytes);
 /* Writes the escape for a byte that is not plain, or not part of a valid character: \x1b. */
 #define PLAIN_TEXT_ESCAPE "\\x%02x"
 #define PLAIN_TEXT_ESCAPE_BYTES 4
-
-/* ---- Any text on one line ---- */
-
-/* Written as \xHH, with two lower-case digits, are bytes below 0x20, 0x7f, the backslash, and a
- * blank at the end. */
-void line_text_print(FILE *out, const char *s, size_t n_bytes);
-/* The text that a line stands for, in place, without a zero byte in it. False: line_text_print does
- * not write such a line. */
-bool line_text_parse(char *line);

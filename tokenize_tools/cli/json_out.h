@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_out.h - prints a JSON text value by value, on one line, and puts the commas. */
+/* json_out.h - prints JSON: value by value, with the commas, or a text that exists. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "base/json_text.h"
 
 /* Begin with {.out = FILE}, or with json_out_begin_result. */
 typedef struct json_out {
@@ -34,3 +36,11 @@ void json_out_hash(json_out *o, const char *key, uint64_t hash);
 /* Any other value, in the words of JSON. */
 void json_out_print(json_out *o, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Prints JSON text on one line: without the white space between its parts, and with \u escapes for
+ * characters that are not plain (plain_text.h). */
+void json_text_print(FILE *out, json_text_span text);
+
+/* Prints a JSON string with its quotes. Each maximal invalid part of UTF-8 becomes one U+FFFD, as
+ * in Python and Rust, and characters that are not plain become \u escapes. */
+void json_text_print_string(FILE *out, const char *s, size_t n_bytes);

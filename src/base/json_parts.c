@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/json_parts.h"
+#include "base/json_parts.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 const uint8_t json_simple_escapes[256] = {
     ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',

@@ -1,54 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/json_text.h"
+#include "cli/json_out.h"
 
-#include <stdint.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
 
-#include "text/json_reader.h"
-#include "text/plain_text.h"
-#include "text/utf8.h"
+#include "base/json_parts.h"
+#include "base/plain_text.h"
+#include "base/utf8.h"
 
-bool json_text_check_object(json_text_span text, failure *err)
+void json_out_key(json_out *o, const char *key)
 {
-    json_reader r;
-    json_reader_init(&r, text.text, text.n_bytes);
-    const bool is_object = json_peek(&r) == JSON_OBJECT || json_fail(&r, "not an object");
-    const bool ok = is_object && json_skip(&r) && json_end(&r);
-    if (!ok && err) {
-        fail(err, "%s", r.failure);
-        err->place = r.failure_at;
-    }
-    json_reader_free(&r);
-    return ok;
+    fputs(o->follows ? ", " : "", o->out);
+    if (key)
+        fprintf(o->out, "\"%s\": ", key);
+    o->follows = true;
 }
 
-bool json_text_find(json_text_span object, const char *key, json_text_span *value)
+void json_out_begin(json_out *o, const char *key, char bracket)
 {
-    json_reader r;
-    json_string name;
-    bool found = false;
-    json_reader_init(&r, object.text, object.n_bytes);
-    json_begin(&r, JSON_OBJECT);
-    while (!found && json_next_key(&r, &name)) {
-        found = json_string_is(name, key);
-        json_peek(&r);
-        const size_t at = r.at;
-        found = json_skip(&r) && found;
-        if (found)
-            *value = (json_text_span){object.text + at, r.at - at};
-    }
-    json_reader_free(&r);
-    return found;
+    json_out_key(o, key);
+    putc(bracket, o->out);
+    o->follows = false;
 }
 
-bool json_text_is_string(json_text_span value, const char *s)
+void json_out_end(json_out *o, char bracket)
 {
-    json_reader r;
-    json_string string;
-    json_reader_init(&r, value.text, value.n_bytes);
-    const bool same = json_read_string(&r, &string) && json_end(&r) && json_string_is(string, s);
-    json_reader_free(&r);
-    return same;
+    putc(bracket, o->out);
+    o->follows = true;
 }
+
+json_out json_out_begin_result(FILE *out)
+{
+    json_out o = {.out = out};
+    json_out_begin(&o, NULL, '{');
+    json_out_number(&o, "schema_version", 1);
+    return o;
+}
+
+void json_out_print(json_out *o, const char *key, const char *format, ...)
+{
+    va_list args;
+    json_out_key(o, key);
+    va_start(args, format);
+    vfprintf(o->out, format, args);
+    va_end(args);
+}
+
+void json_out_text(json_out *o, const char *key, const char *s, size_t n_bytes)
+{
+    json_out_key(o, key);
+    if (s)
+        json_text_print_string(o->out, s, n_bytes);
+    else
+        fputs("null", o->out);
+}
+
+void json_out_string(json_out *o, const char *key, const char *s)
+{
+    json_out_text(o, key, s, s ? strlen(s) : 0);
+}
+
+void json_out_known(json_out *o, const char *key, uint64_t value, bool is_known)
+{
+    if (is_known)
+        json_out_print(o, key, "%" PRIu64, value);
+    else
+        json_out_print(o, key, "null");
+}
+
+void json_out_number(json_out *o, const char *key, uint64_t value)
+{
+    json_out_known(o, key, value, true);
+}
+
+void json_out_bool(json_out *o, const char *key, bool value)
+{
+    json_out_print(o, key, value ? "true" : "false");
+}
+
+void json_out_hash(json_out *o, const char *key, uint64_t hash)
+{
+    json_out_print(o, key, "\"%016" PRIx64 "\"", hash);
+}
+
+/* ---- JSON text ---- */
 
 /* The next byte outside white space between values, or -1 at the end. Works byte by byte with two
  * bits of state, so that no copy of the text is needed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/failure.h"
+#include "base/failure.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/moment.h"
+#include "base/moment.h"
 
-#include "text/exact_number.h"
+#include "base/number.h"
 
 enum {
     DAY = 24 * 60 * 60, /* seconds */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/exact_number.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/little_endian.h"
+#include "base/le.h"
 
 #define DIGITS_BYTES 320 /* of any whole double */
 #define MOST_EXPONENT ((int64_t)100000000000000000)

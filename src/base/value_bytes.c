@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/value_bytes.h"
+#include "base/value_bytes.h"
 
 #include <string.h>
 
-#include "text/little_endian.h"
+#include "base/le.h"
 
 /* A value is a byte for its type and 8 bytes: a number, or the length of the text that follows. */
 #define VALUE_BYTES 9

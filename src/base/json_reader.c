@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text/json_reader.h"
+#include "base/json_reader.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/array.h"
-#include "text/utf8.h"
+#include "base/array.h"
+#include "base/utf8.h"
 
 #define LEVEL_BEGUN 0x80
 
