@@ -377,7 +377,7 @@ TOKMAP_API tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *c
 
 /* Says which of these paths to open, so that each dataset of the list is opened once: sets
  * chosen[i] to 1 or 0. Not chosen are paths that lead to the same index file as an earlier one, and
- * files that belong to a dataset of the list: P.idx, P.bad, P.*.tmr and P.*.redacted. A path that
+ * files that belong to a dataset of the list: P.idx, P.*.tmr and P.*.redacted. A path that
  * leads to no index is chosen: tokmap_dataset_open says why it does not. */
 TOKMAP_API tokmap_status tokmap_dataset_choose_paths(const char *const *paths, size_t n_paths,
                                                      uint8_t *chosen, tokmap_error *err);

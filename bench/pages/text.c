@@ -46,18 +46,10 @@ static tokenizer_file open_tokenizer(const bench_options *options)
     return file;
 }
 
-static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
-{
-    return tokenizer_safe_cut(context, text, n_searched, n_bytes);
-}
-
 /* Reads a file as `tokmap pack` does. */
-static bench_text load_text(const char *path, const tokenizer *t)
+static bench_text load_text(const char *path)
 {
-    const corpus_options options = {.batch_bytes = 128 << 10,
-                                    .max_piece_bytes = SIZE_MAX, /* one word may be the text */
-                                    .safe_cut = cut_text,
-                                    .context = (void *)(uintptr_t)t};
+    const corpus_options options = {.batch_bytes = 128 << 10};
     failure err;
     bench_text text = {0};
     corpus *c = corpus_open(&path, 1, &options, NULL, &err);
@@ -90,15 +82,13 @@ static void free_text(bench_text *text)
 static void encode_batch(encoder *e, const corpus_batch *b, id_buffer *ids, size_t *ends,
                          size_t *n_ends)
 {
-    bool first = !b->continues;
     size_t at = 0;
-    for (size_t i = 0; i <= b->n_ends; i++) {
-        const size_t end = i < b->n_ends ? b->ends[i].at : b->n_bytes;
-        if (end > at && encoder_encode(e, b->text + at, end - at, first ? TEXT_FIRST : 0, ids))
+    for (size_t i = 0; i < b->n_ends; i++) {
+        const size_t end = b->ends[i].at;
+        if (end > at && encoder_encode(e, b->text + at, end - at, TEXT_FIRST, ids))
             bench_fail("out of memory");
-        if (ends && i < b->n_ends && !b->ends[i].input)
+        if (ends && !b->ends[i].input)
             ends[(*n_ends)++] = ids->n;
-        first = first || i < b->n_ends;
         at = end;
     }
 }
@@ -227,7 +217,7 @@ void bench_tokenize(const bench_options *options, bench_report *report)
     tokenizer_file file = open_tokenizer(options);
     bench_add_value(bench_add_row(report, "ms", "loading the vocabulary"),
                     bench_ns_since(start) / 1e6);
-    j.text = load_text(options->text, file.tokenizer);
+    j.text = load_text(options->text);
     for (uint32_t i = 0; i < n_kinds * N_FIGURES; i++) {
         const uint32_t n = n_threads[i / N_FIGURES];
         rows[i / N_FIGURES][i % N_FIGURES] = bench_add_row(
@@ -357,7 +347,7 @@ void bench_pack(const bench_options *options, bench_report *report)
                  .n_jobs = n_jobs,
                  .prefix = load_data_name(options, 0),
                  .file = open_tokenizer(options)};
-    s.text = load_text(options->text, s.file.tokenizer);
+    s.text = load_text(options->text);
     s.ends = bench_memory((s.text.n_ends + 1) * sizeof *s.ends);
     encode_all(&s); /* so that it has its memory */
     bounds[DOCUMENTS] = bench_add_row(report, "MB/s", "taking documents out of the file alone");

@@ -30,13 +30,13 @@ static bool find_index(const char *path, tokmap_i_file_stat *index, bool *by_pre
     return found;
 }
 
-/* P.X.tmr and P.X.redacted have one suffix more than P.idx and P.bad. */
+/* P.X.tmr and P.X.redacted have one suffix more than P.idx. */
 static bool find_choice(const char *path, choice *out)
 {
     bool by_prefix;
     const char *base = name_in_path(path), *dot = strrchr(base, '.');
     bool found = find_index(path, &out->index, &by_prefix);
-    out->is_dataset = by_prefix || !dot || (strcmp(dot, ".idx") != 0 && strcmp(dot, ".bad") != 0);
+    out->is_dataset = by_prefix || !dot || strcmp(dot, ".idx") != 0;
     if (found || !dot || (strcmp(dot, ".tmr") != 0 && strcmp(dot, ".redacted") != 0))
         return found;
     while (dot > base && *--dot != '.') {

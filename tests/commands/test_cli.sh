@@ -178,9 +178,8 @@ quietly tokmap pack --lines /dev/null -o empty
 printf '{"id": 1, "text": "one"}\n{"id": 2}\n{"text": "tw\\u00f6"}\n{"text": "broken\n' >some.jsonl
 says pack_bad_document tokmap pack some.jsonl -o x
 says pack_bad_documents_skipped tokmap pack --on-error skip some.jsonl -o x
-says pack_bad_documents_collected tokmap pack -f --on-error collect some.jsonl -o x
-says pack_collected_documents cat x.bad
-says pack_collected_again tokmap pack --on-error collect some.jsonl -o y
+says pack_bad_documents_reported bash -c 'tokmap pack -qf --on-error skip some.jsonl -o x --report r.json &&
+    sed "s/.*\"skipped\"/\"skipped\"/" r.json; rm r.json; ls x*'
 rm -f x.*
 printf 'caf\351 <eod> \303\244\n' >latin.txt
 says pack_notes tokmap pack --utf8 replace latin.txt -o x
@@ -220,9 +219,8 @@ TOKMAP_CHECKPOINT_MS=2s says pack_bad_checkpoint_interval tokmap pack one.txt -o
 says pack_bad_limit tokmap pack --limit-documents 0 one.txt -o x
 says pack_bad_eod tokmap pack --eod '<|endoftext|>' one.txt -o x
 says pack_wide_eod tokmap pack --dry-run --eod 70000 one.txt -o x
-says pack_specials_collected tokmap pack --specials error --on-error collect one.txt -o x
 says pack_bos_unknown tokmap pack --bos auto one.txt -o x
-says pack_bad_documents_without_collect tokmap pack --bad-documents y one.txt -o x
+says pack_bad_max_document tokmap pack --max-document 3G one.txt -o x
 says pack_pattern_of_bytes tokmap pack --pattern gpt2 one.txt -o x
 says pack_tokenizer_that_is_text tokmap pack --tokenizer one.txt one.txt -o x
 says pack_tokenizer_folder tokmap pack --tokenizer folder one.txt -o x

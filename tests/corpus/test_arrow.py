@@ -152,41 +152,24 @@ def bad_texts_have_their_place(folder):
     data = seed("stream").replace(b"Row 20 \xc3\xa4", b"Row 20 \xff\xff")
     refused(folder, data, "in: record batch 1, row 4: byte 7 of the text", options=["--utf8", "error"])
     (folder / "in").write_bytes(data)
-    code, message, _ = pack(folder, folder / "in", "--utf8", "error", "--on-error", "collect")
+    report = folder / "report"
+    code, message, _ = pack(folder, folder / "in", "--utf8", "error", "--on-error", "skip", "--report", report)
     expect_equal(code, 0, message)
-    collected = [p for p in folder.iterdir() if "bad" in p.name or "collect" in p.name]
-    expect_equal(len(collected), 1, "files with what was collected: %s" % sorted(p.name for p in folder.iterdir()))
-    text = arrow_writers.texts_of()[20].encode()
-    count = data.count(b"Row 20 \xff\xff")
-    expect_equal(collected[0].read_bytes().rstrip(b"\n"), text.replace(b"Row 20 \xc3\xa4", b"Row 20 \xff\xff", count),
-                 "what was collected")
+    found = [(bad["row"], bad["reason"]) for bad in json.loads(report.read_text())["skipped"]]
+    expect_equal(found, [(20, "the document is not valid UTF-8 at its byte 7")], "the report")
 
 
-def long_bad_texts_are_collected_or_refused(folder):
+def long_texts_are_packed_or_left_out(folder):
+    """Also texts that are not in memory, because their record batch is larger than that."""
     pa = need("pyarrow")
-    bad = b"x" * 3000000 + b"\xff" + b"y" * 3000000
-    collect = ["-j", "8", "--memory", "8M", "--utf8", "error", "--on-error", "collect"]
-    for text_type, compression in ((pa.binary(), None), (pa.binary_view(), "zstd")):
-        data = arrow_writers.write(pa.table({"text": pa.array([b"a", bad, b"b"], text_type)}), compression=compression)
-        compare(folder, "skip", data, ["a", "b"], *collect[:-1], "skip")
-        compare(folder, "collect", data, ["a", "b"], *collect)
-        collected = [p for p in folder.iterdir() if "bad" in p.name]
-        expect_equal([p.read_bytes().rstrip(b"\n") == bad for p in collected], [True], "collected")
-    data = arrow_writers.write(pa.table({"text": pa.array([b"a", bad, b"b"])}), compression="zstd")
-    compare(folder, "skip", data, ["a", "b"], *collect[:-1], "skip")
-    refused(folder, data, "row 1", "cannot be collected; raise --memory", options=collect)
-    code, message, _ = pack(folder, "-", *collect[:-1], "skip", data=data)
-    expect_equal(code, 3, message)
-    expect("part of this document is already packed" in message, message)
-    data = arrow_writers.write(pa.table({"text": pa.array([bad], pa.binary())}), compression="zstd")
-    refused(folder, data, "row 0", "cannot be collected", options=[*collect, "--dry-run"])
-
-
-def a_long_good_text_is_packed_where_bad_ones_are_collected(folder):
-    pa = need("pyarrow")
-    texts = ["a", "x" * 3000000, "b"]
-    data = arrow_writers.write(pa.table({"text": texts}), compression="zstd")
-    compare(folder, "collect", data, texts, "-j", "1", "--memory", "8M", "--on-error", "collect")
+    bad, long = b"x" * 3000000 + b"\xff" + b"y" * 3000000, "z" * 3000000
+    for text_type, compression in ((pa.binary(), None), (pa.binary(), "zstd"), (pa.binary_view(), "zstd")):
+        data = arrow_writers.write(pa.table({"text": pa.array([b"a", bad, long.encode(), b"b"], text_type)}), compression=compression)
+        options = ["-j", "8", "--memory", "8M", "--on-error", "skip"]
+        compare(folder, "bad", data, ["a", long, "b"], *options, "--utf8", "error")
+        compare(folder, "long", data, ["a", long, "b"], *options, "--max-document", "4M")
+        message = compare(folder, "longer", data, ["a", "b"], *options, "--max-document", "2M")
+        expect(message.count("longer than --max-document allows") == 2, message)
 
 
 def damaged_and_foreign_files_are_refused(folder):

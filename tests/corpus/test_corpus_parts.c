@@ -427,13 +427,6 @@ TEST(what_lies_before_and_behind_a_part_is_not_read)
     snprintf(want, sizeof want, "%0*d|", LINE - 1, N / 2);
     CHECK_STR(read_lines(name, o, middle, middle + LINE), want);
     CHECK(bytes_read_so_far() - before < 2 * LINE);
-    /* A document that is longer than its pieces may be is read a second time. */
-    corpus_options twice = o;
-    twice.batch_bytes = 4;
-    twice.max_piece_bytes = 16;
-    twice.on_error = ON_ERROR_SKIP;
-    CHECK_STR(read_lines(name, twice, middle, middle + LINE), want);
-    CHECK(bytes_read_so_far() - before < 6 * LINE);
     failure err;
     corpus_cut cut;
     corpus_cutter *c = corpus_cutter_open(name, &o, &err);
@@ -513,9 +506,8 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
                 random_below(4) ? parquet_names[random_below(N_PARQUET)] : others[k > 0 ? 0 : 1];
         const corpus_options o = {
             .batch_bytes = random_below(2) ? 4 : 1000,
-            .max_piece_bytes = random_below(2) ? 16 : 1000,
-            .safe_cut = random_below(4) ? NULL : cut_nowhere,
-            .on_error = (corpus_on_error)random_below(3),
+            .max_document = random_below(2) ? 16 : 1000,
+            .on_error = (corpus_on_error)random_below(2),
             .n_decoders = random_below(3),
             .fields = random_below(2) ? &row : NULL,
         };
@@ -624,7 +616,7 @@ TEST(a_part_of_other_pages_or_rows_is_refused)
     CHECK_SAYS(read_rows(name, wrong, second, &n), "the page of its first row is at another place");
     wrong = second;
     wrong.row = 21;
-    CHECK_SAYS(read_rows(name, first, wrong, &n), "it has not the rows that are to be read");
+    CHECK_SAYS(read_rows(name, first, wrong, &n), "the rows to be read are missing");
     wrong.row = second.row - 1;
     CHECK_SAYS(read_rows(name, first, wrong, &n), "no page begins where the part ends");
 }

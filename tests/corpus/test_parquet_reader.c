@@ -67,7 +67,7 @@ TEST(from_any_place_on_documents_and_checksum_are_the_same)
 {
     part_reading whole;
     for (size_t i = 0; i < N_NAMES; i++) {
-        corpus_options o = {.batch_bytes = 4, .max_piece_bytes = 16};
+        corpus_options o = {.batch_bytes = 4};
         if (!readable(names[i], &o, &whole))
             continue;
         CHECK(part_reading_n_places(&whole) > 8);
@@ -92,7 +92,7 @@ static void expect_changed(const corpus_options *o, const corpus_place *from)
 TEST(a_place_of_another_file_is_refused)
 {
     part_reading whole;
-    corpus_options o = {.batch_bytes = 4, .max_piece_bytes = 16};
+    corpus_options o = {.batch_bytes = 4};
     if (!readable(names[0], &o, &whole))
         SKIP("it cannot be read");
     corpus_place place = part_reading_place(&whole, 0)->place;
@@ -116,7 +116,7 @@ TEST(a_file_that_is_written_to_has_changed)
     static const char zeros[1000];
     part_reading r;
     const char *name = check_path("written.parquet");
-    corpus_options o = {.batch_bytes = 4, .max_piece_bytes = 16};
+    corpus_options o = {.batch_bytes = 4};
     if (!readable(names[0], &o, &r))
         SKIP("it cannot be read");
     part_reading_free(&r);
@@ -176,7 +176,7 @@ TEST(fields_of_a_row_decide_and_are_kept)
 TEST(a_bad_text_is_named_by_its_row)
 {
     part_reading r;
-    corpus_options o = {.batch_bytes = 8, .max_piece_bytes = 8, .safe_cut = cut_nowhere};
+    corpus_options o = {.batch_bytes = 8, .max_document = 8};
     if (!readable(names[0], &(corpus_options){0}, &r))
         SKIP("it cannot be read");
     part_reading_free(&r);

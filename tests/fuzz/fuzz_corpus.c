@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_corpus.c - any bytes as an input of any format and compression, in batches and pieces of any
- * size: the documents are those of the naive model, and from any place on they are the same. If the
+/* fuzz_corpus.c - any bytes as an input of any format and compression, in batches of any size: the documents are those of the naive model, and from any place on they are the same. If the
  * input can be cut, its parts give what the whole gives. */
 #include "fuzz/fuzz.h"
 
@@ -29,14 +28,6 @@ static void choose_where(corpus_options *o)
     o->n_kept = 1;
 }
 
-static size_t cut_tokens(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
-{
-    (void)context;
-    (void)text;
-    (void)n_searched;
-    return n_bytes / 4 * 4;
-}
-
 static void choose_marks(corpus_options *o, const uint8_t *d)
 {
     static field_list fields;
@@ -47,7 +38,6 @@ static void choose_marks(corpus_options *o, const uint8_t *d)
     o->marks = o->list == LIST_TOKENS ? (corpus_marks)((d[3] >> 1) % 3) : MARKS_NONE;
     o->fields = o->marks ? &fields : NULL;
     o->utf8 = UTF8_RAW;
-    o->safe_cut = o->list == LIST_TOKENS ? cut_tokens : cut_nowhere;
 }
 
 static corpus_options choose_options(const uint8_t *d)
@@ -59,18 +49,15 @@ static corpus_options choose_options(const uint8_t *d)
         .utf8 = (corpus_utf8)((d[0] >> 2 & 3) % 3),
         .utf8_given = !(d[1] & 8),
         .strict_json = true, /* as the model */
-        .on_error = (corpus_on_error)((d[0] >> 4 & 3) % 3),
+        .on_error = (corpus_on_error)(d[0] >> 4 & 1),
         .field = d[0] & 64 ? "a.b" : NULL,
         .read_ahead = d[5] > 250,
         .separator = separators[d[1] & 3],
         .batch_bytes = sizes[d[2] & 7],
-        .max_piece_bytes = sizes[d[2] >> 4 & 7],
+        .max_document = sizes[d[2] >> 4 & 7],
         .read_bytes = d[4] ? d[4] : 4096,
-        .safe_cut = d[1] & 4 ? cut_before_space : NULL,
     };
     o.separator_bytes = o.separator ? strlen(o.separator) : 0;
-    if (o.max_piece_bytes < o.batch_bytes)
-        o.max_piece_bytes = o.batch_bytes;
     if (d[1] & 64)
         choose_where(&o);
     o.list = d[1] & 32 ? (corpus_list)(1 + d[3] % 2) : LIST_NONE;

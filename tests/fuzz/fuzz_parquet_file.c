@@ -79,10 +79,9 @@ static void check_parts(const char *name, char *path, corpus_list list, size_t s
         .list = list,
         .fields = has_labels ? &labels : NULL,
         .marks = has_labels ? MARKS_LABELS : MARKS_NONE,
-        .on_error = (corpus_on_error)(size % (list ? 2 : 3)),
-        .safe_cut = size % 5 ? NULL : cut_nowhere,
+        .on_error = (corpus_on_error)(size % 2),
         .batch_bytes = size % 2 ? 4 : 1000,
-        .max_piece_bytes = 1000,
+        .max_document = 1000,
         .n_decoders = size % 7 ? 0 : 2,
         .page_memory = 1 << 22,
     };

@@ -64,41 +64,6 @@ static void model_repair(model_document *d, const corpus_options *o)
     d->bad = d->bad || (o->utf8 == UTF8_ERROR && d->replacements > 0);
 }
 
-/* ---- Cutting ---- */
-
-/* How many bytes from `from` on fit into `room` as whole characters. */
-static size_t model_fit(const model_document *d, size_t from, size_t room)
-{
-    size_t n = 0, n_bad;
-    while (from + n < d->n_bytes) {
-        size_t n_next = model_character(d->text + from + n, d->n_bytes - from - n, &n_bad);
-        n_next = n_next ? n_next : n_bad;
-        if (n + n_next > room)
-            break;
-        n += n_next;
-    }
-    return n;
-}
-
-/* Whether the document can be cut into pieces; calls `cut` for each place. */
-static bool model_can_be_cut(const model_document *d, const corpus_options *o)
-{
-    size_t at = 0, limit = o->batch_bytes;
-    for (;;) {
-        size_t n = model_fit(d, at, limit);
-        if (at + n == d->n_bytes)
-            return true;
-        size_t n_cut = o->safe_cut ? o->safe_cut(o->context, d->text + at, 0, n) : n;
-        if (n_cut == 0 && limit >= o->max_piece_bytes)
-            return false;
-        at += n_cut;
-        if (n_cut == 0)
-            limit = limit * 2 < o->max_piece_bytes ? limit * 2 : o->max_piece_bytes;
-        else
-            limit = n - n_cut > o->batch_bytes ? n - n_cut : o->batch_bytes;
-    }
-}
-
 /* ---- Documents ---- */
 
 /* A dotted path of at most 8 parts. */
@@ -154,7 +119,7 @@ static void model_take(model *m, const corpus_options *o, const uint8_t *plain, 
     d.n_bytes = d.end - d.begin;
     if (m->format == CORPUS_JSON_LINES) {
         oracle_result r = model_json(o->field, plain + d.begin, d.n_bytes);
-        bool is_long = o->fields && d.n_bytes > o->max_piece_bytes;
+        bool is_long = d.n_bytes > o->max_document;
         bool is_object = r.status != JSON_LINE_MALFORMED && r.status != JSON_LINE_NO_OBJECT;
         d.filtered =
             o->fields && !is_long && is_object && !model_keeps(plain + d.begin, d.n_bytes, d.line);
@@ -164,14 +129,16 @@ static void model_take(model *m, const corpus_options *o, const uint8_t *plain, 
         d.bad = r.status != JSON_LINE_OK || (o->utf8 == UTF8_ERROR && r.lone_surrogates > 0);
         d.bad = (d.bad || is_long) && !d.filtered && !d.is_null;
         d.replacements = r.status == JSON_LINE_OK ? r.lone_surrogates : 0;
-        d.again = r.n_strings > 1;
     } else {
         d.text = malloc(d.n_bytes + 1);
         memcpy(d.text, plain + d.begin, d.n_bytes);
     }
+    d.is_long = d.end - d.begin > o->max_document;
     if (!d.filtered && !d.is_null) {
+        const bool was_bad = d.bad;
         model_repair(&d, o);
-        d.bad = d.bad || !model_can_be_cut(&d, o);
+        d.is_long = d.is_long || (!was_bad && !d.bad && d.n_bytes > o->max_document);
+        d.bad = d.bad || d.is_long;
     }
     model_add(m, d);
 }
@@ -194,23 +161,19 @@ static bool model_is_refused(const corpus_options *o, const uint8_t *plain, size
                              bool compressed)
 {
     failure err;
-    size_t longest =
-        WRONG_FILE_HEAD_BYTES < o->max_piece_bytes ? WRONG_FILE_HEAD_BYTES : o->max_piece_bytes;
+    const size_t longest = WRONG_FILE_HEAD_BYTES;
     const wrong_file_head head = {plain, n < longest ? n : longest, n <= longest, compressed, "-"};
     return !wrong_file_check(&head, o, &err);
 }
 
-/* The line from there on; of its first max_piece_bytes bytes if it is longer. */
+/* The line from there on. */
 static oracle_result model_line(const corpus_options *o, const uint8_t *plain, size_t n,
                                 size_t from, size_t *to, bool *good)
 {
-    size_t n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
-    const uint8_t *end = memchr(plain + from, '\n', n_seen - from);
-    *to = end ? (size_t)(end - plain) : n_seen;
+    const uint8_t *end = memchr(plain + from, '\n', n - from);
+    *to = end ? (size_t)(end - plain) : n;
     oracle_result r = model_json(o->field, plain + from, *to - from);
-    bool whole = end || n <= o->max_piece_bytes || plain[n_seen] == '\n';
-    *good = whole ? r.status == JSON_LINE_OK || r.status == JSON_LINE_NULL
-                  : r.status != JSON_LINE_MALFORMED || r.error_offset == *to - from;
+    *good = r.status == JSON_LINE_OK || r.status == JSON_LINE_NULL;
     return r;
 }
 
@@ -220,7 +183,7 @@ static bool model_is_cut(const corpus_options *o, const uint8_t *plain, size_t n
     static const char *const begins[] = {"{\"\":\"", "{\"", "{", "{\"\"", "{\"\":", "{\"\":1"};
     static const char *const outer[] = {"", "{\"\":"};
     static const char *const arrays[] = {"{\"\":[\"", "{\"\":[", "{\"\":[1"};
-    size_t to, n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
+    size_t to;
     bool good, cut = false;
     free(model_line(o, plain, n, from, &to, &good).text);
     for (size_t i = 0; i < 15; i++) {
@@ -239,18 +202,16 @@ static bool model_is_cut(const corpus_options *o, const uint8_t *plain, size_t n
         cut = cut || (r.status != JSON_LINE_MALFORMED && memchr(plain + from, '"', end - from));
     }
     from = to + model_white(plain + to, n - to);
-    if (cut || from >= n_seen || plain[from] != '{')
+    if (cut || from >= n || plain[from] != '{')
         return cut;
     free(model_line(o, plain, n, from, &to, &good).text);
     return good;
 }
 
-/* Reads only the first max_piece_bytes bytes. */
 static corpus_format model_format(const corpus_options *o, const uint8_t *plain, size_t n,
                                   bool compressed)
 {
     size_t from = model_has_bom(plain, n) ? 3 : 0;
-    size_t n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
     if (model_is_refused(o, plain, n, compressed))
         return CORPUS_AUTO;
     if (o->format == CORPUS_AUTO && n == 0)
@@ -260,14 +221,14 @@ static corpus_format model_format(const corpus_options *o, const uint8_t *plain,
     if (o->format != CORPUS_AUTO)
         return o->format;
     from += model_white(plain + from, n - from);
-    if (from >= n_seen)
+    if (from >= n)
         return o->fields ? CORPUS_AUTO : CORPUS_TEXT;
     if (plain[from] != '{')
         return o->fields || model_is_cut(o, plain, n, from) ? CORPUS_AUTO : CORPUS_TEXT;
     size_t to;
     bool good;
     free(model_line(o, plain, n, from, &to, &good).text);
-    return good ? CORPUS_JSON_LINES : CORPUS_AUTO;
+    return good || to > o->max_document ? CORPUS_JSON_LINES : CORPUS_AUTO;
 }
 
 model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n, bool compressed)
@@ -290,10 +251,9 @@ model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n,
         const uint8_t *found = memmem(plain + at, n - at, terminator, n_terminator);
         size_t end = found ? (size_t)(found - plain) : n;
         size_t n_white = json ? model_white(plain + at, end - at) : 0;
-        /* White space before a line does not count if there is too much of it for memory. */
-        size_t begin = n_white >= o->max_piece_bytes ? at + n_white : at;
         if (!json || n_white < end - at)
-            model_take(&m, o, plain, (model_document){.begin = begin, .end = end, .line = line});
+            model_take(&m, o, plain,
+                       (model_document){.begin = at + n_white, .end = end, .line = line});
         at = end + n_terminator;
     }
     return m;
@@ -324,6 +284,7 @@ static corpus_counts model_counts(const model *m, size_t n)
         const model_document *d = &m->documents[i];
         c.bad_documents += d->bad;
         c.bad_bytes += d->bad ? d->end - d->begin : 0;
+        c.long_documents += d->is_long;
         c.null_documents += d->is_null;
         c.filtered_documents += d->filtered;
         if (d->bad || d->is_null || d->filtered)
@@ -343,6 +304,7 @@ static bool same_counts(const corpus_counts *a, const corpus_counts *b)
            a->null_documents == b->null_documents &&
            a->filtered_documents == b->filtered_documents && a->text_bytes == b->text_bytes &&
            a->bad_documents == b->bad_documents && a->bad_bytes == b->bad_bytes &&
+           a->long_documents == b->long_documents &&
            a->repaired_documents == b->repaired_documents && a->replacements == b->replacements;
 }
 
@@ -372,35 +334,17 @@ static const char *compare_documents(const model *m, const part_reading *r)
     return n == part_reading_n_documents(r) ? NULL : "more documents";
 }
 
-static bool collected_bad_documents(const model *m, const input_bytes *collected)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < m->n_documents; i++) {
-        const model_document *d = &m->documents[i];
-        const size_t n = d->end - d->begin;
-        if (!d->bad)
-            continue;
-        if (at + n >= collected->n_bytes || collected->bytes[at + n] != '\n' ||
-            memcmp(collected->bytes + at, m->plain + d->begin, n) != 0)
-            return false;
-        at += n + 1;
-    }
-    return at == collected->n_bytes;
-}
-
-/* The first ten of them. */
 static bool reported_bad_documents(const model *m, const input_bytes *messages, const char *name)
 {
     char begin[700];
     const char *at = (const char *)messages->bytes, *end = at + messages->n_bytes;
-    for (size_t i = 0, n = 0; i < m->n_documents && n < 10; i++) {
+    for (size_t i = 0; i < m->n_documents; i++) {
         if (!m->documents[i].bad)
             continue;
         snprintf(begin, sizeof begin, "%s:%" PRIu64 ": byte ", name, m->documents[i].line + 1);
         if ((size_t)(end - at) < strlen(begin) || memcmp(at, begin, strlen(begin)) != 0)
             return false;
         at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
-        n++;
     }
     return at == end;
 }
@@ -431,8 +375,6 @@ const char *corpus_model_compare(const model *m, const part_reading *r, const ch
         return "other counts";
     if (part_reading_n_places(r) == 0 || r->counts.text_bytes != r->text.n_bytes)
         return "no place at the end, or text that is not counted";
-    if (on_error == ON_ERROR_COLLECT && !collected_bad_documents(m, &r->collected))
-        return "other bad documents are collected";
     return on_error == ON_ERROR_FAIL || reported_bad_documents(m, &r->messages, name)
                ? NULL
                : "other bad documents are reported";

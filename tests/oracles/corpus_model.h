@@ -11,9 +11,9 @@
 typedef struct model_document {
     size_t begin, end; /* in the input, the terminator aside */
     uint64_t line;
-    bool bad, again; /* again: its key appears more than once */
-    bool filtered;   /* left out by MODEL_WHERE */
-    bool is_null;    /* a record without a text */
+    bool bad, is_long; /* is_long: larger than options->max_document */
+    bool filtered;     /* left out by MODEL_WHERE */
+    bool is_null;      /* a record without a text */
     uint8_t *text;
     size_t n_bytes;
     uint64_t replacements;

@@ -79,7 +79,7 @@ class PlanWorld(World):
         return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
 
     def check_joined(self):
-        """Undisturbed, ids, tokens and collected documents are those of a plain pack."""
+        """Undisturbed, ids and tokens are those of a plain pack."""
         for name, data in self.wanted.items():
             if name.endswith(".tmi"):
                 right = self.joined[name][DATASET_ID] == data[DATASET_ID]

@@ -241,7 +241,6 @@ same a_limit_ends_an_endless_input 1000 \
 # ---- Bad documents ----
 
 printf '{"text": "good"}\n{"text": }\n{"texd": "no"}\n{"text": "fine"}\nnothing\n' >bad.jsonl
-printf '{"text": }\n{"texd": "no"}\nnothing\n' >wanted.bad
 tokmap pack bad.jsonl -o bad >.out 2>.err
 same a_bad_document_ends_the_run_with_its_place "3 bad.jsonl:2: byte 26" \
     "$? $(sed -n 's/tokmap pack: \(bad.jsonl:2: byte [0-9]*\).*/\1/p' .err)"
@@ -250,19 +249,15 @@ tokmap pack --on-error skip bad.jsonl -o bad --report .report >.out 2>.err
 same a_bad_document_is_skipped "0 good fine" "$? $(texts bad | tr '\n' ' ' | sed 's/ $//')"
 same skipped_documents_are_counted "3 left 3" \
     "$(json .report bad_documents) left $(grep -c '^tokmap pack: bad.jsonl:[0-9]*: byte' .err)"
-tokmap pack -q -f --on-error collect bad.jsonl -o bad
-same bad_documents_are_collected_as_they_stood "$(cksum <wanted.bad)" "$(cksum <bad.bad)"
-tokmap pack -q -f --on-error collect bad.jsonl -o bad --bad-documents elsewhere
-same bad_documents_are_collected_where_it_is_asked "$(cksum <wanted.bad)" "$(cksum <elsewhere)"
+same the_report_names_the_record_of_each "2 17 10 3 28 14 5 60 7" \
+    "$(grep -o '"line": [0-9]*, "byte": [0-9]*, "bytes": [0-9]*' .report | tr -cd '0-9 \n' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//')"
+same and_no_file_is_left "bad.bin bad.jsonl bad.tmi" "$(ls bad* | tr '\n' ' ' | sed 's/ $//')"
 cp bad.bin before.bin
-tokmap pack -q --on-error collect bad.jsonl -o again --bad-documents elsewhere 2>.err
-same a_file_of_bad_documents_is_not_replaced_without_force 5 $?
-tokmap pack -q --on-error collect a.jsonl -o fine
-same without_bad_documents_there_is_no_file "" "$(ls fine.bad* 2>/dev/null)"
 awk 'BEGIN { for (i = 0; i < 20000; i++) print i % 3 ? "{\"text\": \"word " i "\"}" : "bad " i }' >third.jsonl
-always_the_same bad_documents_do_not_change_that --format jsonl --on-error collect -f third.jsonl
-same many_bad_documents_are_collected "$(grep bad third.jsonl | cksum)" "$(cksum <same.bad)"
-always_the_same nor_do_those_behind_a_limit --format jsonl --on-error collect -f third.jsonl \
+always_the_same bad_documents_do_not_change_that --format jsonl --on-error skip -f third.jsonl
+tokmap pack -q -f --format jsonl --on-error skip third.jsonl -o same --report .report
+same all_bad_documents_are_in_the_report "$(grep -c bad third.jsonl)" "$(grep -o reason .report | wc -l)"
+always_the_same nor_do_those_behind_a_limit --format jsonl --on-error skip -f third.jsonl \
     --limit-tokens 7777
 same utf8_errors_make_bad_documents "good" \
     "$(printf 'caf\351\ngood\n' | tokmap pack -q --lines --utf8 error --on-error skip - -o utf8 &&
@@ -418,7 +413,7 @@ vocabulary of the dataset becomes larger, and each token takes 4 bytes instead o
     same and_all_others_are_there "$(grep -vc '<x>' late.txt)" \
         "$(($(tokmap cat same | wc -l) + $(tokmap cat same-valid | wc -l)))"
     mkdir begin
-    # With a limit, everything is reported, collected and counted as if the input ended there.
+    # With a limit, everything is reported and counted as if the input ended there.
     awk 'BEGIN { for (i = 0; i < 9000; i++) print i % 3 == 1 ? "bad " i : "{\"text\": \"" \
         (i % 5 ? "" : "caf\351 ") (i % 7 ? "" : "<x>") (i % 11 ? i : "") "\"}" }' >mixed.jsonl
     for n in 1 2 1001 4000; do
@@ -426,12 +421,11 @@ vocabulary of the dataset becomes larger, and each token takes 4 bytes instead o
         for where in . begin; do
             (
                 cd $where || exit
-                tokmap pack -f --utf8 replace --on-error collect --tokenizer "$dir/tokenizer.json" mixed.jsonl -o p \
+                tokmap pack -f --utf8 replace --on-error skip --tokenizer "$dir/tokenizer.json" mixed.jsonl -o p \
                     --report .report $([ $where = . ] && echo --limit-documents $n) >.out 2>.err
-                grep -oE '"(text_bytes|empty_d|bad_|mended|replace|specials_in)[a-z]*": [^,]*' .report >.told
+                grep -oE '"(text_bytes|empty_d|bad_|mended|replace|specials_in)[a-z]*": [^,]*|"skipped".*' .report >.told
                 tokmap info --json p | grep -o '"counts":[^}]*' >>.told
-                cat .err p.bad >>.told 2>&1
-                rm -f p.bad
+                cat .err >>.told
             )
         done
         cmp -s .told begin/.told && [ "$(wc -l <.told)" -gt 5 ]
@@ -550,7 +544,7 @@ refused a_missing_file_is_refused "nothing: No such file" nothing
 # ---- Files that would be read and written, or written twice ----
 
 printf '{"text": "good"}\n{"bad": 1}\n' >own.jsonl
-cp own.jsonl w.bad
+cp own.jsonl w.skipped.partial
 cp own.jsonl rr.json.partial
 
 # clash NAME MESSAGE ARGUMENTS: exit status 2 or 5, the message, and no file is changed.
@@ -558,16 +552,16 @@ clash()
 {
     local name=$1 message=$2 before code
     shift 2
-    before=$(cksum own.jsonl w.bad rr.json.partial)
+    before=$(cksum own.jsonl w.skipped.partial rr.json.partial)
     tokmap pack "$@" >.out 2>.err
     code=$?
-    [[ $code = [25] ]] && grep -qF "$message" .err && [ "$(cksum own.jsonl w.bad rr.json.partial)" = "$before" ]
+    [[ $code = [25] ]] && grep -qF "$message" .err && [ "$(cksum own.jsonl w.skipped.partial rr.json.partial)" = "$before" ]
     verdict "$name" $? "exit $code: $(head -n 1 .err)"
 }
 
 both="is an input, so it cannot be an output" twice="is named for two outputs"
-clash bad_documents_do_not_replace_an_input "$both" \
-    w.bad --format jsonl --on-error collect -f -o w
+clash the_places_of_bad_documents_do_not_replace_an_input "$both" \
+    w.skipped.partial --format jsonl --on-error skip -f -o w
 clash a_report_does_not_replace_an_input "$both" rr.json.partial --report rr.json -o w
 for link in "" h.; do
     printf '{"ids": []}' >specials.json
@@ -579,13 +573,13 @@ for link in "" h.; do
         @lst --report ${link}lst -o w
     [ -e tokenizer.json ] || continue
     clash "a_report_does_not_replace_${link}the_tokenizer" "${link}tokenizer.json: is part of the tokenizer" \
-        w.bad --tokenizer tokenizer.json --report ${link}tokenizer.json -o w
+        w.skipped.partial --tokenizer tokenizer.json --report ${link}tokenizer.json -o w
     printf '#version: 0.2\na b\n' >merges.txt
     "$python" -c 'import json
 print(json.dumps(json.load(open("tokenizer.json"))["model"]["vocab"]))' >vocab.json
     [ -z "$link" ] || ln -f merges.txt h.merges.txt
     clash "a_report_does_not_replace_${link}the_merges" "${link}merges.txt: is part of the tokenizer" \
-        w.bad --tokenizer vocab.json --eod none --report ${link}merges.txt -o w
+        w.skipped.partial --tokenizer vocab.json --eod none --report ${link}merges.txt -o w
 done
 echo "somebody's" >theirs
 ln -s theirs symbolic
@@ -596,23 +590,18 @@ same a_report_does_not_replace_a_symbolic_link "2 somebody's" "$? $(cat symbolic
 rm -f w.bin w.tmi symbolic
 
 # A temporary name of a run may be another name of a foreign file: that file stays unchanged.
-for suffix in bin.partial tmi.partial tmj.partial bad.partial report.partial; do
+for suffix in bin.partial tmi.partial tmj.partial skipped.partial report.partial; do
     for how in "ln" "ln -s"; do
         echo "not ours" >victim
         $how victim v.$suffix
-        TOKMAP_CHECKPOINT_MS=0 tokmap pack -q --on-error collect --format jsonl own.jsonl -o v \
+        TOKMAP_CHECKPOINT_MS=0 tokmap pack -q --on-error skip --format jsonl own.jsonl -o v \
             --report v.report 2>.err
         same "the_file_that_v.${suffix}_${how// /_}_leads_to_stays" "not ours" "$(cat victim)"
         rm -f v.* victim
     done
 done
 clash a_report_does_not_replace_the_dataset "$twice" own.jsonl --report z.bin -o z
-clash bad_documents_do_not_replace_a_split "$twice" own.jsonl --format jsonl --on-error collect \
-    --split v=0.5 --bad-documents z-v.bin -o z
 clash a_report_does_not_replace_a_device "is not a regular file" own.jsonl --report /dev/null -o z
-clash bad_documents_with_a_path_that_is_too_long_are_refused "the path is too long" own.jsonl --on-error collect \
-    --bad-documents "deep/$(printf 'x/%.0s' {1..2100})bad" -o z
-same and_no_folder_is_made_for_them "" "$(ls -d deep 2>/dev/null)"
 echo "not ours" >there.json
 clash a_report_does_not_replace_a_file_without_force "there.json: already exists" \
     own.jsonl --format jsonl --report there.json -o z

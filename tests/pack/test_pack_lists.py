@@ -150,8 +150,8 @@ def same_for_threads_memory_and_a_plan(folder, write):
         pack(folder, "o%d" % i, names, *options, "--memory", "40M", *more)
         check(folder, "o%d" % i, rows)
         outputs.append((folder / ("o%d.bin" % i)).read_bytes())
-    ref_protocol.tokmap(folder, "plan", *names, "--tokens", "input_ids", *options, "--cells", "cells", "-o", "p", "--memory",
-                        "40M", "--cell-size", "1M")
+    ref_protocol.tokmap(folder, "plan", *names, "--tokens", "input_ids", *options, "--cells", "cells", "-o", "p",
+                        "--cell-size", "1M")
     for i in range(3):
         ref_protocol.tokmap(folder, "pack", "--plan", "p", "--task", "%d/3" % i)
     ref_protocol.tokmap(folder, "join", "p", "-o", "joined")
@@ -377,15 +377,15 @@ def parts_that_cannot_be_told_are_refused(folder):
     expect("cannot say which bytes its tokens stand for" in said, said)
 
 
-BAD = [('{"input_ids": [1, 2.5]}', [], "element 1 of the list is no id of a token"),
-       ('{"input_ids": [1, "2"]}', [], "element 1 of the list is no id of a token"),
-       ('{"input_ids": [[1], 2]}', [], "element 0 of the list is no id of a token"),
-       ('{"input_ids": [1, -1]}', [], "element 1 of the list is no id of a token"),
-       ('{"input_ids": [4294967297]}', [], "element 0 of the list is no id of a token"),
-       ('{"input_ids": [18446744073709551617]}', [], "element 0 of the list is no id of a token"),
+BAD = [('{"input_ids": [1, 2.5]}', [], "element 1 of the list is not a token id"),
+       ('{"input_ids": [1, "2"]}', [], "element 1 of the list is not a token id"),
+       ('{"input_ids": [[1], 2]}', [], "element 0 of the list is not a token id"),
+       ('{"input_ids": [1, -1]}', [], "element 1 of the list is not a token id"),
+       ('{"input_ids": [4294967297]}', [], "element 0 of the list is not a token id"),
+       ('{"input_ids": [18446744073709551617]}', [], "element 0 of the list is not a token id"),
        ('{"input_ids": [1, 70000]}', [], "element 1 of the list is 70000, but the vocabulary has 70000 ids"),
-       ('{"input_ids": [true]}', [], "element 0 of the list is no id of a token"),
-       ('{"input_ids": [1], "l": [true]}', ["--labels", "l"], "element 0 of l is no whole number"),
+       ('{"input_ids": [true]}', [], "element 0 of the list is not a token id"),
+       ('{"input_ids": [1], "l": [true]}', ["--labels", "l"], "element 0 of l is not a whole number"),
        ('{"input_ids": "[1]"}', [], "the field is not a list"),
        ('{"input_id": [1]}', [], 'the field is missing: "input_ids"'),
        ('{"input_ids": [1, 2], "l": [1, 3]}', ["--labels", "l"], "element 1 of l is neither the id of its token nor -100"),
@@ -396,7 +396,7 @@ BAD = [('{"input_ids": [1, 2.5]}', [], "element 1 of the list is no id of a toke
        ('{"input_ids": [1], "l": [1], "l": "]"}', ["--labels", "l"], 'the field is missing or not a list: "l"'),
        ('{"input_ids": [1]}', ["--loss-mask", "l"], 'the field is missing or not a list: "l"'),
        ('{"input_ids": [1], "l": [2]}', ["--loss-mask", "l"], "element 0 of l is neither 1 nor 0"),
-       ('{"input_ids": [1], "l": [null]}', ["--loss-mask", "l"], "element 0 of l is no whole number"),
+       ('{"input_ids": [1], "l": [null]}', ["--loss-mask", "l"], "element 0 of l is not a whole number"),
        ('{"input_ids": [1], "l": [1}', ["--loss-mask", "l"], "not JSON: expected ',' or ']'")]
 
 
@@ -408,8 +408,11 @@ def what_is_wrong_is_told_with_its_place(folder):
         said = pack(folder, "o", ["a.jsonl"], *options, code=3)
         expect("a.jsonl:2: byte " in said and reason in said, said)
         expect(not (folder / "o.tmi").exists(), "a dataset")
-        pack(folder, "c%d" % i, ["a.jsonl"], *options, "--on-error", "collect", "--restart")
-        expect_equal((folder / ("c%d.bad" % i)).read_text(), line + "\n", "bad lines")
+        pack(folder, "c%d" % i, ["a.jsonl"], *options, "--on-error", "skip", "--restart", "--report", "r%d" % i)
+        bad, = json.loads((folder / ("r%d" % i)).read_text())["skipped"]
+        data = (folder / "a.jsonl").read_bytes()
+        expect_equal(data[bad["byte"]:][:bad["bytes"]], line.encode(), "the bad line")
+        expect(reason in bad["reason"] and bad["line"] == 2, bad)
         check(folder, "c%d" % i, [([7, 8], [True, False])] * 2, masked="l" in options)
 
 
@@ -430,7 +433,7 @@ def what_does_not_go_together_is_refused(folder):
             (["a.jsonl"], [*v, "--utf8", "error"], 2, "--utf8 does not work with --tokens"),
             (["a.jsonl"], [*v, "--separator", "x"], 2, "--separator does not work with --tokens"),
             (["a.txt"], v, 3, "is text, which has no lists"),
-            (["long.jsonl"], [*v, "--memory", "8M"], 3, "longer than 1000000 bytes, so its fields are not read")):
+            (["long.jsonl"], [*v, "--max-document", "1M"], 3, "longer than --max-document allows")):
         said = pack(folder, "o", inputs, *options, code=code)
         expect(reason in said, said)
     (folder / "b.jsonl").write_text('{"ids": [1]}\n')
@@ -462,7 +465,7 @@ def dates_are_no_ids_and_lists_of_nulls_have_none(folder):
     check(folder, "o", [([], []), ([], [])], masked=False)
     parquet.write_table(pa.table({"d": pa.array([[], [None]], pa.list_(pa.null()))}), folder / "a.parquet")
     said = pack(folder, "p", ["a.parquet"], *v, lists="--tokens=d", code=3)
-    expect("a.parquet: row 1: byte 0 of the text: element 0 of the list is no id of a token" in said, said)
+    expect("a.parquet: row 1: byte 0 of the text: element 0 of the list is not a token id" in said, said)
 
 
 def columns_that_are_no_such_lists_are_refused(folder):
@@ -478,7 +481,7 @@ def columns_that_are_no_such_lists_are_refused(folder):
     for name in ("deep", "groups", "inside", "number", "real", "text", "absent"):
         said = pack(folder, "p", ["a.parquet"], *v, lists="--tokens=" + name, code=3)
         expect('it has no column "%s" that is a list of whole numbers' % name in said, said)
-    expect("lists of true and false, which are not token ids" in pack(folder, "p", ["a.parquet"], *v, lists="--tokens=truth", code=3), "another message")
+    expect("lists of booleans, which are not token ids" in pack(folder, "p", ["a.parquet"], *v, lists="--tokens=truth", code=3), "another message")
     part = {"text": "a", "train": True}
     columns = {"deep": [[[part]]], "numbers": [[{"text": 1, "train": True}]], "words": [[{"text": "a", "train": "true"}]],
                "more": [[{**part, "role": "user"}]], "less": [[{"text": "a"}]], "group": [part], "inside": [[{"part": part}]],

@@ -124,10 +124,10 @@ def it_keeps_what_python_keeps(corpus):
 def same_bytes_for_threads_and_memory(corpus, *arguments):
     wanted = None
     for machine in (["-j", "1"], ["-j", "2", "--memory", "8M"], ["-j", "7"], ["-j", "7", "--memory", "300M"]):
-        corpus.pack("o", EXPRESSIONS[0], "--on-error", "collect", "--split", "v=0.2", *machine, *arguments)
+        corpus.pack("o", EXPRESSIONS[0], "--on-error", "skip", "--split", "v=0.2", *machine, *arguments)
         got = corpus.outputs("o")
         corpus.remove("o")
-        expect_equal(sorted(got), ["-v.bin", "-v.tmi", ".bad", ".bin", ".tmi"], "files")
+        expect_equal(sorted(got), ["-v.bin", "-v.tmi", ".bin", ".tmi"], "files")
         expect(wanted in (None, got), "other bytes with %s" % machine)
         wanted = got
 
@@ -137,7 +137,7 @@ def threads_and_memory_make_no_difference(corpus):
 
 
 def constants_of_python_are_numbers(corpus):
-    """As its json reads and writes them, in lines that are short and in one that is read in pieces; not with --strict-json."""
+    """As its json reads and writes them, in lines that are short and in one that is long; not with --strict-json."""
     rows = [{"text": str(i), "x": x, "y": [x]} for i, x in enumerate((math.nan, math.inf, -math.inf, 1.5, None))]
     lines = [json.dumps(row) for row in rows]
     lines.append(json.dumps({"text": "5", "y": math.nan, "long": "x" * (3 << 20), "z": [-math.inf]}))
@@ -146,9 +146,9 @@ def constants_of_python_are_numbers(corpus):
         corpus.pack("o", text, "--memory", "64M", of=["n.jsonl"])
         expect(corpus.outputs("o")[".bin"] == tokens_of([one.encode() for one in kept]), "other documents for " + text)
         corpus.remove("o")
-    ref_protocol.run_program("tokmap", "pack", corpus.folder / "n.jsonl", "--memory", "8M", "-o", corpus.folder / "pieces", check=True)
-    expect((corpus.folder / "pieces.bin").read_bytes() == tokens_of(b"%d" % i for i in range(6)), "other documents in pieces")
-    strict = ["--format", "jsonl", "--strict-json", "--on-error", "skip", "--memory", "64M"]
+    ref_protocol.run_program("tokmap", "pack", corpus.folder / "n.jsonl", "--memory", "8M", "-o", corpus.folder / "all", check=True)
+    expect((corpus.folder / "all.bin").read_bytes() == tokens_of(b"%d" % i for i in range(6)), "other documents")
+    strict = ["--format", "jsonl", "--strict-json", "--on-error", "skip"]
     expect("left out" in corpus.pack("o", "@row >= 0", *strict, of=["n.jsonl"]), "no note")
     expect(corpus.outputs("o")[".bin"] == tokens_of([b"3", b"4"]), "other documents with --strict-json")
     corpus.remove("o")
@@ -226,7 +226,7 @@ def a_cell_may_be_without_a_document_but_not_all(corpus):
         expect(("--where kept no document of 3 in all cells" in said) == (code != 0), said)
 
 
-def the_fields_of_a_long_line_need_memory(corpus):
+def a_long_line_is_read_with_its_fields(corpus):
     line = json.dumps({"text": "word " * 500000, "score": 3})
     (corpus.folder / "long.jsonl").write_text('{"text": "a", "score": 3}\n%s\n{"text": "b", "score": 3}\n' % line)
 
@@ -236,10 +236,10 @@ def the_fields_of_a_long_line_need_memory(corpus):
         corpus.remove("o")
         return said, size
 
-    said, _ = pack("--memory", "8M", code=BAD_INPUT)
-    expect("long.jsonl:2: byte 26: longer than 1000000 bytes" in said and "raise --memory" in said, said)
-    expect_equal(pack("--memory", "8M", "--on-error", "skip")[1], 8, "bytes of tokens")
-    expect_equal(pack("--memory", "64M")[1], 8 + 2 * 2500001, "bytes of tokens")
+    expect_equal(pack("--memory", "8M")[1], 8 + 2 * 2500001, "bytes of tokens")
+    said, _ = pack("--max-document", "1M", code=BAD_INPUT)
+    expect("long.jsonl:2: byte 26: longer than --max-document allows" in said, said)
+    expect_equal(pack("--max-document", "1M", "--on-error", "skip")[1], 8, "bytes of tokens")
 
 
 def make_columns(folder, records):

@@ -48,7 +48,6 @@ def joined_metadata(texts, plan):
     for i, text in enumerate(texts):
         whole = json.loads(text)
         stored = whole.pop("plan")
-        stored.pop("bad_xxh3", None)
         expect_equal(stored, {"hash": ref_plan.cell_hash(plan, i), "cell": i, "origin": plan["origin"]}, "the plan in the metadata")
         for name, value in whole.pop("counts").items():
             sums[name] = sums.get(name, 0) + value
@@ -109,10 +108,6 @@ class Work:
             expect_equal(joined_metadata(texts, self.plan), wanted, "metadata of the cells")
             joined = (self.folder / ("joined%s.tmi" % split)).read_bytes()
             expect_equal(metadata_text(joined), wanted, "metadata of the joined dataset")
-        bad = b"".join(files.get("%06d.bad" % i, b"") for i in range(self.n_cells))
-        for name in ("flat.bad", "joined.bad"):
-            path = self.folder / name
-            expect(bad == (path.read_bytes() if path.exists() else b""), name)
 
     def check_numbers(self, n_kills=4):
         wanted = None
@@ -137,15 +132,14 @@ def write_corpus(folder, scale=2, **text_files):
 
 
 def a_mixed_folder_is_the_same_for_any_number_of_tasks(folder):
-    options = ["--on-error", "collect", "--split", "v=0.1", "--split", "t=0.3", "--tokenizer", "vocabulary.json",
-               "--memory", "8M"]
+    options = ["--on-error", "skip", "--split", "v=0.1", "--split", "t=0.3", "--tokenizer", "vocabulary.json"]
     work = Work(folder, write_corpus(folder), options, 60000)
     expect(work.n_cells >= 15, "%d cells" % work.n_cells)
     return work.check_numbers()
 
 
 def texts_are_the_same_for_any_number_of_tasks(folder):
-    options = ["--split", "v=0.5", "--tokenizer", "vocabulary.json", "--memory", "8M"]
+    options = ["--split", "v=0.5", "--tokenizer", "vocabulary.json"]
     return Work(folder, write_corpus(folder, text_files=True), options, 1000).check_numbers()
 
 
@@ -157,7 +151,7 @@ def fields_are_the_same_for_any_number_of_tasks(folder):
 
 def rows_are_the_same_for_any_number_of_tasks(folder):
     names = pack_corpus.with_fields(write_corpus(folder))
-    work = Work(folder, names, ["--on-error", "collect", "--meta", "@row,id", "--where", "@row > 3"], 40000)
+    work = Work(folder, names, ["--on-error", "skip", "--meta", "@row,id", "--where", "@row > 3"], 40000)
     cut = {name for (which, offset, _) in work.plan["cells"] if offset for name in [work.plan["inputs"][which][2]]}
     expect(cut <= {b"parquet"}, "@row is wanted, but these were cut: %s" % cut)
     return work.check_numbers()
@@ -191,7 +185,7 @@ def odd_lines_are_the_same_in_cells(folder):
             path.unlink()
         shutil.rmtree(folder / "cells", ignore_errors=True)
         options = ["--lines"] if name == "a.txt" else ["--format", "jsonl"]
-        work = Work(folder, [name], [*options, "--on-error", "collect"], 250)
+        work = Work(folder, [name], [*options, "--on-error", "skip"], 250)
         pack_all(folder, "-q")
         work.check_whole()
         (folder / "run.plan").unlink()
@@ -263,7 +257,7 @@ def what_cannot_be_planned_is_refused(folder):
     os.mkfifo(folder / "pipe")
     for arguments, said in [(["-"], "can be read by several processes"), (["pipe"], "can be read by several processes"),
                             (["a.txt", "--limit-documents", "3"], "no limit"), (["a.txt", "--limit-tokens", "3"], "no limit"),
-                            (["a.txt", "--bad-documents", "x"], "folder of the cells"), (["a.txt", "--cells", "."], "must not be"),
+                            (["a.txt", "--cells", "."], "must not be"),
                             (["a.txt", "--field", "\\" * 20000], "longer than")]:
         got = tokmap(folder, "plan", "--cells", "cells", "-o", "plan", *arguments, code=2)
         expect(said in got, "%s: it said %s" % (arguments, got))
@@ -272,7 +266,7 @@ def what_cannot_be_planned_is_refused(folder):
     tokmap(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan")
     tokmap(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan", code=5)
     for arguments in (["a.txt"], ["-o", "x"], ["--field", "x"], ["--split", "v=0.5"], ["--dry-run"], ["--task", "1/1"],
-                      ["--task", "0/0"], ["--task", "x"], ["--task", "-1/2"], ["--task", "0/4294967297"], ["--memory", "9M"]):
+                      ["--task", "0/0"], ["--task", "x"], ["--task", "-1/2"], ["--task", "0/4294967297"], ["--max-document", "9M"]):
         tokmap(folder, "pack", "--plan", "plan", *arguments, code=2)
     tokmap(folder, "pack", "a.txt", "-o", "x", "--task", "0/1", code=2)
     tokmap(folder, "pack", "--plan", "plan", "--memory", "64M")
@@ -328,16 +322,6 @@ def changes_are_named_before_anything_is_written(folder):
     pack_all(folder)
     path.unlink()
     pack_all(folder)  # tasks that need not read it do not mind
-
-
-def files_beside_an_absent_cell_are_replaced_by_force(folder):
-    (folder / "a.jsonl").write_text('{"text": "a"}\nbad\n')
-    Work(folder, ["a.jsonl"], ["--on-error", "collect"], 1000)
-    (folder / "cells").mkdir()
-    (folder / "cells/000000.bad").write_text("of somebody")
-    expect("already exists" in pack_all(folder, code=5), "refused")
-    pack_all(folder, "--force", "-q")
-    expect_equal((folder / "cells/000000.bad").read_text(), "bad\n", "the bad documents")
 
 
 def cells_that_are_not_of_the_plan_are_named(folder):
@@ -412,30 +396,29 @@ def a_cell_that_another_process_packs_is_left_to_it(folder):
     expect(not list((folder / "cells").glob("*.lock")), "a lock is left")
 
 
-def files_of_bad_documents_are_those_of_the_cell(folder):
-    (folder / "a.jsonl").write_text('{"text": "a"}\nbad\n{"text": "b"}\nworse\n{"text": "c"}\n')
-    work = Work(folder, ["a.jsonl"], ["--on-error", "collect", "--format", "jsonl"], 15)
-    pack_all(folder, "-q")
+def a_task_reports_what_its_cells_left_out(folder):
+    """The report of a task has the places by cell, in files of which only a part is a cell; status has the counts."""
+    lines = ['{"text": "a"}', "bad", '{"text": "b"}', "worse", '{"text": "c"}']
+    (folder / "a.jsonl").write_text("\n".join(lines) + "\n")
+    work = Work(folder, ["a.jsonl"], ["--on-error", "skip", "--format", "jsonl"], 15)
+    found = []
+    for task in range(2):
+        tokmap(folder, "pack", "--plan", "run.plan", "--task", "%d/2" % task, "-q", "--report", "r%d" % task)
+        for cell in json.loads((folder / ("r%d" % task)).read_text())["cells"]:
+            found += [(bad["file"], bad["byte"], bad["bytes"]) for bad in cell["skipped"]]
+    data = (folder / "a.jsonl").read_bytes()
+    wanted = [("a.jsonl", data.index(line), len(line)) for line in (b"bad", b"worse")]
+    expect_equal(sorted(found), wanted, "what was left out")
     work.check_whole()
-    wanted, cells = cell_files(folder), folder / "cells"
-    names = sorted(name for name in wanted if name.endswith(".bad"))
-    expect_equal([wanted[name] for name in names], [b"bad\n", b"worse\n"], "bad documents")
-    for damage in (lambda: (cells / names[0]).unlink(), lambda: (cells / names[0]).write_bytes(wanted[names[1]])):
-        damage()
-        expect(".bad: " in pack_all(folder, code=4), "damaged")
-        tokmap(folder, "join", "run.plan", "-o", "again", code=4)
-        pack_all(folder, "--force", "-q")
-        expect(cell_files(folder) == wanted, "files")
 
 
 def damaged_cells_are_found_by_verify_and_packed_again(folder):
-    work = small_work(folder, options=["--on-error", "collect"])
+    work = small_work(folder, options=["--on-error", "skip"])
     with open(folder / "2.jsonl", "a") as out:
         out.write("bad\n")
     tokmap(folder, "plan", "-f", *work.arguments)
     pack_all(folder, "-q")
     wanted, cells = cell_files(folder), folder / "cells"
-    bad = next(name for name in wanted if name.endswith(".bad"))
     head = wanted["000001.tmi"].index(b"created_by")
 
     def flip(name, at):
@@ -448,7 +431,7 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
             (cells / name).unlink()
 
     unseen = {"000001.bin": lambda: flip("000001.bin", 100), "000001.tmi": lambda: flip("000001.tmi", head),
-              "000001-v.bin": lambda: flip("000001-v.bin", 9), bad: lambda: flip(bad, 1)}
+              "000001-v.bin": lambda: flip("000001-v.bin", 9)}
     seen = {"000001.tmi": lambda: remove("000001.tmi", "000001.bin"), "000001.bin: has": lambda: remove("000001.tmi"),
             "000001.bin: No": lambda: remove("000001.bin"),
             "01.tmi: ": lambda: flip("000001.tmi", wanted["000001.tmi"].index(b'"plan"') + 1),
@@ -499,7 +482,7 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
     rows = pa.table({"text": ["row %d " % i * (i % 60) for i in range(2000)]})  # a dictionary would be read by plan
     pq.write_table(rows, folder / "h.parquet", data_page_size=2000, use_dictionary=False, compression="snappy",
                    write_batch_size=10, write_page_checksum=True)
-    options = ["--on-error", "collect", "--split", "v=0.2", "--tokenizer", "vocabulary.json", "--memory", "8M"]
+    options = ["--on-error", "skip", "--split", "v=0.2", "--tokenizer", "vocabulary.json"]
     good = {name: (folder / name).read_bytes() for name in names}
     work = Work(folder, names, options, 60000)
     for name in names:
@@ -508,7 +491,7 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
         (folder / name).write_bytes(damaged)
         tokmap(folder, "plan", "-qf", *work.arguments)
         plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
-        first = pack_all(folder, "-q", code=0 if name.endswith(".jsonl") else 3)  # a line that was cut is collected
+        first = pack_all(folder, "-q", code=0 if name.endswith(".jsonl") else 3)  # a line that was cut is left out
         expect((name in first) != name.endswith(".jsonl"), first)
         before = cell_files(folder)
         (folder / name).write_bytes(good[name])
@@ -537,7 +520,6 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
             expect_equal(dataset_id(folder, "joined" + split), dataset_id(folder, "flat" + split), "dataset id")
             expect_equal(metadata_text((folder / ("joined%s.tmi" % split)).read_bytes()), metadata_text(wanted), "metadata")
             expect((folder / ("one%s.bin" % split)).read_bytes() == (folder / ("flat%s.bin" % split)).read_bytes(), "tokens")
-        expect((folder / "joined.bad").read_bytes() == (folder / "flat.bad").read_bytes(), "bad documents")
 
 
 def an_updated_plan_takes_cells_of_its_earlier_ones(folder):
@@ -587,7 +569,7 @@ def inputs_that_are_left_out_change_only_the_cells_that_read_them(folder):
         names.append("%s/%d.jsonl" % (rng.choice(("a", "b", "a b")), i))
         lines = ['{"text": "%d %s"}\n' % (k, "word " * rng.randrange(60)) for k in range(rng.choice((3, 30, 80)))]
         (folder / names[-1]).write_text("".join(lines) + ("bad\n" if i % 2 else ""))
-    options = ["--on-error", "collect", "--split", "v=0.3"]
+    options = ["--on-error", "skip", "--split", "v=0.3"]
     kept_count = 0
     for trial in range(8):
         for path in [*folder.glob("flat*"), *folder.glob("joined*"), *folder.glob("one*"), folder / "run.plan"]:

@@ -42,7 +42,7 @@ class Corpus(pack_corpus.Packing):
         self.wanted = self.outputs("wanted")
 
     def command(self, out, *arguments):
-        return [self.program, "pack", *self.inputs, "-o", out, *SPLITS, "--on-error", "collect",
+        return [self.program, "pack", *self.inputs, "-o", out, *SPLITS, "--on-error", "skip",
                 "--tokenizer", "vocabulary.json", *arguments]
 
     def check(self, out):
@@ -121,14 +121,13 @@ def another_call_is_refused_and_changes_nothing(corpus):
         "--separator was none and is now \\x6eone": ["--separator", "none"],
         "--tokenizer was vocabulary.json and is now bytes": ["--tokenizer", "bytes"],
         "--limit-documents was none and is now 7": ["--limit-documents", "7"],
-        "--memory was 8000000 and is now 9000000": ["--memory", "9M"],
         "--also was none and is now megatron": ["--also", "megatron"],
     }
     for why, arguments in other.items():
         said = corpus.pack("out", "--memory", "8M", *arguments, code=5)
         expect(why in said and "--restart" in said, "%s: %s" % (arguments, said))
-    said = corpus.pack("out", "--memory", "8M", "--on-error", "skip", code=5)
-    expect("--on-error was collect" in said, said)
+    said = corpus.pack("out", "--memory", "8M", "--on-error", "fail", code=5)
+    expect("--on-error was skip, and" in said, said)
     first = corpus.folder / "a.jsonl"
     times = (first.stat().st_atime_ns, first.stat().st_mtime_ns)
     os.utime(first, ns=(0, 12345))
@@ -172,16 +171,22 @@ def skipping_may_begin_at_the_first_bad_document(corpus):
     expect_equal(late.outputs("late"), late.outputs("whole"), "files")
 
 
-def a_document_that_is_half_written_is_never_left_out(corpus):
-    """Its beginning would become that of the next document."""
-    (corpus.folder / "half.txt").write_text("first\n" + "word " * 600000 + "<|endoftext|>\nlast\n")
-    half = pack_corpus.Packing(corpus.folder)
-    options = ["--lines", "half.txt", "--memory", "8M", "--tokenizer", "vocabulary.json", "--specials", "error"]
-    said = half.pack("half", *options, code=3)
-    expect("half.txt: document 2" in said and "Progress is saved" in said, said)
-    said = half.pack("half", *options, "--on-error", "skip", code=3)
-    expect("an earlier run packed" in said and "--restart" in said and ".tmi" not in half.outputs("half"), said)
-    half.pack("half", *options, "--on-error", "skip", "--restart")
+def a_longer_max_document_resumes_what_a_shorter_one_stopped(corpus):
+    """As long as no document was left out because of it."""
+    good = "good " * 100 + "\n"
+    (corpus.folder / "long-late.txt").write_text(good * 3000 + "long " * 40000 + "\n" + good * 100)
+    late = pack_corpus.Packing(corpus.folder)
+    options = ["--lines", "long-late.txt", "--memory", "8M"]
+    said = late.pack("longer", *options, "--max-document", "100k", code=3)
+    expect("long-late.txt:3001: byte 1503000: longer than --max-document" in said and "--separator" in said, said)
+    expect("resuming after" in late.pack("longer", *options), "it started over")
+    late.pack("at_once", *options)
+    expect_equal(late.outputs("longer"), late.outputs("at_once"), "files")
+    late.remove("longer")
+    late.leave_unfinished("longer", *options, "--max-document", "400", "--on-error", "skip", journal_bytes=0)
+    said = late.pack("longer", *options, "--on-error", "skip", code=5)
+    expect("--max-document was 400, and" in said and "longer documents already left out" in said, said)
+    late.remove("longer")
 
 
 # ---- A full disk ----
@@ -217,8 +222,8 @@ def a_full_disk_ends_with_75_and_it_goes_on_with_more_space(corpus):
 # ---- Memory ----
 
 
-def a_document_larger_than_the_limit_of_memory_is_packed(corpus):
-    """One of more than 2^32 bytes, from a pipe."""
+def one_document_of_300_mb_is_packed_and_one_of_more_than_a_gib_is_refused(corpus):
+    """From a pipe, which cannot be read again."""
     if not LONG or SANITIZED:
         raise Skip("takes gigabytes; make test does it")
     words = ["".join(random.Random(i).choices("abcdefghijklmnopqrstuvwxyz", k=1 + i % 11)) for i in range(30000)]
@@ -226,20 +231,19 @@ def a_document_larger_than_the_limit_of_memory_is_packed(corpus):
     with tempfile.TemporaryDirectory() as name:  # on a disk
         disk = pack_corpus.Packing(pathlib.Path(name))
         (disk.folder / "part.txt").write_text(" ".join(rng.choices([*words, "don't", "é", "語", "1234", "\n"], k=1500000)))
-        script = "ulimit -v 200000; while cat part.txt; do :; done 2>/dev/null | head -c \"$0\" | exec \"$@\""
-        for size, tokenizer in zip((2**32 + 10**8, 3 * 10**8), byte_level_tokenizers(corpus.folder)):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            done = subprocess.run(["bash", "-c", script, str(size), *disk.command("huge", "-q", "-j", "2", "-", *tokenizer)],
+        script = "while cat part.txt; do :; done 2>/dev/null | head -c \"$0\" | exec \"$@\""
+        for size, code in ((3 * 10**8, 0), (2**30 + 1, 3)):
+            done = subprocess.run(["bash", "-c", script, str(size), *disk.command(
+                "huge", "-q", "-j", "2", "-", "--format", "text", *byte_level_tokenizers(corpus.folder)[0])],
                                   cwd=disk.folder, capture_output=True, text=True)
-            expect_equal(done.returncode, 0, done.stderr)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            expect_equal(done.returncode, code, done.stderr)
+            if code:
+                expect("-:1: byte 0: longer than --max-document allows" in done.stderr, done.stderr)
+                continue
             information = json.loads(ref_protocol.call("tokmap", "info", "--json", disk.folder / "huge")[1])
             expect_equal(information["n_documents"], 1, "documents")
             expect(information["n_tokens"] > size / 10, "%d tokens" % information["n_tokens"])
             expect_equal(ref_protocol.call("tokmap", "verify", "-q", disk.folder / "huge")[0], 0, "verify")
-            print("note %s: one document of %d bytes within 200000 KiB of addresses, %s%d KiB of memory" % (
-                pathlib.Path(tokenizer[-1]).name, size, "" if after.ru_maxrss > before.ru_maxrss else "at most ",
-                after.ru_maxrss))
             disk.remove("huge")
 
 

@@ -19,7 +19,7 @@ from ref_protocol import call, expect, expect_equal, run_program
 
 HEAD = '{"created_by": "test", "tokenizer": {"name": "bytes"}, "options": {"format": "jsonl"}%s'
 SPLIT = ', "split": "valid"'
-BAD_BYTES = len("bad lines of cell 0")  # without the newline
+BAD_BYTES = 19
 
 
 class Cells:
@@ -43,17 +43,12 @@ class Cells:
     def prefix(self, cell, split=""):
         return self.folder / "cells" / ("%06d%s" % (cell, split))
 
-    def bad_documents(self, cell):
-        return b"bad lines of cell %d\n" % cell * self.bad[cell]
-
     def metadata(self, cell, split, cell_hash=None, origin=None, number=None):
         n_bad = self.bad[cell]
         counts = '{"records": %d, "bad_documents": %d, "bad_bytes": %d}' % (10 + cell, n_bad, n_bad * BAD_BYTES)
         wanted = ref_plan.cell_hash(self.read_plan, cell)
         plan = '{"hash": "%s", "cell": %d, "origin": "%s"}' % (
             cell_hash or wanted, cell if number is None else number, origin or self.hash)
-        if n_bad:
-            plan = plan[:-1] + ', "bad_xxh3": "%016x"}' % ref_xxh3.xxh3_64(self.bad_documents(cell))
         return '%s, "counts": %s, "plan": %s}' % (HEAD % (SPLIT if split else ""), counts, plan)
 
     def write(self, cell, **changes):
@@ -62,8 +57,6 @@ class Cells:
                      "varied %d 9" % (30 + 100 * cell + len(split)),
                      "input %d 5 x%s" % ((30, b"in/b.jsonl".hex()) if cell == 3 else (250, b"in/a.jsonl".hex()))]
             call("tool_make_dataset", stdin="\n".join(lines).encode() + b"\n")
-        if self.bad[cell]:
-            self.prefix(cell).with_suffix(".bad").write_bytes(self.bad_documents(cell))
 
     def remove(self, cell):
         for path in self.folder.glob("cells/%06d*" % cell):
@@ -110,7 +103,6 @@ def joined_equals_merged(folder):
     said = cells.join()
     expect("%s: 720 documents" % cells.out in said, said)
     expect_joined(cells, cells.out)
-    expect(not cells.out.with_suffix(".bad").exists(), "bad documents that were not collected")
     expect_equal(sorted(path.name for path in folder.iterdir() if path.name.startswith("out")), ["out.tmi"], "files")
     expect_equal(cells.join("-f", "--quiet"), "", "what it says")
     said = json.loads(cells.join("-f", "--json"))
@@ -163,44 +155,22 @@ def cells_and_output_can_be_moved_together(folder):
     call("tokmap", "verify", "-q", str(folder / "there" / "a" / "new" / "folder" / "out"))
 
 
-def splits_and_bad_documents_are_joined(folder):
-    cells = Cells(folder, ["option split valid=0.1", "option on-error collect"], splits=("", "-valid"))
+def splits_are_joined(folder):
+    cells = Cells(folder, ["option split valid=0.1", "option on-error skip"], splits=("", "-valid"))
     said = cells.join().splitlines()
     expect_equal([line.split(":")[0] for line in said], [str(cells.out), str(cells.out) + "-valid"], "results")
     expect_joined(cells, cells.out)
     expect_joined(cells, folder / "out-valid", "-valid")
-    bad = "bad lines of cell 0\n" * 2 + "bad lines of cell 2\n"
-    expect_equal(cells.out.with_suffix(".bad").read_text(), bad, "bad documents")
     written = {path: path.read_bytes() for path in folder.glob("out*")}
-    expect_equal(sorted(path.name for path in written), ["out-valid.tmi", "out.bad", "out.tmi"], "files")
-    for n in (1, 2):  # a process was killed when it had placed so many of the files
-        for path in sorted(written)[n:]:
-            path.unlink()
-        cells.join()
-        expect_equal({path: path.read_bytes() for path in folder.glob("out*")}, written, "what was joined again")
+    expect_equal(sorted(path.name for path in written), ["out-valid.tmi", "out.tmi"], "files")
+    (folder / "out.tmi").unlink()  # a process was killed when it had placed the split
+    cells.join()
+    expect_equal({path: path.read_bytes() for path in folder.glob("out*")}, written, "what was joined again")
     (folder / "out.tmi").unlink()
-    (folder / "out.bad").write_text(bad + "more")
-    cells.refused(5, "out.bad", "exists")
-    (folder / "out.bad").unlink()
     call("tokmap", "merge", "-f", str(cells.prefix(0, "-valid")), "-o", str(folder / "out-valid"))
     cells.refused(5, "out-valid.tmi", "exists")
     cells.join("--force")
     expect_joined(cells, cells.out)
-    expect_equal(cells.out.with_suffix(".bad").read_text(), bad, "bad documents")
-    path = cells.prefix(2).with_suffix(".bad")
-    for damaged in (b"bad lines of cell", b"bad lines of cell 3\n", b"bad lines of cell 2\n\n"):
-        path.write_bytes(damaged)
-        cells.refused(4, path, "damaged", arguments=["-f"])
-    path.unlink()
-    cells.refused(4, path, arguments=["-f"])
-
-
-def without_bad_documents_there_is_no_file(folder):
-    cells = Cells(folder, ["option on-error collect"], bad=(0, 0, 0, 0))
-    cells.out.with_suffix(".bad").write_text("of an earlier run\n")
-    cells.refused(5, "out.bad", "exists")
-    cells.join("-f")
-    expect(not cells.out.with_suffix(".bad").exists(), "a file without bad documents")
 
 
 def missing_cells_are_counted(folder):

@@ -51,8 +51,7 @@ def a_dataset_that_is_spelt_in_several_ways_is_one(folder):
 def a_pattern_of_all_files_takes_each_dataset_once(folder):
     """The shell's data/*: a.bin a.idx a.tmi b.bin b.idx b.tmi, and files that belong to them."""
     expect_equal(run(folder, "rows", "-q", "--sequence-length", "4", "data/a").returncode, 0, "rows")
-    for name in ("a.bad", "a.0123456789abcdef.redacted"):  # only their names matter
-        (folder / "data" / name).write_bytes(b"")
+    (folder / "data" / "a.0123456789abcdef.redacted").write_bytes(b"")  # only its name matters
     names = sorted("data/" + name for name in os.listdir(folder / "data"))
     expect(any(name.endswith(".tmr") for name in names), "a rows file")
     expect_equal(run(folder, "merge", "-q", *names, "-o", "m").returncode, 0, "merge")

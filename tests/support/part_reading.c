@@ -61,8 +61,8 @@ const char *part_reading_text(const part_reading *r)
 
 void part_reading_free(part_reading *r)
 {
-    input_bytes *const parts[] = {&r->text,   &r->ends,      &r->ended,    &r->inputs, &r->places,
-                                  &r->values, &r->collected, &r->messages, &r->reports};
+    input_bytes *const parts[] = {&r->text,   &r->ends,   &r->ended,    &r->inputs,
+                                  &r->places, &r->values, &r->messages, &r->reports};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         free(parts[i]->bytes);
 }
@@ -124,12 +124,11 @@ static void report(void *context, const char *text)
     input_bytes_add_text(&o->r.reports, "\n");
 }
 
-static void collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
+static void take_bad(void *context, const corpus_bad *bad)
 {
-    one_reading *o = context;
-    input_bytes_add(&o->r.collected, data, n_bytes);
-    if (last)
-        input_bytes_add_text(&o->r.collected, "\n");
+    char text[700];
+    snprintf(text, sizeof text, "%s: %s", bad->place, bad->reason);
+    report(context, text);
 }
 
 static void ended(void *context, const corpus_counts *counts)
@@ -138,31 +137,23 @@ static void ended(void *context, const corpus_counts *counts)
     input_bytes_add(&o->ended, counts, sizeof *counts);
 }
 
-/* Whether a document has begun and not ended, after a reading that began within one or not. */
-static bool is_open(const part_reading *r, bool from_within)
-{
-    return part_reading_n_documents(r) == 0 ? from_within || r->text.n_bytes > 0
-                                            : r->text.n_bytes > complete_bytes(r);
-}
-
 /* What does not hold for any batch, or NULL. */
-static const char *check_batch(const corpus_batch *b, const corpus_options *options, bool was_open)
+static const char *check_batch(const corpus_batch *b, const corpus_options *options)
 {
     static const uint8_t zeros[64];
-    const size_t limit = options->batch_bytes > options->max_piece_bytes ? options->batch_bytes
-                                                                         : options->max_piece_bytes;
-    size_t at = 0;
+    size_t at = 0, n_documents = 0;
     for (size_t i = 0; i < b->n_ends; i++) {
         if (b->ends[i].at < at || b->ends[i].at > b->n_bytes)
             return "the ends of a batch are not in order";
-        if (b->ends[i].input && (b->ends[i].at != at || (i == 0 && was_open)))
+        if (b->ends[i].input && b->ends[i].at != at)
             return "an input ends within a document";
+        n_documents += !b->ends[i].input && b->ends[i].at > at;
         at = b->ends[i].at;
     }
-    if (options->batch_bytes && options->max_piece_bytes && b->n_bytes > limit)
+    if (at != b->n_bytes)
+        return "a batch ends within a document";
+    if (options->batch_bytes && b->n_bytes > options->batch_bytes && n_documents > 1)
         return "a batch is too large";
-    if (b->continues != was_open)
-        return "a batch does not say whether it continues a document";
     return memcmp(b->text + b->n_bytes, zeros, 64) != 0 ? "no zeros follow a batch" : NULL;
 }
 
@@ -201,16 +192,14 @@ static void take_batch(one_reading *o, const corpus_batch *b)
 }
 
 /* Alternates between two batches. */
-static void read_batches(one_reading *o, corpus *c, const corpus_options *options, bool within)
+static void read_batches(one_reading *o, corpus *c, const corpus_options *options)
 {
     corpus_batch batches[2] = {{0}};
     part_reading *r = &o->r;
     failure again;
     for (int i = 0; (r->result = corpus_read(c, &batches[i], &r->err)) > 0; i ^= 1) {
-        const char *why = check_batch(&batches[i], options, is_open(r, within));
+        const char *why = check_batch(&batches[i], options);
         take_batch(o, &batches[i]);
-        if (!why && (batches[i].after.piece_offset > 0) != is_open(r, within))
-            why = "a place does not say whether it is in a document";
         o->why = o->why ? o->why : why;
     }
     if (corpus_read(c, &batches[0], &again) != r->result ||
@@ -229,14 +218,14 @@ static void read_one(one_reading *o, const part *p, const corpus_place *from)
     input_bytes_add_text(&o->r.messages, "");
     options.context = o;
     options.report = report;
-    options.collect = collect;
+    options.bad = take_bad;
     options.ended = options.ended ? ended : NULL;
     if (options.begin.offset && !options.begin.row)
         o->cut = p->names[p->begin];
     corpus *c = corpus_open(p->names + p->begin, p->n, &options, from, &o->r.err);
     o->r.result = -1;
     if (c)
-        read_batches(o, c, &options, from && from->piece_offset > 0);
+        read_batches(o, c, &options);
     if (o->r.result < 0 && (!*o->r.err.text || strchr(o->r.err.text, '\n')))
         o->why = "a message of failure is not one line";
     failure copy = o->r.err;
@@ -323,7 +312,6 @@ static void append(part_reading *all, const part_reading *r)
     input_bytes_add(&all->text, r->text.bytes, n);
     input_bytes_add(&all->inputs, r->inputs.bytes, r->inputs.n_bytes);
     input_bytes_add(&all->values, r->values.bytes, r->values.n_bytes);
-    input_bytes_add(&all->collected, r->collected.bytes, r->collected.n_bytes);
     input_bytes_add(&all->reports, r->reports.bytes, r->reports.n_bytes);
     all->result = r->result;
     all->err = r->err;
@@ -339,29 +327,9 @@ static void append(part_reading *all, const part_reading *r)
     sum->filtered_documents += c->filtered_documents;
     sum->bad_documents += c->bad_documents;
     sum->bad_bytes += c->bad_bytes;
+    sum->long_documents += c->long_documents;
     sum->repaired_documents += c->repaired_documents;
     sum->replacements += c->replacements;
-}
-
-/* Of an input, the whole reports ten bad documents, and each part as many. */
-static bool same_reports(const part_reading *whole, const part_reading *all)
-{
-    const char *line = (const char *)whole->reports.bytes;
-    const char *const end = line + whole->reports.n_bytes;
-    const char *at = (const char *)all->reports.bytes;
-    const char *const at_end = at + all->reports.n_bytes;
-    /* Where reading fails, the counts are those of the batch before. */
-    if (whole->result >= 0 && whole->counts.bad_documents <= 10)
-        return same(&whole->reports, 0, &all->reports);
-    while (line < end) {
-        const char *next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
-        at = memmem(at, (size_t)(at_end - at), line, (size_t)(next - line));
-        if (!at)
-            return false;
-        at += next - line;
-        line = next;
-    }
-    return true;
 }
 
 /* Each part reports the end of the inputs that it reads. */
@@ -399,9 +367,9 @@ static const char *compare(const part_reading *whole, const part_reading *all,
     if (complete_bytes(whole) &&
         memcmp(whole->text.bytes, all->text.bytes, complete_bytes(whole)) != 0)
         return "other text";
-    if (!same(&whole->values, 0, &all->values) || !same(&whole->collected, 0, &all->collected))
-        return "other values or collected documents";
-    if (!same_reports(whole, all))
+    if (!same(&whole->values, 0, &all->values))
+        return "other values";
+    if (whole->result >= 0 && !same(&whole->reports, 0, &all->reports))
         return "other bad documents are reported";
     if (whole->result < 0)
         return NULL;

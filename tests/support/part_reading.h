@@ -18,7 +18,7 @@ typedef struct part_reading {
     input_bytes ended;  /* corpus_counts: at these ends, if the options ask for them */
     input_bytes inputs; /* corpus_end: of inputs */
     input_bytes places; /* part_place: after each batch */
-    input_bytes values, collected;
+    input_bytes values;
     input_bytes messages; /* about bad documents, each with a newline; */
     input_bytes reports;  /* the same without the numbers of lines */
     corpus_counts counts;

@@ -154,19 +154,16 @@ input_bytes random_input(uint64_t *random, corpus_format format)
 corpus_options random_corpus_options(uint64_t *random)
 {
     static const size_t batches[] = {4, 5, 16, 64, 1000, 1 << 16};
-    static const size_t pieces[] = {4, 20, 33, 100, 1000, 1 << 16};
+    static const size_t longest[] = {4, 20, 33, 100, 1000, 1 << 16};
     static const size_t reads[] = {1, 2, 3, 7, 64, 4096};
     corpus_options o = {
         .utf8 = (corpus_utf8)random_input_below(random, 3),
-        .on_error = (corpus_on_error)random_input_below(random, 3),
+        .on_error = (corpus_on_error)random_input_below(random, 2),
         .batch_bytes = batches[random_input_below(random, 6)],
-        .max_piece_bytes = pieces[random_input_below(random, 6)],
+        .max_document = longest[random_input_below(random, 6)],
         .read_bytes = reads[random_input_below(random, 6)],
         .read_ahead = random_input_below(random, 8) == 0,
-        .safe_cut = random_input_below(random, 2) ? cut_before_space : NULL,
     };
-    if (o.max_piece_bytes < o.batch_bytes)
-        o.max_piece_bytes = o.batch_bytes;
     return o;
 }
 
@@ -188,21 +185,4 @@ uint64_t bytes_read_so_far(void)
     if (f)
         fclose(f);
     return n;
-}
-
-size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
-{
-    (void)n_searched;
-    (void)context;
-    const uint8_t *space = n_bytes > 1 ? memrchr(text + 1, ' ', n_bytes - 1) : NULL;
-    return space ? (size_t)(space - text) : 0;
-}
-
-size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
-{
-    (void)n_searched;
-    (void)context;
-    (void)text;
-    (void)n_bytes;
-    return 0;
 }

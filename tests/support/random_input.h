@@ -24,6 +24,3 @@ corpus_options random_corpus_options(uint64_t *random);
 int input_file(char name[64], const void *bytes, size_t n_bytes);
 /* By this process, as the system counts them; 0: it does not. */
 uint64_t bytes_read_so_far(void);
-/* For corpus_options.safe_cut: cuts before a space only. */
-size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
-size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);

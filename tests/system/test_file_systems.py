@@ -47,7 +47,7 @@ def run(folder, *words, **more):
 
 def commands(out):
     """Each command that writes. It writes to the folder `out`, and is run in `local`."""
-    return [("pack", "bad.jsonl", "--on-error", "collect", "-o", out / "packed", "--report", out / "report",
+    return [("pack", "bad.jsonl", "--on-error", "skip", "-o", out / "packed", "--report", out / "report",
              "--also", "megatron", "--split", "valid=0.1"),
             ("plan", "c.jsonl", "--cells", "cells", "--cell-size", "20k", "-o", out / "plan"),
             ("plan", "--update", out / "u.plan"),

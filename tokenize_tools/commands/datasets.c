@@ -294,12 +294,12 @@ static void print_real(FILE *out, double value)
     fprintf(out, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
 }
 
-bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document)
+bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t which)
 {
     tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
     for (uint32_t i = 0; tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
         tokmap_value value;
-        if (tokmap_dataset_get_meta(ds, i, document, &value) != TOKMAP_OK)
+        if (tokmap_dataset_get_meta(ds, i, which, &value) != TOKMAP_OK)
             return false;
         fputs(i ? ", " : "{", out);
         json_text_print_string(out, column.name, column.name_bytes);

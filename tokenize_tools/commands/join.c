@@ -74,9 +74,8 @@ static const cli_manual manual = {
         "from its folder, and everything that opens P reads them. P equals the dataset that one "
         "'tokmap pack' of all inputs makes, and has the same dataset id. The cells must be kept; "
         "move them together with P.\n\n"
-        "If the plan has splits, P-NAME is written for each; bad documents that were collected "
-        "go to P.bad. If a cell is not packed, the exit code is 3; if one is damaged or was "
-        "packed for another plan, 4.\n\n"
+        "If the plan has splits, P-NAME is written for each. If a cell is not packed, the exit "
+        "code is 3; if one is damaged or was packed for another plan, 4.\n\n"
         "For programs that need one token file: tokmap merge P -o Q. It copies the tokens into "
         "Q.bin, and the cells are not needed any more.",
     .options = option_table,

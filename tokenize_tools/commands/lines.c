@@ -15,7 +15,7 @@
 
 int line_reader_open(line_reader *r, const char *name)
 {
-    static const corpus_options options = {.max_piece_bytes = MAX_LINE_BYTES};
+    static const corpus_options options = {0};
     const input_source source = {.path = name};
     failure err;
     *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};

@@ -31,11 +31,6 @@ typedef struct pack_arguments {
 } pack_arguments;
 
 #define TARGET(field) offsetof(pack_options, field)
-static const cli_option bad_documents_row[] = {
-    {"bad-documents", 0, CLI_TEXT, TARGET(bad_documents), "FILE",
-     .help = "where --on-error collect saves bad documents [P.bad]"},
-    {NULL},
-};
 static const cli_option output_row[] = {
     {.name = "Output"},
     {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write"},
@@ -58,7 +53,8 @@ static const cli_option other_rows[] = {
     {"dry-run", 0, CLI_FLAG, TARGET(dry_run),
      .help = "show the inputs and an estimate of the result; write nothing"},
     {"report", 0, CLI_TEXT, TARGET(report), "FILE",
-     .help = "write all counts, in total and for each input, as a JSON object"},
+     .help = "write all counts, in total and for each input, and the place and reason of each "
+             "document that was left out as bad, as a JSON object"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print the result as JSON, one line for each dataset"},
@@ -82,8 +78,8 @@ static const cli_option other_rows[] = {
     {NULL},
 };
 static const cli_option *const tables[] = {
-    pack_document_rows, bad_documents_row, pack_token_rows, output_row,
-    pack_split_row,     other_rows,        pack_memory_row, NULL};
+    pack_document_rows, pack_token_rows, output_row, pack_split_row,
+    other_rows,         pack_memory_row, NULL};
 static cli_option option_table[CLI_MAX_OPTIONS + 1];
 
 static const cli_manual manual = {

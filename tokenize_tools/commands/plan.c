@@ -48,16 +48,11 @@ static const cli_option plan_rows[] = {
     {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print only errors"},
     {"limit-documents", 0, CLI_TEXT, 0, "N", .refused = NO_LIMIT},
     {"limit-tokens", 0, CLI_TEXT, 0, "N", .refused = NO_LIMIT},
-    {"bad-documents", 0, CLI_TEXT, 0, "FILE",
-     .refused = "--bad-documents: bad documents are collected in the folder of the cells, and "
-                "'tokmap join -o P' saves them to P.bad"},
     {NULL},
 };
 static const cli_option splits_heading[] = {{.name = "Splits"}, {NULL}};
-static const cli_option resources_heading[] = {{.name = "Resources"}, {NULL}};
-static const cli_option *const tables[] = {
-    plan_rows,      pack_document_rows, pack_token_rows, splits_heading,
-    pack_split_row, resources_heading,  pack_memory_row, NULL};
+static const cli_option *const tables[] = {plan_rows,      pack_document_rows, pack_token_rows,
+                                           splits_heading, pack_split_row,     NULL};
 static cli_option option_table[CLI_MAX_OPTIONS + 1];
 
 static const cli_manual manual = {

@@ -164,8 +164,7 @@ struct arrow_columns {
 
     uint64_t n_held, max_held; /* bytes of buffers in memory */
     arrow_body body;
-    uint64_t text_begin; /* of the text that is not held, in the input */
-    uint64_t text_at;    /* taken of it */
+    uint64_t text_at; /* taken of it */
 };
 
 /* A buffer that is wanted. */
@@ -400,7 +399,6 @@ static bool read_buffers(arrow_columns *c, const request *q, failure *err)
         if (stays(c, q, i)) {
             n->column->without_text = true;
             n->column->text_bytes = n_bytes;
-            c->text_begin = c->body.is_plain ? c->body.window->offset : 0;
             c->text_at = 0;
         } else if (n_more > 0 || n_bytes > c->max_held - c->n_held) {
             /* Looks only how much there is. */
@@ -498,7 +496,6 @@ bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, failur
         if (extent.offset < c->text_at)
             return fail(err, "row %" PRIu64 ": damaged: the texts overlap", row);
         text->n_bytes = extent.n_bytes;
-        text->offset = c->text_begin ? c->text_begin + extent.offset : 0;
         return arrow_columns_take(c, NULL, extent.offset - c->text_at, err);
     }
     tokmap_value value;

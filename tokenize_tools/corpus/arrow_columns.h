@@ -32,7 +32,6 @@ typedef struct arrow_text {
     bool is_null;
     const uint8_t *bytes; /* NULL: take n_bytes from the body */
     uint64_t n_bytes;
-    uint64_t offset; /* in the input, if it is there in this form; else 0 */
 } arrow_text;
 
 /* Rows must be asked for in ascending order. The text before it is skipped in the body. */

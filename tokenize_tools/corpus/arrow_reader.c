@@ -11,8 +11,7 @@
 #include "base/array.h"
 #include "base/le.h"
 
-#define PIECE_BYTES ((size_t)1 << 20)
-#define MIN_METADATA_BYTES ((size_t)1 << 20) /* that are always accepted */
+#define MAX_METADATA_BYTES ((size_t)256 << 20)
 
 static const char file_magic[] = "ARROW1";
 enum {
@@ -40,11 +39,8 @@ typedef struct arrow_reader {
     uint64_t first_row, n_rows; /* first_row: of the next one if there is none */
     uint64_t row;               /* in the batch; the next one */
 
-    /* The current document: */
-    arrow_text text;
-    uint64_t n_given; /* of its bytes; fewer than all: more pieces follow */
-    uint8_t *piece;
-    size_t piece_bytes, piece_capacity;
+    uint8_t *text; /* of the current document, if it was not in memory */
+    size_t text_capacity;
 } arrow_reader;
 
 bool arrow_is_magic(const uint8_t *bytes, size_t n_bytes)
@@ -57,11 +53,8 @@ bool arrow_is_magic(const uint8_t *bytes, size_t n_bytes)
 
 static bool reserve_metadata(arrow_reader *r, size_t n_bytes, failure *err)
 {
-    const size_t max_bytes = r->base.options->max_piece_bytes > MIN_METADATA_BYTES
-                                 ? r->base.options->max_piece_bytes
-                                 : MIN_METADATA_BYTES;
-    if (n_bytes > max_bytes)
-        return fail(err, "metadata of %zu bytes; raise --memory if that is right", n_bytes);
+    if (n_bytes > MAX_METADATA_BYTES)
+        return fail(err, "damaged: metadata of %zu bytes", n_bytes);
     return array_reserve(&r->metadata, &r->metadata_capacity, n_bytes, 1) || fail_memory(err);
 }
 
@@ -269,41 +262,21 @@ static bool next_message(arrow_reader *r, uint64_t unloaded, failure *err)
 
 /* ---- Documents ---- */
 
-/* The next n_bytes of the document, after those that were kept. */
-static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *text, failure *err)
+/* Reads the text, which the batch does not hold in memory. */
+static bool take_text(arrow_reader *r, size_t n_bytes, document *d, failure *err)
 {
-    const size_t n_kept = r->base.n_kept;
-    r->base.n_kept = 0;
-    text->n_bytes = n_kept + n_bytes;
-    if (r->text.bytes) {
-        text->bytes = r->text.bytes + (r->n_given - n_kept);
-    } else {
-        if (!array_reserve(&r->piece, &r->piece_capacity, n_kept + n_bytes + CORPUS_PADDING, 1))
-            return fail_memory(err);
-        if (n_kept)
-            memmove(r->piece, r->piece + r->piece_bytes - n_kept, n_kept);
-        if (!arrow_columns_take(r->columns, r->piece + n_kept, n_bytes, err))
-            return READER_FAILED;
-        r->piece_bytes = text->n_bytes;
-        memset(r->piece + r->piece_bytes, 0, CORPUS_PADDING);
-        text->bytes = r->piece;
-    }
-    r->n_given += n_bytes;
-    text->last = r->n_given == r->text.n_bytes;
-    return READER_TEXT;
+    if (!array_reserve(&r->text, &r->text_capacity, n_bytes + CORPUS_PADDING, 1))
+        return fail_memory(err);
+    d->text = r->text;
+    memset(r->text + n_bytes, 0, CORPUS_PADDING);
+    return arrow_columns_take(r->columns, r->text, n_bytes, err);
 }
 
-static reader_result next_piece(arrow_reader *r, reader_text *text, failure *err)
+static reader_result next_arrow(reader *base, document *d, failure *err)
 {
-    const size_t max_bytes = r->base.options->max_piece_bytes;
-    const size_t piece_bytes = max_bytes < PIECE_BYTES ? max_bytes : PIECE_BYTES;
-    const uint64_t n_left = r->text.n_bytes - r->n_given;
-    return give_bytes(r, n_left < piece_bytes ? (size_t)n_left : piece_bytes, text, err);
-}
-
-static reader_result next_document(arrow_reader *r, reader_text *text, failure *err)
-{
-    if (r->base.window.offset == 0 && !begin_input(r, err))
+    arrow_reader *r = (arrow_reader *)base;
+    arrow_text text;
+    if (base->window.offset == 0 && !begin_input(r, err))
         return READER_FAILED;
     while (!r->at_end && !(r->in_batch && r->row < r->n_rows)) {
         if ((r->in_batch && !leave_message(r, err)) || !next_message(r, 0, err))
@@ -311,46 +284,21 @@ static reader_result next_document(arrow_reader *r, reader_text *text, failure *
     }
     if (r->at_end)
         return READER_END;
-    if (!arrow_columns_text(r->columns, r->row, &r->text, err) ||
-        !arrow_columns_values(r->columns, r->row, r->base.values, err))
+    d->offset = r->message_at;
+    d->line = r->first_row + r->row;
+    if (!arrow_columns_text(r->columns, r->row, &text, err) ||
+        !arrow_columns_values(r->columns, r->row, base->values, err))
         return READER_FAILED;
     r->row++;
-    r->n_given = 0;
-    r->base.n_kept = 0;
-    text->first = true;
-    text->values = r->base.values;
-    if (r->text.is_null)
+    d->values = base->values;
+    if (text.is_null)
         return READER_NULL;
-    if (r->text.n_bytes > r->base.options->max_piece_bytes)
-        return next_piece(r, text, err);
-    return give_bytes(r, (size_t)r->text.n_bytes, text, err);
-}
-
-static reader_result next_arrow(reader *base, reader_text *text, failure *err)
-{
-    arrow_reader *r = (arrow_reader *)base;
-    const reader_result result =
-        r->n_given < r->text.n_bytes ? next_piece(r, text, err) : next_document(r, text, err);
-    text->offset = r->message_at;
-    text->line = r->first_row + (r->row > 0 ? r->row - 1 : 0);
-    return result;
-}
-
-static bool skip_arrow(reader *base, reader_raw *raw, failure *err)
-{
-    arrow_reader *r = (arrow_reader *)base;
-    const bool in_piece = r->n_given == r->text.n_bytes && r->piece_bytes == r->n_given;
-    *raw = (reader_raw){.begin = r->text.offset, .end = r->text.offset + r->text.n_bytes};
-    if (r->text.bytes)
-        raw->bytes = r->text.bytes;
-    else if (in_piece)
-        raw->bytes = r->piece;
-    r->n_given = r->text.n_bytes;
-    return raw->bytes || r->text.offset || r->base.options->on_error != ON_ERROR_COLLECT ||
-           fail(err,
-                "row %" PRIu64 ": a bad document of more than %zu bytes in a compressed "
-                "record batch cannot be collected; raise --memory",
-                r->row - 1, r->base.options->max_piece_bytes);
+    d->record_bytes = text.n_bytes;
+    if (text.n_bytes > base->options->max_document)
+        return reader_refuse_long(base, d);
+    d->text = text.bytes;
+    d->n_bytes = (size_t)text.n_bytes;
+    return text.bytes || take_text(r, d->n_bytes, d, err) ? READER_DOCUMENT : READER_FAILED;
 }
 
 /* ---- Places ---- */
@@ -438,7 +386,7 @@ static void close_arrow(reader *base)
     arrow_reader *r = (arrow_reader *)base;
     arrow_columns_free(r->columns);
     free(r->metadata);
-    free(r->piece);
+    free(r->text);
 }
 
 const reader_kind arrow_reader_kind = {
@@ -446,7 +394,6 @@ const reader_kind arrow_reader_kind = {
     .open = open_arrow,
     .close = close_arrow,
     .next = next_arrow,
-    .skip = skip_arrow,
     .seek = seek_arrow,
     .where = place_of_arrow,
     .describe = describe_arrow,

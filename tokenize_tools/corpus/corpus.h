@@ -3,29 +3,25 @@
  *
  * Compressed inputs (input.h), tar archives, Parquet and Arrow are recognized by their first bytes.
  * The format is an option or, with CORPUS_AUTO, follows from these bytes or from the first line of
- * each input. Inputs are read in the given order, documents in the order of the input. A document
- * that does not fit into a batch is cut where the caller allows it. Nothing is dropped silently:
- * everything that is left out or repaired is counted and reported.
+ * each input. Inputs are read in the given order, documents in the order of the input. A batch has
+ * whole documents. Nothing is dropped silently: everything that is left out or repaired is counted
+ * and reported.
  *
  * What a document is: with CORPUS_TEXT, the whole input, even if it is empty (with CORPUS_AUTO, an
  * empty input has no documents); with a separator, the text before each separator, and the text
  * after the last one unless it is empty. With CORPUS_LINES, a line without its newline; a carriage
  * return is kept, an empty line is an empty document, and the last line needs no newline. With
- * CORPUS_JSON_LINES, a string in the object on a line; skipped are blank lines, a byte order mark
- * at the start of the input, and white space of max_piece_bytes or more before a line. With
- * CORPUS_PARQUET and CORPUS_ARROW, the value of a column in a row. In a tar archive, each member
- * whose name ends like that of text or JSON is an input.
+ * CORPUS_JSON_LINES, a string in the object on a line; blank lines, white space before a line and a
+ * byte order mark at the start of the input are skipped. With CORPUS_PARQUET and CORPUS_ARROW, the value of a column in a
+ * row. In a tar archive, each member whose name ends like that of text or JSON is an input. A
+ * document whose record or text is larger than max_document is bad.
  *
  * An input can be read in parts, even by several processes: together these give the documents,
  * values and counts of the whole. A part is read without what lies before it, so messages about
  * lines in it give only their bytes.
  *
  * The documents do not depend on batch_bytes, read_bytes, read_ahead or the place where reading
- * resumed. max_piece_bytes decides only what is refused. Memory: the batches, and up to four times
- * max_piece_bytes; twice that after a document longer than max_piece_bytes, which is read twice:
- * the input is opened a second time to check the document to its end before its first part is
- * handed out. If an input cannot be opened again (a pipe), parts of such a document are handed out
- * unchecked, and it is an error if it then turns out to be bad. */
+ * resumed. Memory: the batches, and the record that is read, whole. */
 #pragma once
 
 #include <inttypes.h>
@@ -56,8 +52,7 @@ typedef enum corpus_utf8 {
 
 typedef enum corpus_on_error { /* a bad document: malformed JSON, no field, not UTF-8, too long */
     ON_ERROR_FAIL,
-    ON_ERROR_SKIP,   /* counted; the first ten of an input are reported */
-    ON_ERROR_COLLECT /* the same, and collect() gets the original line */
+    ON_ERROR_SKIP /* counted and reported */
 } corpus_on_error;
 
 typedef enum corpus_list { /* the text of a record is a list, and is read as marked_text.h says */
@@ -84,10 +79,26 @@ typedef struct corpus_counts { /* of documents that are complete or were left ou
     uint64_t input_records;                    /* those of the current input */
     uint64_t null_documents;                   /* records whose text is null */
     uint64_t filtered_documents;               /* left out by `where` */
-    uint64_t bad_documents;                    /* skipped or collected */
+    uint64_t bad_documents;                    /* left out with ON_ERROR_SKIP, */
+    uint64_t long_documents;                   /* those of them that are larger than max_document */
     uint64_t bad_bytes;                        /* of the lines of bad documents */
     uint64_t repaired_documents, replacements; /* UTF8_REPLACE; lone surrogates too */
 } corpus_counts;
+
+/* Where a record is in the plain bytes of its input. */
+typedef struct corpus_record {
+    uint64_t offset, n_bytes;
+    uint64_t line;  /* from 0; of columns the row */
+    bool is_row;    /* of columns: the offset is not that of the record */
+    bool no_number; /* the line is not known */
+} corpus_record;
+
+typedef struct corpus_bad { /* a bad document; valid during the call */
+    uint64_t input;         /* index */
+    corpus_record at;
+    const char *place; /* "FILE:LINE: byte N"; lines count from 1, bytes from 0 */
+    const char *reason;
+} corpus_bad;
 
 /* Whether `where` has left out all that there was. */
 static inline bool corpus_kept_none(const corpus_counts *c)
@@ -95,6 +106,8 @@ static inline bool corpus_kept_none(const corpus_counts *c)
     return c->filtered_documents > 0 && c->filtered_documents + c->bad_documents == c->records;
 }
 #define CORPUS_KEPT_NONE "--where kept no document of %" PRIu64 "; nothing is written"
+
+#define CORPUS_MAX_DOCUMENT ((size_t)1 << 30)
 
 typedef struct corpus_options {
     corpus_format format;
@@ -108,9 +121,11 @@ typedef struct corpus_options {
     uint64_t vocab_size; /* LIST_TOKENS: ids are below it */
     bool strict_json;    /* NaN, Infinity and -Infinity make a line malformed */
     corpus_on_error on_error;
-    bool fixed;                    /* on_error was chosen: messages do not advise another one */
-    size_t batch_bytes;            /* usual size of a batch's text; 0: 1 MiB */
-    size_t max_piece_bytes;        /* its largest size, where no cut is possible; 0: 16 MiB */
+    bool fixed;          /* on_error was chosen: messages do not advise another one */
+    size_t batch_bytes;  /* usual size of a batch's text; 0: 1 MiB */
+    size_t max_document; /* bytes of a record and of its text; 0: CORPUS_MAX_DOCUMENT */
+    size_t sample_bytes; /* not 0: CORPUS_TEXT ends a larger document after about so many bytes, at
+                            a line end; for estimates */
     const input_version *versions; /* the inputs must have these; NULL: any */
     /* A part of the inputs: `begin` is in the first one, and `end`, where the next part begins, in
      * the last one. For an input of which a part is read, formats[i] must be its format, as
@@ -127,15 +142,9 @@ typedef struct corpus_options {
      * MiB), which follows from this value of --memory and is proportional to it. */
     unsigned n_decoders;
     uint64_t page_memory, memory_option;
-    /* Returns the largest offset at which text[0 .. n_bytes) may be cut, or 0. The text ends with a
-     * complete character. For its first n_searched bytes the answer was 0. NULL: anywhere between
-     * characters. */
-    size_t (*safe_cut)(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
-    /* ON_ERROR_COLLECT: a bad line or document, in pieces; last: this is the final one. */
-    void (*collect)(void *context, const uint8_t *data, size_t n_bytes, bool last);
-    /* Called with a line for the user: for the first ten bad documents of each input ("FILE:LINE:
-     * byte N: reason"; lines count from 1, bytes from 0 in the decompressed input), and for what
-     * else is left out or remarkable. */
+    /* Called for each bad document, with ON_ERROR_SKIP. May be NULL. */
+    void (*bad)(void *context, const corpus_bad *bad);
+    /* Called with a line for the user, for what else is left out or remarkable. */
     void (*report)(void *context, const char *text);
     /* Called at the end of each input with what is remarkable about its fields: no record of JSON
      * lines has it, it is never of the type that it is compared with, or its decimals are kept as
@@ -149,11 +158,10 @@ typedef struct corpus_options {
 /* A place between two batches, from which another process can continue reading. */
 typedef struct corpus_place {
     uint64_t input;        /* index */
-    uint64_t plain_offset; /* in the decompressed input: start of the unfinished document, or
-                              else of the next one; with CORPUS_PARQUET, in the texts of all rows */
+    uint64_t plain_offset; /* in the decompressed input: start of the next document; with
+                              CORPUS_PARQUET, in the texts of all rows */
     uint64_t line;         /* of plain_offset, from 0 in the input or its part; with CORPUS_TEXT
                               the number of the document, with CORPUS_PARQUET of the row */
-    uint64_t piece_offset; /* bytes of the unfinished document's text before this place; 0: none */
     input_prefix stored;   /* the part of this input that was read: it must begin with it again */
     corpus_counts counts;
 } corpus_place;
@@ -163,6 +171,7 @@ bool corpus_place_is_begun(const corpus_place *place);
 
 typedef struct corpus_end {          /* the end of a document or of an input */
     size_t at;                       /* offset in the batch's text */
+    corpus_record record;            /* of the document */
     bool input;                      /* an input ends, with the values below */
     uint64_t stored_bytes, checksum; /* of the whole input; docs/FORMAT.md section 3.5. checksum
                                         is 0 if only a part of it was read */
@@ -179,7 +188,6 @@ typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_ba
      * writes them. */
     uint8_t *values;
     size_t values_bytes, values_capacity;
-    bool continues;     /* the first document began in the batch before */
     bool failed;        /* the next call returns an error: `after` has counts, but is no place */
     corpus_place after; /* where this batch ends */
 } corpus_batch;

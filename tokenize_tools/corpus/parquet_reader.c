@@ -35,8 +35,7 @@ typedef struct parquet_reader {
 
     uint64_t row, offset; /* of the current row if `at_hand`, else of the next one */
     bool at_hand;
-    const uint8_t *text;
-    size_t n_bytes;
+    size_t n_bytes; /* of its text */
 
     uint64_t page_offset; /* of the page that was begun last; 0: none */
     uint64_t stored_end;  /* up to which the file was read, in its pages of texts */
@@ -99,8 +98,6 @@ static bool choose_columns(parquet_reader *r, failure *err)
     const corpus_options *o = r->base.options;
     const bool is_parts = o->list == LIST_PARTS;
     const char *marks = o->marks ? fields->names[fields->n_fields - 1] : o->field;
-    if (o->list && o->on_error == ON_ERROR_COLLECT)
-        return fail(err, "lists of Parquet are not collected: use --on-error skip or fail");
     r->element = o->list ? parquet_list_column(f, o->field, is_parts ? "text" : NULL,
                                                &r->list.definition, err)
                          : parquet_text_column(f, corpus_field(o), err);
@@ -112,7 +109,7 @@ static bool choose_columns(parquet_reader *r, failure *err)
     const bool is_truth = o->list && r->element->type == PARQUET_BOOLEAN;
     if (is_truth || (o->list && r->element->kind == PARQUET_TIME))
         return fail(err, "the column \"%.100s\" has lists of %s, which are not token ids", o->field,
-                    is_truth ? "true and false" : "dates or times");
+                    is_truth ? "booleans" : "dates or times");
     if (o->marks && r->fields[MARKS].element->kind == PARQUET_TIME)
         return fail(err, "the column \"%.100s\" has lists of dates or times", marks);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
@@ -145,7 +142,7 @@ static parquet_column *open_column(parquet_reader *r, const parquet_element *e, 
                             .definition = l->definition,
                             .row = r->row - n_before,
                             .first = r->row,
-                            .most = 2 * r->base.options->max_piece_bytes,
+                            .most = 2 * r->base.options->max_document,
                             .seen_bytes = r->prefix.n_bytes,
                             .bytes = l->bytes,
                             .capacity = l->capacity};
@@ -298,7 +295,7 @@ static bool finish_input(parquet_reader *r, failure *err)
     return true;
 }
 
-static reader_result read_row(parquet_reader *r, reader_text *text, failure *err)
+static reader_result read_row(parquet_reader *r, document *d, failure *err)
 {
     const reader *base = &r->base;
     tokmap_value value, marks = {0};
@@ -330,42 +327,30 @@ static reader_result read_row(parquet_reader *r, reader_text *text, failure *err
     if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING)
         return fail(err, "damaged: a text is a number, in a column without values");
     r->at_hand = true;
-    r->text = (const uint8_t *)value.text;
     r->n_bytes = value.text_bytes;
-    *text = (reader_text){.bytes = r->text,
-                          .n_bytes = r->n_bytes,
-                          .first = true,
-                          .last = true,
-                          .offset = r->offset,
-                          .line = r->row,
-                          .is_stored = is_list,
-                          .values = base->values,
-                          .marks = marks};
-    if (is_list && (r->list.is_long || r->marks.is_long)) {
-        text->reason = "a list longer than --memory allows; raise it";
-        return READER_BAD;
-    }
-    return value.type == TOKMAP_VALUE_NULL ? READER_NULL : READER_TEXT;
+    *d = (document){.text = (const uint8_t *)value.text,
+                    .n_bytes = r->n_bytes,
+                    .offset = r->offset,
+                    .line = r->row,
+                    .record_bytes = r->n_bytes,
+                    .is_stored = is_list,
+                    .values = base->values,
+                    .marks = marks};
+    if (is_list && (r->list.is_long || r->marks.is_long))
+        return reader_refuse_long(base, d);
+    return value.type == TOKMAP_VALUE_NULL ? READER_NULL : READER_DOCUMENT;
 }
 
 /* A file that was written to while it is read looks damaged. */
-static reader_result next_row(reader *base, reader_text *text, failure *err)
+static reader_result next_row(reader *base, document *d, failure *err)
 {
     parquet_reader *r = (parquet_reader *)base;
     failure changed = {0};
-    const reader_result result = read_row(r, text, err);
+    const reader_result result = read_row(r, d, err);
     if (result == READER_FAILED && r->check_version && err->status == FAILURE_CONTENT &&
         !input_version_check(&r->file.version, r->file.fd, &changed))
         *err = changed;
     return result;
-}
-
-static bool skip_row(reader *base, reader_raw *raw, failure *err)
-{
-    (void)err;
-    const parquet_reader *r = (parquet_reader *)base;
-    *raw = (reader_raw){.bytes = r->text, .begin = r->offset, .end = r->offset + r->n_bytes};
-    return true;
 }
 
 /* Goes there at once: row groups and pages before it are found by the footer and by headers. */
@@ -374,7 +359,7 @@ static int seek_row(reader *base, reader_place to, uint64_t max_bytes, failure *
     (void)max_bytes;
     parquet_reader *r = (parquet_reader *)base;
     if (to.line < r->rows.begin || to.line > r->rows.end) {
-        fail_changed(err, "has changed: it has not the rows that an earlier run read");
+        fail_changed(err, "has changed: rows that an earlier run read are missing");
         return -1;
     }
     close_columns(r);
@@ -464,7 +449,7 @@ static bool begin_part(parquet_reader *r, const input_part *part, failure *err)
     r->rows = (parquet_rows){.begin = r->part.begin.row,
                              .end = r->part.has_end ? r->part.end.row : n_rows};
     if (r->rows.begin > r->rows.end || r->rows.end > n_rows)
-        return fail_changed(err, "has changed: it has not the rows that are to be read");
+        return fail_changed(err, "has changed: the rows to be read are missing");
     r->row = r->rows.begin;
     r->base.n_in_all = r->rows.end - r->rows.begin;
     r->stored_end = r->part.begin.offset + r->prefix.n_bytes;
@@ -490,7 +475,6 @@ const reader_kind parquet_reader_kind = {
     .open = open_parquet,
     .close = close_parquet,
     .next = next_row,
-    .skip = skip_row,
     .seek = seek_row,
     .where = place_of_parquet,
     .stored = stored_of_parquet,

@@ -129,16 +129,16 @@ static void set_row(reader *r, uint64_t line)
         r->inner->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
 }
 
-static bool check_kept(const reader *r, const reader_text *text, failure *err)
+static bool check_kept(const reader *r, const document *d, failure *err)
 {
-    const reader_place place = {.offset = text->offset, .line = text->line};
+    const reader_place place = {.offset = d->offset, .line = d->line};
     char spot[320];
     size_t i = 0;
-    while (i < r->options->n_kept && number_is_storable(&text->values[i]))
+    while (i < r->options->n_kept && number_is_storable(&d->values[i]))
         i++;
     if (i == r->options->n_kept)
         return true;
-    reader_describe(r, place, text->offset, spot, sizeof spot);
+    reader_describe(r, place, d->offset, spot, sizeof spot);
     fail(err,
          "--meta: the number in field %.100s is neither a signed integer of 64 bits nor "
          "exactly a float64; leave the field out of --meta",
@@ -146,32 +146,38 @@ static bool check_kept(const reader *r, const reader_text *text, failure *err)
     return fail_at(err, "%s: ", spot);
 }
 
-reader_result reader_next(reader *r, reader_text *text, failure *err)
+reader_result reader_next(reader *r, document *d, failure *err)
 {
-    *text = (reader_text){0};
-    reader_result result = r->kind->next(r, text, err);
-    if (result >= READER_TEXT && text->values) {
-        set_row(r, text->line);
-        if (r->options->where && !where_holds(r->options->where, text->values))
+    *d = (document){0};
+    reader_result result = r->kind->next(r, d, err);
+    if (result >= READER_DOCUMENT && d->values) {
+        set_row(r, d->line);
+        if (r->options->where && !where_holds(r->options->where, d->values))
             result = READER_FILTERED;
-        else if (result == READER_TEXT && !check_kept(r, text, err))
+        else if (result == READER_DOCUMENT && !check_kept(r, d, err))
             result = READER_FAILED;
     }
-    if (result == READER_TEXT && r->options->list)
-        result = marked_text_read(&r->marked, r->options, text, err);
+    if (result == READER_DOCUMENT && r->options->list)
+        result = marked_text_read(&r->marked, r->options, d, err);
+    if (result == READER_DOCUMENT && d->n_bytes > r->options->max_document)
+        result = reader_refuse_long(r, d);
     if (result == READER_FAILED)
         name_place(r, err);
     return result;
 }
 
-void reader_keep(reader *r, size_t n_bytes)
+reader_result reader_refuse_long(const reader *r, document *d)
 {
-    r->inner->n_kept = n_bytes;
-}
-
-bool reader_skip(reader *r, reader_raw *raw, failure *err)
-{
-    return r->inner->kind->skip(r->inner, raw, err) || name_place(r, err);
+    d->reason =
+        r->format == CORPUS_TEXT || r->format == CORPUS_LINES
+            ? "longer than --max-document allows; raise it (at most 2G; the run needs about "
+              "4 times as much memory), or use --separator or --lines if the file has many "
+              "documents"
+            : "longer than --max-document allows; raise it (at most 2G; the run needs about "
+              "4 times as much memory)";
+    d->bad_offset = d->offset;
+    d->is_long = true;
+    return READER_BAD;
 }
 
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err)
@@ -197,11 +203,6 @@ void reader_describe(const reader *r, reader_place place, uint64_t offset, char 
 bool reader_is_archive(const reader *r)
 {
     return r->inner != r;
-}
-
-void reader_want(reader *r, uint64_t n)
-{
-    r->inner->wanted = n;
 }
 
 corpus_format reader_format(const reader *r)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.h - the documents of one input, one after another; for corpus.c. Each kind of file has a
- * reader of its own (reader_kind.h), chosen by the first bytes of the input.
- *
- * A document of at most max_piece_bytes comes in one piece, after it was checked completely. A
- * longer one comes in pieces, so that memory stays bounded; then an error may show after part of
- * its text was handed out. */
+/* reader.h - the records of one input, one after another; for corpus.c. Each kind of file has a
+ * reader of its own (reader_kind.h), chosen by the first bytes of the input. */
 #pragma once
 
 #include "corpus/corpus.h"
@@ -13,42 +9,35 @@
 typedef enum reader_result {
     READER_FAILED = false, /* the input cannot be read */
     READER_END,
-    READER_TEXT,
+    READER_DOCUMENT,
     READER_NULL,     /* a record without a text */
     READER_FILTERED, /* options->where does not hold */
-    READER_BAD       /* not a document: skip it */
+    READER_BAD       /* not a document, for a reason */
 } reader_result;
 
-typedef struct reader_text {
-    const uint8_t *bytes;
+/* A record; its pointers are valid until the next call. */
+typedef struct document {
+    const uint8_t *text;
     size_t n_bytes;
-    bool first;      /* this text begins a document */
-    bool last;       /* this text ends it */
     bool is_stored;  /* lists are as parquet_list.h gives them; else JSON */
-    bool drop;       /* discard its text so far: its key appeared again */
-    uint64_t offset; /* start of the document, in the plain bytes */
+    uint64_t offset; /* start of the record, in the plain bytes */
     uint64_t line;
-    /* With `first`: of options->fields; valid until the next call. NULL: the record is too bad to
-     * have values. */
+    uint64_t record_bytes; /* in the plain bytes */
+    /* Of options->fields. NULL: the record is too bad to have values. */
     const tokmap_value *values;
     tokmap_value marks;       /* with options->marks, or if is_stored: the list of marks */
-    uint64_t lone_surrogates; /* with `last`: how many were replaced by U+FFFD */
-    uint64_t n_begun;         /* JSON lines in pieces: strings of the field so far */
-    const char *reason;       /* READER_BAD; valid until the next call */
+    uint64_t lone_surrogates; /* how many were replaced by U+FFFD */
+    const char *reason;       /* READER_BAD */
     uint64_t bad_offset;
-} reader_text;
+    bool is_long; /* the reason: the record or its text is larger than options->max_document */
+} document;
 
-/* The start of a document, or of the white space before it. What the numbers mean depends on the
+/* The start of a record, or of the white space before it. What the numbers mean depends on the
  * kind of file: text has its plain bytes and lines. */
 typedef struct reader_place {
     uint64_t offset, line;
     uint64_t n_records; /* of the input or part before it */
 } reader_place;
-
-typedef struct reader_raw { /* the original bytes of a document */
-    const uint8_t *bytes;   /* valid until the next call; NULL if it came in pieces */
-    uint64_t begin, end;    /* in the plain bytes */
-} reader_raw;
 
 typedef struct reader reader;
 
@@ -58,23 +47,17 @@ reader *reader_open(const input_source *source, const corpus_options *options, i
                     failure *err);
 void reader_close(reader *r);
 
-/* Reads the next text, which is valid until the next call. */
-reader_result reader_next(reader *r, reader_text *text, failure *err);
-/* The next text will begin with the last n_bytes of this one, at most 3. */
-void reader_keep(reader *r, size_t n_bytes);
-/* Skips the rest of the document. */
-bool reader_skip(reader *r, reader_raw *raw, failure *err);
+/* Reads the next record. */
+reader_result reader_next(reader *r, document *d, failure *err);
+/* Makes of the record a bad one that is too long. Returns READER_BAD. */
+reader_result reader_refuse_long(const reader *r, document *d);
 
 /* Moves forward to a place; only between documents. Skips at most max_bytes: 1 when there, 0 when
  * not yet. */
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err);
 reader_place reader_where(const reader *r);
 
-/* For JSON lines in pieces: from now on, only the text of the n-th string of the field is wanted in
- * this document. Without this call, the text of each is. */
-void reader_want(reader *r, uint64_t n);
-
-/* Describes a byte of the document at `place`, for messages: "FILE:3: byte 17". */
+/* Describes a byte of the record at `place`, for messages: "FILE:3: byte 17". */
 void reader_describe(const reader *r, reader_place place, uint64_t offset, char *text,
                      size_t text_bytes);
 

@@ -6,19 +6,17 @@
 #include "corpus/reader.h"
 #include "corpus/window.h"
 
-/* The functions have the meaning of those in reader.h with the same names. With the first text of a
- * record, `next` fills r->values and sets text->values; FIELD_ROW and options->where are the
- * business of reader.c, and so is the name of the input in a failure. The records in the place that
- * `where` returns are counted where the position moves on, not where a record is handed out: pack
- * compares the two. */
+/* The functions have the meaning of those in reader.h with the same names. `next` fills r->values
+ * and sets d->values; FIELD_ROW and options->where are the business of reader.c, and so is the name
+ * of the input in a failure. The records in the place that `where` returns are counted where the
+ * position moves on, not where a record is handed out: pack compares the two. */
 typedef struct reader_kind {
     size_t reader_bytes; /* of a structure that begins with a `reader` */
     /* Begins at the window, which r->window has, or opens r->source itself; all else is 0. After a
      * failure, `close` is called; the window still belongs to the caller. */
     bool (*open)(reader *r, failure *err);
     void (*close)(reader *r); /* frees all but the reader itself, its window and its inner reader */
-    reader_result (*next)(reader *r, reader_text *text, failure *err);
-    bool (*skip)(reader *r, reader_raw *raw, failure *err);
+    reader_result (*next)(reader *r, document *d, failure *err);
     int (*seek)(reader *r, reader_place to, uint64_t max_bytes, failure *err);
     reader_place (*where)(const reader *r);
     void (*describe)(const reader *r, reader_place place, uint64_t offset, char *text,
@@ -41,8 +39,6 @@ struct reader {
     uint64_t n_records;   /* up to the current one; of kinds whose position is no row */
     uint64_t n_in_all;    /* as the input says, or READER_UNKNOWN */
     bool resumed;         /* the beginning was not read */
-    size_t n_kept;        /* of the last text, which begin the next one again */
-    uint64_t wanted;      /* as reader_want says; 0: each */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
     marked_text marked;   /* of the last record, if it is a list */
     /* Itself, but for an archive: what reads the members, and has the window and the values. The

@@ -217,14 +217,14 @@ static bool leave_member(tar_reader *t, failure *err)
 
 /* ---- The reader ---- */
 
-static reader_result next_tar(reader *base, reader_text *text, failure *err)
+static reader_result next_tar(reader *base, document *d, failure *err)
 {
     tar_reader *t = (tar_reader *)base;
     while (!t->at_end) {
         if (!t->in_member && !next_member(t, false, err))
             return READER_FAILED;
         const reader_result result =
-            t->in_member ? base->inner->kind->next(base->inner, text, err) : READER_END;
+            t->in_member ? base->inner->kind->next(base->inner, d, err) : READER_END;
         if (result != READER_END)
             return result;
         if (t->in_member && !leave_member(t, err))

@@ -15,25 +15,22 @@ typedef struct text_reader {
     bool checked;           /* wrong_file_check has passed, or this is a part */
     const char *terminator; /* between documents */
     size_t terminator_bytes;
-    uint64_t line; /* of the current document, else of the next one */
-    bool in_white; /* only white space so far in a line of JSON lines */
 
-    /* The current document, until the next one is asked for. */
-    bool at_hand, in_pieces;
-    bool complete; /* its end is in the window, n_bytes further on */
-    uint64_t offset;
+    /* The current record, until the next one is asked for. */
+    bool at_hand;
+    uint64_t line;  /* of the current record, else of the next one */
     size_t n_bytes; /* in the window */
 
     /* JSON lines: */
     json_paths *paths;
-    json_line_scanner *scanner;
     uint8_t *decoded;
-    size_t n_decoded, decoded_capacity;
-    bool drop;
+    size_t decoded_capacity;
     char reason[256];
 } text_reader;
 
 #define TEXT_BOM_BYTES 3
+/* How much of a text is looked at to find whether it is text. */
+#define LOOK_BYTES ((size_t)16 << 20)
 
 static const char byte_order_mark[] = "\xef\xbb\xbf";
 
@@ -69,79 +66,57 @@ static size_t bom_bytes(const text_reader *r)
     return found ? TEXT_BOM_BYTES : 0;
 }
 
-/* Finds the first byte from there on that is not white space; *at is max_piece_bytes if there is
- * none before that. */
-static bool find_black(text_reader *r, size_t from, size_t *at, failure *err)
+/* Finds the first byte from there on that is not white space; *at is LOOK_BYTES if there is none
+ * before that. */
+static bool find_nonblank(text_reader *r, size_t from, size_t *at, failure *err)
 {
     window *w = &r->base.window;
-    size_t max_bytes = r->base.options->max_piece_bytes;
-    for (*at = from; *at < max_bytes; ++*at) {
-        if (!window_reach(&r->base.window, *at + 1, err))
+    for (*at = from; *at < LOOK_BYTES; ++*at) {
+        if (!window_reach(w, *at + 1, err))
             return false;
         if (*at == window_size(w))
-            *at = max_bytes;
-        if (*at == max_bytes || !json_is_space(window_text(w)[*at]))
+            *at = LOOK_BYTES;
+        if (*at == LOOK_BYTES || !json_is_space(window_text(w)[*at]))
             return true;
     }
     return true;
 }
 
-/* Finds the end of the line; max_piece_bytes and not `whole` if it is longer. */
-static bool find_line_end(text_reader *r, size_t from, size_t *at, bool *whole, failure *err)
+/* Finds the end of the line; `whole` unless it has more than `most` bytes. */
+static bool find_line_end(text_reader *r, size_t from, size_t most, size_t *at, bool *whole,
+                          failure *err)
 {
     window *w = &r->base.window;
-    size_t max_bytes = r->base.options->max_piece_bytes;
     for (*at = from;;) {
         const uint8_t *newline = memchr(window_text(w) + *at, '\n', window_size(w) - *at);
         *at = newline ? (size_t)(newline - window_text(w)) : window_size(w);
-        *whole = *at <= max_bytes && (newline || w->at_end);
-        if (*whole)
+        *whole = *at <= most && (newline || w->at_end);
+        if (*whole || *at > most)
             return true;
-        if (*at > max_bytes) {
-            *at = max_bytes;
-            return true;
-        }
         if (!window_fill(w, err))
             return false;
     }
 }
 
-/* false: not JSON; json_line_end gives the reason. */
-static bool scan_bytes(text_reader *r, const uint8_t *bytes, size_t n_bytes)
-{
-    for (size_t at = 0; at < n_bytes;) {
-        json_line_fed fed = json_line_feed(r->scanner, bytes + at, n_bytes - at, r->decoded);
-        if (fed.malformed)
-            return false;
-        at += fed.n_bytes;
-    }
-    return true;
-}
-
-/* A line, or the part of it that is not longer than max_piece_bytes. */
 typedef struct first_line {
     size_t from, to;
-    json_line_status status; /* OK for a part without an error */
+    bool whole; /* read to its end; else the rest is not known */
+    json_line_status status;
     json_line_result result;
 } first_line;
 
-/* Parses the line that begins at `from`. */
-static bool read_line(text_reader *r, size_t from, first_line *line, failure *err)
+/* Parses the line that begins at `from`, unless it has more than `most` bytes. */
+static bool read_line(text_reader *r, size_t from, size_t most, first_line *line, failure *err)
 {
-    bool whole;
     *line = (first_line){.from = from};
-    if (!find_line_end(r, from, &line->to, &whole, err) ||
-        !reserve_decoded(r, line->to - from + JSON_LINE_ROOM, err))
+    if (!find_line_end(r, from, most, &line->to, &line->whole, err))
         return false;
-    const uint8_t *bytes = window_text(&r->base.window) + from;
-    if (whole) {
-        line->status =
-            json_line_text(r->paths, bytes, line->to - from, r->decoded, NULL, &line->result);
+    if (!line->whole)
         return true;
-    }
-    json_line_begin(r->scanner);
-    if (!scan_bytes(r, bytes, line->to - from))
-        line->status = json_line_end(r->scanner, &line->result);
+    if (!reserve_decoded(r, line->to - from + 1, err))
+        return false;
+    line->status = json_line_text(r->paths, window_text(&r->base.window) + from, line->to - from,
+                                  r->decoded, NULL, &line->result);
     return true;
 }
 
@@ -150,8 +125,7 @@ static bool read_line(text_reader *r, size_t from, first_line *line, failure *er
 static size_t head_bytes(const text_reader *r)
 {
     const corpus_options *o = r->base.options;
-    const size_t n = o->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
-    return n < o->max_piece_bytes ? n : o->max_piece_bytes;
+    return o->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
 }
 
 static wrong_file_head head_of(const text_reader *r)
@@ -168,7 +142,7 @@ static wrong_file_head head_of(const text_reader *r)
 }
 
 /* Whether the line is an object whose beginning is missing. */
-static bool is_cut_line(text_reader *r, const first_line *line)
+static bool is_cut_line(text_reader *r, const first_line *line, bool *cut, failure *err)
 {
     /* Where it may have been cut: in a string, in a key, before a key and so on; then one level
      * further down. */
@@ -177,45 +151,53 @@ static bool is_cut_line(text_reader *r, const first_line *line)
         "{\"\":{\"\":\"", "{\"\":{\"", "{\"\":{",  "{\"\":{\"\"", "{\"\":{\"\":", "{\"\":{\"\":1",
         "{\"\":[\"",      "{\"\":[",   "{\"\":[1",
     };
+    enum {
+        MOST_MISSING = 16
+    };
     const uint8_t *bytes = window_text(&r->base.window) + line->from;
     size_t n = line->to - line->from;
     while (n > 0 && json_is_space(bytes[n - 1]))
         n--;
-    if (n == 0 || bytes[n - 1] != '}' || !memchr(bytes, '"', n))
-        return false;
-    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
-        uint8_t begin[16 + 64] = {0}; /* readable bytes for the scanner */
+    *cut = false;
+    if (!line->whole || n == 0 || bytes[n - 1] != '}' || !memchr(bytes, '"', n))
+        return true;
+    uint8_t *copy = calloc(1, MOST_MISSING + n + CORPUS_PADDING);
+    if (!copy || !reserve_decoded(r, MOST_MISSING + n, err)) {
+        free(copy);
+        return fail_memory(err);
+    }
+    memcpy(copy + MOST_MISSING, bytes, n);
+    for (size_t i = 0; i < sizeof missing / sizeof *missing && !*cut; i++) {
         json_line_result result;
         const size_t n_begin = strlen(missing[i]);
+        uint8_t *begin = copy + MOST_MISSING - n_begin;
         memcpy(begin, missing[i], n_begin);
-        json_line_begin(r->scanner);
-        if (scan_bytes(r, begin, n_begin) && scan_bytes(r, bytes, n) &&
-            json_line_end(r->scanner, &result) != JSON_LINE_MALFORMED)
-            return true;
+        *cut = json_line_text(r->paths, begin, n_begin + n, r->decoded, NULL, &result) !=
+               JSON_LINE_MALFORMED;
     }
-    return false;
+    free(copy);
+    return true;
 }
 
-/* Refuses text that looks like something else of which a part is missing. `from` is its first byte
- * that is not white space. */
+/* Refuses text that looks like JSON lines of which a part is missing. `from` is its first byte that
+ * is not white space. */
 static bool check_text(text_reader *r, size_t from, failure *err)
 {
     first_line line;
+    bool cut;
     const wrong_file_head head = head_of(r);
     if (!wrong_name_check(&head, err))
         return false;
-    if (from >= r->base.options->max_piece_bytes)
+    if (from >= LOOK_BYTES)
         return true;
-    if (!read_line(r, from, &line, err))
+    if (!read_line(r, from, LOOK_BYTES, &line, err) || !is_cut_line(r, &line, &cut, err))
         return false;
-    bool cut = is_cut_line(r, &line);
-    if (!cut && !find_black(r, line.to, &from, err))
+    if (!cut && !find_nonblank(r, line.to, &from, err))
         return false;
-    if (!cut && from < r->base.options->max_piece_bytes &&
-        window_text(&r->base.window)[from] == '{') {
-        if (!read_line(r, from, &line, err))
+    if (!cut && from < LOOK_BYTES && window_text(&r->base.window)[from] == '{') {
+        if (!read_line(r, from, LOOK_BYTES, &line, err))
             return false;
-        cut = line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL;
+        cut = line.whole && (line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL);
     }
     return !cut || fail(err, "looks like JSON lines whose first line is cut or is not an object; "
                              "repair or remove it, or use --format text to pack it as it is");
@@ -223,7 +205,7 @@ static bool check_text(text_reader *r, size_t from, failure *err)
 
 /* ---- The format ---- */
 
-/* Decides by at most max_piece_bytes of the first line. An empty input has no format. */
+/* Decides by the first line. An empty input has no format. */
 static bool decide_format(text_reader *r, failure *err)
 {
     size_t from;
@@ -232,15 +214,16 @@ static bool decide_format(text_reader *r, failure *err)
         return false;
     if (window_size(&r->base.window) == 0)
         return true;
-    if (!find_black(r, bom_bytes(r), &from, err))
+    if (!find_nonblank(r, bom_bytes(r), &from, err))
         return false;
-    if (from >= r->base.options->max_piece_bytes || window_text(&r->base.window)[from] != '{') {
+    if (from >= LOOK_BYTES || window_text(&r->base.window)[from] != '{') {
         set_format(r, CORPUS_TEXT);
         return check_text(r, from, err);
     }
-    if (!read_line(r, from, &line, err))
+    if (!read_line(r, from, r->base.options->max_document, &line, err))
         return false;
-    if (line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL) {
+    /* A line that is too long is refused when it is read. */
+    if (!line.whole || line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL) {
         set_format(r, CORPUS_JSON_LINES);
         return true;
     }
@@ -303,64 +286,55 @@ static bool open_text(reader *base, failure *err)
         r->paths->strict = base->options->strict_json;
         r->paths->lists = base->options->list != LIST_NONE;
         r->paths->marks = base->options->marks != MARKS_NONE;
-        r->scanner = json_line_scanner_new(r->paths);
     }
-    return r->scanner || fail_memory(err);
+    return r->paths || fail_memory(err);
 }
 
 static void close_text(reader *base)
 {
     text_reader *r = (text_reader *)base;
-    free(r->scanner);
     json_paths_free(r->paths);
     free(r->decoded);
 }
 
 /* ---- JSON ---- */
 
-/* The end of a line without a text. */
-static reader_result json_without_text(text_reader *r, json_line_status status,
-                                       const json_line_result *result, reader_text *text)
-{
-    if (status == JSON_LINE_NULL) {
-        text->last = true;
-        return READER_NULL;
-    }
-    set_reason(r, status, result);
-    text->reason = r->reason;
-    text->bad_offset = r->offset + result->error_offset;
-    return READER_BAD;
-}
-
-static reader_result read_whole_json(text_reader *r, reader_text *text, failure *err)
+/* Reads the text of the line, which is the current record. */
+static reader_result read_json(text_reader *r, document *d, failure *err)
 {
     json_line_result result;
     if (!reserve_decoded(r, r->n_bytes + 1, err))
         return READER_FAILED;
-    json_line_status status = json_line_text(r->paths, window_text(&r->base.window), r->n_bytes,
-                                             r->decoded, r->base.values, &result);
+    const json_line_status status = json_line_text(r->paths, window_text(&r->base.window),
+                                                   r->n_bytes, r->decoded, r->base.values, &result);
     if (status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT)
-        text->values = r->base.values;
-    if (status != JSON_LINE_OK)
-        return json_without_text(r, status, &result, text);
-    text->bytes = result.text;
-    text->n_bytes = result.n_bytes;
-    text->lone_surrogates = result.lone_surrogates;
+        d->values = r->base.values;
+    if (status == JSON_LINE_NULL)
+        return READER_NULL;
+    if (status != JSON_LINE_OK) {
+        set_reason(r, status, &result);
+        d->reason = r->reason;
+        d->bad_offset = d->offset + result.error_offset;
+        return READER_BAD;
+    }
+    d->text = result.text;
+    d->n_bytes = result.n_bytes;
+    d->lone_surrogates = result.lone_surrogates;
     if (r->paths->marks)
-        text->marks = r->base.values[r->paths->fields->n_fields - 1];
-    return READER_TEXT;
+        d->marks = r->base.values[r->paths->fields->n_fields - 1];
+    return READER_DOCUMENT;
 }
 
-/* ---- Where documents end ---- */
+/* ---- Where records end ---- */
 
-/* The current document and its terminator, which may be missing at the end of the input. */
+/* The current record and its terminator, which may be missing at the end of the input. */
 static size_t finished_bytes(const text_reader *r)
 {
-    size_t n_behind = window_size(&r->base.window) - r->n_bytes;
-    return r->n_bytes + (r->terminator_bytes < n_behind ? r->terminator_bytes : n_behind);
+    size_t n_after = window_size(&r->base.window) - r->n_bytes;
+    return r->n_bytes + (r->terminator_bytes < n_after ? r->terminator_bytes : n_after);
 }
 
-static void finish_document(text_reader *r)
+static void finish_record(text_reader *r)
 {
     if (r->at_hand) {
         window_consume(&r->base.window, finished_bytes(r));
@@ -369,225 +343,108 @@ static void finish_document(text_reader *r)
     r->at_hand = false;
 }
 
-static bool all_white(const text_reader *r, size_t n_bytes)
-{
-    const uint8_t *bytes = window_text(&r->base.window);
-    size_t i = 0;
-    while (i < n_bytes && json_is_space(bytes[i]))
-        i++;
-    return i == n_bytes;
-}
-
-/* Skips white space up to and including the end of the line. */
-static bool skip_white(text_reader *r, failure *err)
+/* Skips the white space before a line. */
+static bool skip_blanks(text_reader *r, failure *err)
 {
     window *w = &r->base.window;
-    while (r->in_white) {
+    for (;;) {
         const uint8_t *bytes = window_text(w);
         size_t n = 0;
-        while (n < window_size(w) && bytes[n] != '\n' && json_is_space(bytes[n]))
-            n++;
-        bool newline = n < window_size(w) && bytes[n] == '\n';
-        r->in_white = n == window_size(w) && !w->at_end;
-        r->line += newline;
-        window_consume(w, n + newline);
-        if (r->in_white && !window_fill(w, err))
+        for (; n < window_size(w) && json_is_space(bytes[n]); n++)
+            r->line += bytes[n] == '\n';
+        window_consume(w, n);
+        if (window_size(w) > 0 || w->at_end)
+            return true;
+        if (!window_fill(w, err))
             return false;
     }
-    return true;
 }
 
-/* READER_TEXT: *n_bytes is the length of the document if it is in the window, else SIZE_MAX. */
-static reader_result find_document(text_reader *r, size_t *n_bytes, failure *err)
+/* Ends a sample of the text in the window at a line, or at a character. */
+static size_t sample_end(const text_reader *r, size_t n_bytes)
+{
+    const uint8_t *text = window_text(&r->base.window);
+    const uint8_t *newline = memrchr(text, '\n', n_bytes);
+    if (newline)
+        return (size_t)(newline - text);
+    while (n_bytes > 0 && (text[n_bytes] & 0xc0) == 0x80)
+        n_bytes--;
+    return n_bytes;
+}
+
+/* Finds the next record, which begins where the window does. READER_DOCUMENT: r->n_bytes of the
+ * window, or more than a document may have. */
+static reader_result find_record(text_reader *r, failure *err)
 {
     window *w = &r->base.window;
-    size_t max_bytes = r->base.options->max_piece_bytes;
+    const corpus_options *o = r->base.options;
+    const bool is_text = r->base.format == CORPUS_TEXT;
+    if (r->base.format == CORPUS_JSON_LINES && !skip_blanks(r, err))
+        return READER_FAILED;
     for (;;) {
-        if (!skip_white(r, err))
-            return READER_FAILED;
-        bool ends = window_find(w, r->terminator, r->terminator_bytes, n_bytes) || w->at_end;
+        const bool found = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes);
         /* An input that is one document is a document even if it is empty. */
-        const bool one = r->base.format == CORPUS_TEXT && r->terminator_bytes == 0 && r->line == 0;
+        const bool one = is_text && r->terminator_bytes == 0 && r->line == 0;
         if (w->at_end && window_size(w) == 0 && !one)
             return READER_END;
-        bool is_long = *n_bytes > max_bytes;
-        if (!ends && !is_long) {
-            if (!window_fill(w, err))
-                return READER_FAILED;
-            continue;
+        if (is_text && o->sample_bytes && r->n_bytes > o->sample_bytes) {
+            r->n_bytes = sample_end(r, o->sample_bytes);
+            return READER_DOCUMENT;
         }
-        /* If a line begins with more white space than a document may have bytes, it is skipped. */
-        size_t n_seen = is_long ? max_bytes : *n_bytes;
-        r->in_white = r->base.format == CORPUS_JSON_LINES && all_white(r, n_seen);
-        if (!r->in_white) {
-            *n_bytes = is_long ? SIZE_MAX : *n_bytes;
-            return READER_TEXT;
-        }
-        window_consume(w, n_seen);
-    }
-}
-
-/* ---- Documents in pieces ---- */
-
-static reader_result next_text_piece(text_reader *r, reader_text *text, failure *err)
-{
-    window *w = &r->base.window;
-    window_consume(w, r->n_bytes - r->base.n_kept);
-    for (;;) {
-        r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
-        if (r->complete || r->n_bytes > r->base.n_kept)
-            break;
+        if (found || w->at_end || r->n_bytes > o->max_document)
+            return READER_DOCUMENT;
         if (!window_fill(w, err))
             return READER_FAILED;
     }
-    r->base.n_kept = 0;
-    text->bytes = window_text(w);
-    text->n_bytes = r->n_bytes;
-    text->last = r->complete;
-    return READER_TEXT;
 }
 
-static reader_result end_json_pieces(text_reader *r, reader_text *text)
-{
-    json_line_result result;
-    json_line_status status = json_line_end(r->scanner, &result);
-    if (status != JSON_LINE_OK)
-        return json_without_text(r, status, &result, text);
-    text->last = true;
-    text->lone_surrogates = result.lone_surrogates;
-    return READER_TEXT;
-}
-
-static void give_decoded(text_reader *r, reader_text *text)
-{
-    text->bytes = r->decoded;
-    text->n_bytes = r->n_decoded;
-    text->drop = r->drop;
-    r->drop = false;
-    r->base.n_kept = 0;
-}
-
-static reader_result next_json_piece(text_reader *r, reader_text *text, failure *err)
+/* Passes over a record that is too long, but for its last bytes. */
+static bool pass_long(text_reader *r, document *d, failure *err)
 {
     window *w = &r->base.window;
-    if (r->base.n_kept)
-        memmove(r->decoded, r->decoded + r->n_decoded - r->base.n_kept, r->base.n_kept);
-    r->n_decoded = r->base.n_kept;
-    while (r->n_decoded == r->base.n_kept && !r->drop) {
-        r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
-        if (!reserve_decoded(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
-            return READER_FAILED;
-        if (r->n_bytes > 0) {
-            const uint64_t n_begun = json_line_n_begun(r->scanner);
-            const json_line_fed fed =
-                json_line_feed(r->scanner, window_text(w), r->n_bytes, r->decoded + r->n_decoded);
-            window_consume(w, fed.n_bytes);
-            r->n_bytes -= fed.n_bytes;
-            if (r->base.wanted == 0 || n_begun == r->base.wanted)
-                r->n_decoded += fed.text_bytes;
-            if (fed.begins && (r->base.wanted == 0 || n_begun + 1 == r->base.wanted)) {
-                r->n_decoded = 0;
-                r->drop = true;
-            }
-            if (fed.malformed)
-                return end_json_pieces(r, text);
-        } else if (r->complete) {
-            give_decoded(r, text);
-            return end_json_pieces(r, text);
-        } else if (!window_fill(w, err)) {
-            return READER_FAILED;
-        }
-    }
-    give_decoded(r, text);
-    return READER_TEXT;
-}
-
-static reader_result next_piece(text_reader *r, reader_text *text, failure *err)
-{
-    reader_result result = r->base.format == CORPUS_JSON_LINES ? next_json_piece(r, text, err)
-                                                               : next_text_piece(r, text, err);
-    r->in_pieces = !text->last;
-    return result;
-}
-
-/* ---- Documents ---- */
-
-static reader_result next_document(text_reader *r, reader_text *text, failure *err)
-{
-    bool json = r->base.format == CORPUS_JSON_LINES;
-    window *w = &r->base.window;
-    finish_document(r);
-    if (json && r->base.window.offset == r->begin) {
-        if (!window_reach(&r->base.window, TEXT_BOM_BYTES, err))
-            return READER_FAILED;
-        window_consume(&r->base.window, bom_bytes(r));
-    }
-    size_t n_bytes;
-    reader_result result = find_document(r, &n_bytes, err);
-    if (result != READER_TEXT)
-        return result;
-    r->at_hand = true;
-    r->base.n_records++;
-    r->offset = r->base.window.offset;
-    r->base.n_kept = 0;
-    r->in_pieces = n_bytes == SIZE_MAX;
-    r->complete = !r->in_pieces;
-    r->n_bytes = r->in_pieces ? 0 : n_bytes;
-    text->first = true;
-    if (r->in_pieces && json && (r->base.values || r->paths->lists)) {
-        snprintf(r->reason, sizeof r->reason,
-                 "longer than %zu bytes, so its fields are not read; raise --memory",
-                 r->base.options->max_piece_bytes);
-        text->reason = r->reason;
-        text->bad_offset = r->offset;
-        /* skip_document begins with what is in the window. */
-        r->complete = window_find(w, "\n", 1, &r->n_bytes) || w->at_end;
-        return READER_BAD;
-    }
-    if (!json)
-        text->values = r->base.values;
-    if (r->in_pieces) {
-        r->base.wanted = 0;
-        r->drop = false;
-        r->n_decoded = 0;
-        json_line_begin(r->scanner);
-        return next_piece(r, text, err);
-    }
-    text->last = true;
-    if (json)
-        return read_whole_json(r, text, err);
-    text->bytes = window_text(&r->base.window);
-    text->n_bytes = r->n_bytes;
-    return READER_TEXT;
-}
-
-static reader_result next_text(reader *base, reader_text *text, failure *err)
-{
-    text_reader *r = (text_reader *)base;
-    if (!begin_input(r, err))
-        return READER_FAILED;
-    reader_result result = r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
-    text->offset = r->offset;
-    text->line = r->line;
-    text->n_begun = json_line_n_begun(r->scanner);
-    return result;
-}
-
-static bool skip_document(reader *base, reader_raw *raw, failure *err)
-{
-    text_reader *r = (text_reader *)base;
-    window *w = &r->base.window;
-    bool whole = r->complete && w->offset == r->offset;
-    *raw = (reader_raw){.bytes = whole ? window_text(w) : NULL, .begin = r->offset};
-    while (!r->complete) {
+    bool found = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes);
+    d->record_bytes = r->n_bytes;
+    while (!found && !w->at_end) {
         window_consume(w, r->n_bytes);
         if (!window_fill(w, err))
             return false;
-        r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
+        found = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes);
+        d->record_bytes += r->n_bytes;
     }
-    raw->end = w->offset + r->n_bytes;
-    r->in_pieces = false;
     return true;
+}
+
+static reader_result next_record(reader *base, document *d, failure *err)
+{
+    text_reader *r = (text_reader *)base;
+    window *w = &base->window;
+    if (!begin_input(r, err))
+        return READER_FAILED;
+    const bool is_json = base->format == CORPUS_JSON_LINES;
+    finish_record(r);
+    if (is_json && w->offset == r->begin) {
+        if (!window_reach(w, TEXT_BOM_BYTES, err))
+            return READER_FAILED;
+        window_consume(w, bom_bytes(r));
+    }
+    const reader_result result = find_record(r, err);
+    if (result != READER_DOCUMENT)
+        return result;
+    r->at_hand = true;
+    base->n_records++;
+    d->offset = w->offset;
+    d->line = r->line;
+    d->record_bytes = r->n_bytes;
+    if (r->n_bytes > base->options->max_document) {
+        const bool passed = base->options->on_error == ON_ERROR_FAIL || pass_long(r, d, err);
+        return passed ? reader_refuse_long(base, d) : READER_FAILED;
+    }
+    if (is_json)
+        return read_json(r, d, err);
+    d->values = base->values;
+    d->text = window_text(w);
+    d->n_bytes = r->n_bytes;
+    return READER_DOCUMENT;
 }
 
 static int seek_place(reader *base, reader_place to, uint64_t max_bytes, failure *err)
@@ -596,7 +453,7 @@ static int seek_place(reader *base, reader_place to, uint64_t max_bytes, failure
     window *w = &r->base.window;
     if (!begin_input(r, err))
         return -1;
-    finish_document(r);
+    finish_record(r);
     const uint64_t n_left = to.offset > w->offset ? to.offset - w->offset : 0;
     const uint64_t n_bytes = n_left < max_bytes ? n_left : max_bytes;
     uint64_t n_taken;
@@ -657,8 +514,7 @@ const reader_kind text_reader_kind = {
     .reader_bytes = sizeof(text_reader),
     .open = open_text,
     .close = close_text,
-    .next = next_text,
-    .skip = skip_document,
+    .next = next_record,
     .seek = seek_place,
     .where = place_now,
     .describe = describe_place,
@@ -673,5 +529,5 @@ void text_reader_restart(reader *base, corpus_format format, bool one_record)
         r->terminator_bytes = 0;
     r->begin = r->base.window.offset;
     r->line = 0;
-    r->checked = r->in_white = r->at_hand = r->in_pieces = false;
+    r->checked = r->at_hand = false;
 }

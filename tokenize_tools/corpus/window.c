@@ -172,11 +172,7 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
                   .part = source->part,
                   .offset = source->part ? source->part->begin.offset : 0,
                   .limit = UINT64_MAX};
-    /* Room for a whole document, its terminator, and bytes that show that a document is longer. */
-    w->max_capacity = options->max_piece_bytes + options->separator_bytes + 16;
-    if (w->max_capacity < MIN_CAPACITY)
-        w->max_capacity = MIN_CAPACITY;
-    w->capacity = read_bytes < w->max_capacity ? read_bytes : w->max_capacity;
+    w->capacity = w->usual_capacity = read_bytes < MIN_CAPACITY ? MIN_CAPACITY : read_bytes;
     w->bytes = calloc(1, w->capacity + CORPUS_PADDING);
     if (!w->bytes)
         return fail_memory(err);
@@ -196,16 +192,32 @@ void window_close(window *w)
     free(w->bytes);
 }
 
-static bool grow_window(window *w, failure *err)
+static bool resize_window(window *w, size_t capacity, failure *err)
 {
-    size_t capacity = w->capacity * 2 < w->max_capacity ? w->capacity * 2 : w->max_capacity;
     uint8_t *bytes = realloc(w->bytes, capacity + CORPUS_PADDING);
     if (!bytes)
         return fail_memory(err);
-    memset(bytes + w->capacity, 0, capacity + CORPUS_PADDING - w->capacity);
     w->bytes = bytes;
     w->capacity = capacity;
     return true;
+}
+
+/* Makes room at the end of the window. A window that a long record has made large becomes small
+ * again. */
+static bool make_room(window *w, failure *err)
+{
+    const bool is_large = w->capacity / 64 > w->usual_capacity;
+    const bool shrinks = is_large && w->filled - w->begin < w->usual_capacity;
+    if (w->filled < w->capacity && !shrinks)
+        return true;
+    if (w->begin > 0) {
+        w->filled -= w->begin;
+        memmove(w->bytes, w->bytes + w->begin, w->filled);
+        w->begin = 0;
+    }
+    if (shrinks)
+        return resize_window(w, w->usual_capacity, err);
+    return w->filled < w->capacity || resize_window(w, w->capacity * 2, err);
 }
 
 /* The limit may be in what was read already. */
@@ -223,17 +235,13 @@ bool window_fill(window *w, failure *err)
         w->at_end = true;
         return true;
     }
-    if (w->filled == w->capacity && w->begin > 0) {
-        memmove(w->bytes, window_text(w), window_size(w));
-        w->filled = window_size(w);
-        w->begin = 0;
-    } else if (w->filled == w->capacity && !grow_window(w, err)) {
+    if (!make_room(w, err))
         return false;
-    }
     ssize_t n = stream_read(w->stream, w->bytes + w->filled, w->capacity - w->filled, err);
     if (n < 0)
         return false;
     w->filled += (size_t)n;
+    memset(w->bytes + w->filled, 0, CORPUS_PADDING);
     set_end(w);
     if (n > 0)
         return true;

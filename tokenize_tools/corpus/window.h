@@ -13,7 +13,7 @@ typedef struct window {
     const input_part *part; /* that is read; NULL: all of it */
     stream *stream;
     uint8_t *bytes; /* CORPUS_PADDING readable bytes follow `capacity` */
-    size_t begin, end, capacity, max_capacity;
+    size_t begin, end, capacity, usual_capacity;
     size_t filled;     /* `end`, or more if it is the limit */
     uint64_t offset;   /* of bytes[begin] in the plain bytes of the input */
     uint64_t limit;    /* the window ends here */
@@ -21,8 +21,8 @@ typedef struct window {
     size_t n_searched; /* after `begin`, where no terminator begins */
 } window;
 
-/* The window grows from read_bytes to at most max_piece_bytes. When stop_fd becomes
- * readable, reading fails with ECANCELED; read_ahead needs it, because it stops the thread. */
+/* The window grows while nothing is consumed. When stop_fd becomes readable, reading fails with
+ * ECANCELED; read_ahead needs it, because it stops the thread. */
 bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
                  failure *err);
 void window_close(window *w);

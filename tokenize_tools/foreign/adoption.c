@@ -324,7 +324,7 @@ static int print_walk_error(const adoption *a, const char *path, const failure *
 
 static int add_csv_documents(adoption *a, const foreign_sink *sink)
 {
-    static const corpus_options options = {.max_piece_bytes = MAX_LINE_BYTES};
+    static const corpus_options options = {0};
     const input_source source = {.path = a->csv_path};
     foreign_csv csv = {.n_tokens = a->layout.n_tokens};
     failure err;

@@ -11,23 +11,20 @@
 #include "pack/facts.h"
 #include "pack/output.h"
 #include "pack/pipeline.h"
+#include "pack/skipped.h"
 
 /* How many bytes of its text decide to which split a document belongs. */
 #define PACK_SPLIT_TEXT_BYTES ((size_t)64 * 1024)
 
-/* The complete state between two jobs, if no document is held back. */
+/* The complete state between two jobs. */
 typedef struct pack_position {
     uint64_t documents, tokens; /* in all outputs */
     uint64_t specials_seen;     /* in the text of documents */
-    uint64_t special_documents; /* left out because of a special token, */
-    uint64_t special_tokens;    /* and their ids */
+    uint64_t special_documents; /* left out because of a special token */
     uint64_t text_bytes;        /* of all finished documents, including those left out */
     uint64_t input;             /* finished inputs */
     uint64_t input_documents;   /* of the current input, including those left out here */
     uint64_t file_bytes;        /* stored bytes of the finished inputs that are files */
-    uint64_t open;              /* a document continues in the next job ... */
-    uint64_t output;            /* ... to this output, when open */
-    uint64_t dropped;           /* ... or is left out */
 } pack_position;
 
 typedef struct pack_documents pack_documents;
@@ -37,15 +34,11 @@ pack_documents *pack_documents_new(const pack_parts *parts, pack_outputs *output
                                    cli_progress *progress);
 void pack_documents_free(pack_documents *d);
 
-/* Writes the documents of the job. If a limit is reached, sets *n_ends to the number of its ends
- * that count, else to 0. */
-int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, pack_error *err);
+/* Writes the documents of the job. skipped: gets the places of those that are left out; NULL: none
+ * may be. If a limit is reached, sets *n_ends to the number of its ends that count, else to 0. */
+int pack_documents_take(pack_documents *d, const pack_job *job, pack_skipped *skipped,
+                        size_t *n_ends, pack_error *err);
 
-/* False while the position is not the complete state: a document is held back, or continues in a
- * way that needs the state of the tokenizer, or has spans. */
-bool pack_documents_may_checkpoint(const pack_documents *d);
-/* n_before: text bytes of the unfinished document so far. */
-void pack_documents_set_position(pack_documents *d, const pack_position *position,
-                                 uint64_t n_before);
+void pack_documents_set_position(pack_documents *d, const pack_position *position);
 /* The counts in it are valid between any two jobs. */
 const pack_position *pack_documents_counts(const pack_documents *d);

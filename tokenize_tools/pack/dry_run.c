@@ -30,21 +30,6 @@ typedef struct sample {
 
 /* ---- Sample ---- */
 
-static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
-{
-    const pack_parts *parts = context;
-    return pack_marks_safe_cut(parts, text, n_searched, n_bytes);
-}
-
-/* The run itself saves bad documents; one that could not be saved ends it here too. */
-static void pass_over(void *context, const uint8_t *data, size_t n_bytes, bool last)
-{
-    (void)context;
-    (void)data;
-    (void)n_bytes;
-    (void)last;
-}
-
 /* The ratio of stored to plain bytes, from the beginning of the input. */
 static double stored_ratio(const char *name)
 {
@@ -72,7 +57,7 @@ static double stored_ratio(const char *name)
 static double estimate_input(const pack_parts *parts, size_t which, const reader_summary *summary,
                              const corpus_place *sampled, uint64_t n_tokens)
 {
-    uint64_t n_plain = sampled->counts.plain_bytes + sampled->piece_offset;
+    uint64_t n_plain = sampled->counts.plain_bytes;
     const uint64_t n_records = sampled->counts.records;
     if (summary->n_records != READER_UNKNOWN && n_records > 0)
         return (double)n_tokens / (double)n_records * (double)summary->n_records;
@@ -93,12 +78,10 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     pack_marks marks = {parts};
     const corpus_batch *batch = &job.batch;
     corpus_options options = pack_corpus_options(parts->options);
-    options.batch_bytes = SAMPLE_BYTES;
-    options.safe_cut = cut_text;
+    options.batch_bytes = options.sample_bytes = SAMPLE_BYTES;
     options.note = parts->options->quiet ? NULL : pack_print_note;
     options.vocab_size = parts->tokens->vocab_size;
     options.context = (void *)parts;
-    options.collect = pass_over;
     const char *const *name = parts->inputs->names + which;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
     int n = c ? corpus_read(c, &job.batch, &err) : -1, code = CLI_OK;

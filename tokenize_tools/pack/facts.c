@@ -60,8 +60,6 @@ static void put_options(FILE *out, const pack_options *o)
     put_word(out, "--where", o->where_text);
     put_word(out, "--utf8", cli_word_name(pack_utf8_words, o->input.utf8));
     put_word(out, "--strict-json", o->input.strict_json ? "yes" : NULL);
-    put_word(out, "--bad-documents", o->bad_documents);
-    put_number(out, "--memory", o->memory); /* decides how long a word may be */
     put_number(out, "--limit-documents", o->limit_documents);
     put_number(out, "--limit-tokens", o->limit_tokens);
     put_word(out, "--also", o->also ? cli_word_name(pack_also_words, o->also) : NULL);
@@ -109,6 +107,10 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     put_id(out, "--eod", parts->tokens->eod_id);
     put_id(out, "--bos", parts->tokens->bos_id);
     put_options(out, parts->options);
+    /* A plain run records it once it has left a document out: then a run with another one may
+     * resume it until then. */
+    if (parts->cell || !parts->inputs)
+        put_number(out, "--max-document", parts->options->max_document);
     fflush(out);
     facts->options_bytes = text.n_bytes;
     const pack_inputs *inputs = parts->inputs;

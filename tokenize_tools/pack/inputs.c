@@ -114,7 +114,7 @@ static bool is_own_suffix(const char *suffix, const pack_options *options)
         if (strncmp(suffix + 1, options->splits[i].name, n) == 0 && suffix[1 + n] == '.')
             suffix += 1 + n;
     }
-    bool found = strcmp(suffix, ".bad") == 0 || strcmp(suffix, ".bad.partial") == 0;
+    bool found = strcmp(suffix, PACK_SKIPPED_SUFFIX ".partial") == 0;
     for (size_t i = 0; i < PATH_N_DATASET_SUFFIXES && !found; i++)
         found = strcmp(suffix, path_dataset_suffixes[i]) == 0;
     return found;
@@ -293,13 +293,14 @@ static int look_at(void *context, size_t which)
     corpus_options options = pack_corpus_options(l->options);
     const input_source source = {.path = inputs->names[which], .version = &inputs->versions[which]};
     failure err;
-    reader_text text;
-    options.read_bytes = READ_BYTES;
+    document first;
+    options.read_bytes = options.sample_bytes = READ_BYTES;
+    options.on_error = ON_ERROR_FAIL; /* else a long record is read to its end */
     *seen = (pack_seen){.format = options.format, .summary.n_records = READER_UNKNOWN};
     if (!source.version->known)
         return CLI_OK;
     reader *r = reader_open(&source, &options, -1, &err);
-    if (!r || reader_next(r, &text, &err) == READER_FAILED) {
+    if (!r || reader_next(r, &first, &err) == READER_FAILED) {
         reader_close(r);
         return cli_print_failure(&err);
     }

@@ -120,7 +120,7 @@ tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_
     const pack_options *o = m->parts->options;
     const size_t before = ids->n;
     const uint32_t bos_id = m->parts->tokens->bos_id;
-    const bool begins = text.first && bos_id != MODEL_NO_ID;
+    const bool begins = bos_id != MODEL_NO_ID;
     if (begins && !id_buffer_append(ids, bos_id))
         return TOKENIZE_NO_MEMORY;
     const size_t first = ids->n;
@@ -128,25 +128,14 @@ tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_
         o->input.list == LIST_TOKENS ? take_tokens(text, ids)
         : o->input.list == LIST_PARTS
             ? encode_parts(m, e, text, ids)
-            : encoder_encode(e, text.bytes, text.n_bytes, text.first ? TEXT_FIRST : 0, ids);
+            : encoder_encode(e, text.bytes, text.n_bytes, TEXT_FIRST, ids);
     if (status != TOKENIZE_OK) {
         ids->n = before;
         return status;
     }
     if (begins && o->input.list && ids->n > first)
         ids->ids[before] |= ids->ids[first] & MARKED_TOKEN;
-    const bool empty = text.first && ids->n == before;
-    const bool ends = text.last && !(empty && o->also == PACK_ALSO_MEGATRON);
+    const bool ends = !(ids->n == before && o->also == PACK_ALSO_MEGATRON);
     const uint32_t end = ends ? end_of(m, ids->ids + first, ids->n - first) : MODEL_NO_ID;
     return end == MODEL_NO_ID || id_buffer_append(ids, end) ? TOKENIZE_OK : TOKENIZE_NO_MEMORY;
-}
-
-size_t pack_marks_safe_cut(const pack_parts *parts, const uint8_t *text, size_t n_searched,
-                           size_t n_bytes)
-{
-    const corpus_list list = parts->options->input.list;
-    if (list == LIST_PARTS)
-        return 0;
-    return list ? n_bytes / 4 * 4
-                : tokenizer_safe_cut(parts->tokenizer->tokenizer, text, n_searched, n_bytes);
 }

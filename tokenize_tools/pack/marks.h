@@ -14,10 +14,9 @@ typedef struct pack_marks { /* what an encoder needs for marked text; start with
     size_t ranges_capacity;
 } pack_marks;
 
-typedef struct pack_text { /* a document, or a part of it that a safe cut ends or begins */
+typedef struct pack_text { /* a document */
     const uint8_t *bytes;
     size_t n_bytes;
-    bool first, last;
 } pack_text;
 
 /* Appends the ids of the text, and those that begin and end the document, as encoder_encode; but
@@ -26,7 +25,3 @@ typedef struct pack_text { /* a document, or a part of it that a safe cut ends o
  * count if the id beside them does, and a document that ends with eod_id gets no other. */
 tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids);
 void pack_marks_free(pack_marks *m);
-
-/* As tokenizer_safe_cut, for texts of this corpus. */
-size_t pack_marks_safe_cut(const pack_parts *parts, const uint8_t *text, size_t n_searched,
-                           size_t n_bytes);

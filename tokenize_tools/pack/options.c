@@ -38,8 +38,7 @@ const cli_word pack_utf8_words[] = {
 };
 const cli_word pack_on_error_words[] = {
     {"fail", ON_ERROR_FAIL, "stop the run"},
-    {"skip", ON_ERROR_SKIP, "leave it out"},
-    {"collect", ON_ERROR_COLLECT, "leave it out, and save it unchanged to a file"},
+    {"skip", ON_ERROR_SKIP, "leave it out; --report lists all of them"},
     {NULL},
 };
 
@@ -56,7 +55,7 @@ corpus_options pack_corpus_options(const pack_options *o)
     options.separator = o->separator;
     options.fields = o->fields.n_fields ? &o->fields : NULL;
     options.where = o->where;
-    options.max_piece_bytes = o->memory / 8;
+    options.max_document = (size_t)o->max_document;
     options.page_memory = o->memory / 4 * o->n_threads;
     options.memory_option = o->memory;
     return options;
@@ -67,6 +66,7 @@ corpus_options pack_corpus_options(const pack_options *o)
 #define MIN_MEMORY ((uint64_t)8000000)
 #define MAX_MEMORY ((uint64_t)1000000000000)
 #define DEFAULT_MEMORY ((uint64_t)64000000)
+#define MAX_MAX_DOCUMENT ((uint64_t)1 << 31)
 #define DEFAULT_CHECKPOINT_MS 2000
 #define MAX_CHECKPOINT_MS 3600000
 
@@ -209,6 +209,10 @@ const cli_option pack_document_rows[] = {
      .help =
          "treat JSON lines with NaN, Infinity or -Infinity as bad; else they are numbers, as in "
          "Python"},
+    {"max-document", 0, CLI_NUMBER, TARGET(max_document), "SIZE",
+     .help = "a document is bad if its record or its text is larger, at most 2 GiB; a run needs "
+             "memory for the longest document, about 4 times its size [1 GiB]",
+     .lowest = 1, .highest = MAX_MAX_DOCUMENT},
     {"on-error", 0, CLI_WORD, TARGET(input.on_error), "WORD",
      .help = "what to do with a bad document [fail]", .words = pack_on_error_words},
     {NULL},
@@ -251,7 +255,7 @@ const cli_option pack_memory_row[] = {
 };
 
 const cli_option *const pack_deciding_rows[] = {pack_document_rows, pack_token_rows, pack_split_row,
-                                                pack_memory_row, NULL};
+                                                NULL};
 
 /* ---- All ---- */
 
@@ -265,6 +269,7 @@ pack_options pack_options_new(void)
         .limit_tokens = PACK_NO_LIMIT,
         .n_threads = tokmap_i_n_processors(),
         .memory = DEFAULT_MEMORY,
+        .max_document = CORPUS_MAX_DOCUMENT,
         .checkpoint_ms = DEFAULT_CHECKPOINT_MS,
     };
 }
@@ -343,12 +348,6 @@ int pack_options_check(pack_options *options)
                          options->parts    ? "--parts"
                          : options->labels ? "--labels"
                                            : "--loss-mask");
-    if (options->bad_documents && options->input.on_error != ON_ERROR_COLLECT)
-        return cli_usage("--bad-documents works only with --on-error collect");
-    if (options->specials == SPECIALS_ERROR && options->input.on_error == ON_ERROR_COLLECT)
-        return cli_usage(
-            "--specials error does not work with --on-error collect, because the original line "
-            "is not kept; use --on-error skip or fail");
     if (options->separator && options->input.format != CORPUS_TEXT &&
         options->input.format != CORPUS_AUTO)
         return cli_usage("--separator works only with --format text or auto");
@@ -513,16 +512,6 @@ static void add_beside(name_list *list, const char *path)
     list->names[list->n++] = path_of(path, ".partial");
 }
 
-const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *options)
-{
-    if (options->input.on_error != ON_ERROR_COLLECT)
-        return NULL;
-    snprintf(path, PATH_PREFIX_BYTES + 8, "%s%s",
-             options->bad_documents ? options->bad_documents : options->prefix,
-             options->bad_documents ? "" : ".bad");
-    return path;
-}
-
 static int check_regular(const char *path, const char *option)
 {
     file_facts facts;
@@ -540,7 +529,6 @@ int pack_names_check(const pack_options *options)
     name_list *list = malloc(sizeof *list);
     if (!list)
         return cli_no_memory();
-    char bad[PATH_PREFIX_BYTES + 8];
     list->n = 0;
     for (size_t i = 0; i <= options->n_splits; i++) {
         const char *split = i < options->n_splits ? options->splits[i].name : "";
@@ -555,10 +543,9 @@ int pack_names_check(const pack_options *options)
                                    i < options->n_splits ? options->splits[i].name : "", ".idx")
                        .s);
     add_beside(list, options->report);
-    add_beside(list, pack_bad_path(bad, options));
+    if (options->input.on_error == ON_ERROR_SKIP)
+        add_beside(list, path_of(options->prefix, PACK_SKIPPED_SUFFIX).s);
     int code = check_regular(options->report, "--report");
-    if (code == CLI_OK)
-        code = check_regular(options->bad_documents, "--bad-documents");
     for (size_t i = 0; i < list->n && code == CLI_OK && !options->dry_run; i++)
         code = output_make_folders(list->names[i].s);
     for (size_t i = 0; i < list->n && code == CLI_OK; i++)

@@ -33,7 +33,6 @@ typedef struct pack_options {
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
     const char *cells_folder;       /* of a plan, which is the output; or NULL */
     const char *report;             /* or NULL */
-    const char *bad_documents;      /* or NULL: P.bad */
 
     const char **skipped; /* --skip-input; owned */
     size_t n_skipped;
@@ -56,6 +55,7 @@ typedef struct pack_options {
 
     uint64_t n_threads;
     uint64_t memory;        /* bytes for each thread */
+    uint64_t max_document;  /* bytes */
     uint64_t checkpoint_ms; /* between two checkpoints; 0: whenever one can be made */
     bool dry_run, restart, force, json, quiet;
 } pack_options;
@@ -99,8 +99,8 @@ uint32_t pack_token_bytes(const pack_tokens *tokens, const pack_options *options
 
 /* ---- The files that a run reads and writes ---- */
 
-/* The file of bad documents, or NULL if there is none. */
-const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *options);
+/* P.skipped.partial exists while a run with --on-error skip is not done. */
+#define PACK_SKIPPED_SUFFIX ".skipped"
 /* Checks the names of all outputs, including temporary names, after all inputs are protected
  * (paths.h): no file may be both read and written, or be two outputs, and only a regular file may
  * be replaced. Creates the folders of the outputs, except in a dry run. Returns an exit code, and

@@ -25,24 +25,22 @@ struct pack_pipeline {
     tokmap_i_mutex lock;
     tokmap_i_condition room, text, ids; /* for the reader, the encoders, the caller */
     uint64_t n_read, n_taken, n_out;    /* jobs that were read, taken by an encoder, handed out */
-    bool lent;                          /* the caller still has job n_out - 1 */
-    size_t in_flight;                   /* bytes in the jobs from n_out - lent to n_read */
+    bool out;                           /* the caller still has job n_out - 1 */
+    size_t in_flight;                   /* bytes in the jobs from n_out - out to n_read */
+    size_t largest;                     /* bytes of a job, once the reader waited for memory */
     bool at_end, stop, reader_started;
     bool no_memory; /* an encoder ran out of memory */
-    /* If the parts of a document must be encoded in order: whether job n_taken - 1 has its ids, and
-     * the encoder's state after it. */
-    bool in_order, last_done;
-    encoder_state last_state;
     int read_status;
     failure read_error;
 };
 
 /* ---- Encoders ---- */
 
-/* end: in batch.ends, or n_ends */
-static bool encode_piece(pack_marks *marks, encoder *e, pack_job *job, pack_text piece, size_t end)
+/* end: of the document, in batch.ends. */
+static bool encode_document(pack_marks *marks, encoder *e, pack_job *job, pack_text text,
+                            size_t end)
 {
-    switch (pack_marks_encode(marks, e, piece, &job->ids)) {
+    switch (pack_marks_encode(marks, e, text, &job->ids)) {
     case TOKENIZE_OK:
         return true;
     case TOKENIZE_SPECIAL:
@@ -65,23 +63,16 @@ bool pack_job_encode(pack_job *job, pack_marks *marks, encoder *e)
     uint64_t seen_before = encoder_specials_seen(e);
     if (!array_reserve(&job->ends, &job->ends_capacity, b->n_ends, sizeof *job->ends))
         return false;
-    const uint8_t *const text_end = b->text + b->n_bytes;
-    pack_text piece = {.bytes = b->text, .first = !b->continues, .last = true};
+    size_t begin = 0;
     for (size_t i = 0; i < b->n_ends; i++) {
-        if (!b->ends[i].input) {
-            piece.n_bytes = (size_t)(b->text + b->ends[i].at - piece.bytes);
-            if (!encode_piece(marks, e, job, piece, i))
-                return false;
-            piece.bytes += piece.n_bytes;
-            piece.first = true;
-        }
+        const pack_text text = {.bytes = b->text + begin, .n_bytes = b->ends[i].at - begin};
+        if (!b->ends[i].input && !encode_document(marks, e, job, text, i))
+            return false;
+        begin = b->ends[i].at;
         job->ends[i] = (pack_end){job->ids.n, encoder_specials_seen(e) - seen_before};
     }
-    piece.n_bytes = (size_t)(text_end - piece.bytes);
-    piece.last = false;
-    bool ok = piece.n_bytes == 0 || encode_piece(marks, e, job, piece, b->n_ends);
     job->specials_seen = encoder_specials_seen(e) - seen_before;
-    return ok;
+    return true;
 }
 
 void pack_job_free(pack_job *job)
@@ -90,33 +81,20 @@ void pack_job_free(pack_job *job)
     id_buffer_free(&job->ids);
     free(job->ends);
     free(job->specials);
-    free(job->reports.lines);
+    free(job->reports.text);
+    free(job->reports.items);
     free(job->reports.moments);
 }
 
-static bool may_take_text(const pack_pipeline *p)
-{
-    if (p->n_taken == p->n_read)
-        return false;
-    const pack_job *job = &p->slots[p->n_taken % p->n_slots].job;
-    return p->last_done || !job->batch.continues || !p->in_order;
-}
-
 /* Waits for the next job to encode. NULL: there are no more. */
-static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_state *state)
+static pipeline_slot *take_text(pack_pipeline *p)
 {
     pipeline_slot *slot = NULL;
     tokmap_i_mutex_lock(&p->lock);
-    while (!p->stop && !may_take_text(p) && !(p->at_end && p->n_taken == p->n_read))
+    while (!p->stop && !p->at_end && p->n_taken == p->n_read)
         tokmap_i_condition_wait(&p->text, &p->lock);
-    if (!p->stop && p->n_taken < p->n_read) {
-        *number = p->n_taken++;
-        *state = p->last_state;
-        slot = &p->slots[*number % p->n_slots];
-        p->last_done = false;
-        if (may_take_text(p)) /* its own signal may have come too early */
-            tokmap_i_condition_signal(&p->text);
-    }
+    if (!p->stop && p->n_taken < p->n_read)
+        slot = &p->slots[p->n_taken++ % p->n_slots];
     tokmap_i_mutex_unlock(&p->lock);
     return slot;
 }
@@ -124,21 +102,15 @@ static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_stat
 static void encode_all(pack_pipeline *p, encoder *e)
 {
     pipeline_slot *slot;
-    uint64_t number;
-    encoder_state state;
     pack_marks marks = {p->options.parts};
     bool ok = true;
-    while (ok && (slot = take_text(p, &number, &state)) != NULL) {
-        if (slot->job.batch.continues)
-            encoder_restore(e, state);
+    while (ok && (slot = take_text(p)) != NULL) {
         ok = pack_job_encode(&slot->job, &marks, e);
+        const size_t ids_bytes = slot->job.ids.n * sizeof(uint32_t);
         tokmap_i_mutex_lock(&p->lock);
         slot->done = true;
-        if (number + 1 == p->n_taken && p->in_order) {
-            p->last_state = encoder_save(e);
-            p->last_done = true;
-            tokmap_i_condition_broadcast(&p->text);
-        }
+        slot->memory += ids_bytes;
+        p->in_flight += ids_bytes;
         p->no_memory = p->no_memory || !ok;
         tokmap_i_condition_signal(&p->ids);
         tokmap_i_mutex_unlock(&p->lock);
@@ -167,22 +139,29 @@ static void *run_encoder(void *arg)
 
 /* ---- Reader ---- */
 
-/* The most memory that a job may hold: its text and an id for each byte. */
-static size_t memory_of(size_t text_bytes)
+/* What the jobs may hold together. As much is for pages of inputs. */
+static uint64_t memory_for_jobs(const pack_options *o)
 {
-    return text_bytes * (1 + sizeof(uint32_t));
+    return o->memory / 4 * o->n_threads;
 }
 
 /* Waits for a free slot. NULL: the reader must end. */
 static pipeline_slot *take_room(pack_pipeline *p)
 {
-    const pack_options *o = p->options.parts->options;
-    const uint64_t most = o->memory / 4 * o->n_threads; /* as much is for pages of inputs */
-    size_t usual = memory_of(p->options.batch_bytes);
+    const uint64_t most = memory_for_jobs(p->options.parts->options);
+    const size_t usual = 2 * p->options.batch_bytes; /* the text, and its ids */
     tokmap_i_mutex_lock(&p->lock);
-    while (!p->stop && (p->n_read - (p->n_out - p->lent) == p->n_slots ||
-                        (p->in_flight > 0 && p->in_flight + usual > most)))
+    for (;;) {
+        const bool is_full = p->n_read - (p->n_out - p->out) == p->n_slots;
+        const bool is_large = p->in_flight > 0 && p->in_flight + usual > most;
+        if (p->stop || (!is_full && !is_large))
+            break;
+        for (uint64_t n = p->n_out - p->out; !is_full && n < p->n_read; n++) {
+            const size_t memory = p->slots[n % p->n_slots].memory;
+            p->largest = memory > p->largest ? memory : p->largest;
+        }
         tokmap_i_condition_wait(&p->room, &p->lock);
+    }
     pipeline_slot *slot = p->stop ? NULL : &p->slots[p->n_read % p->n_slots];
     tokmap_i_mutex_unlock(&p->lock);
     return slot;
@@ -217,7 +196,7 @@ static bool read_job(pack_pipeline *p)
     p->at_end = status != 1;
     if (status == 1) {
         slot->done = false;
-        slot->memory = memory_of(slot->job.batch.n_bytes) + slot->job.batch.values_bytes;
+        slot->memory = slot->job.batch.n_bytes + slot->job.batch.values_bytes;
         p->in_flight += slot->memory;
         p->n_read++;
         tokmap_i_condition_signal(&p->text);
@@ -270,8 +249,8 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
 {
     const uint64_t until = tokmap_i_now_ns() + wait_ms * UINT64_C(1000000);
     tokmap_i_mutex_lock(&p->lock);
-    if (p->lent) { /* the job comes back */
-        p->lent = false;
+    if (p->out) { /* the job comes back */
+        p->out = false;
         p->in_flight -= p->slots[(p->n_out - 1) % p->n_slots].memory;
         tokmap_i_condition_signal(&p->room);
     }
@@ -280,7 +259,7 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
         next = next_state(p, err);
     if (next == PACK_JOB) {
         *job = &p->slots[p->n_out++ % p->n_slots].job;
-        p->lent = true;
+        p->out = true;
     }
     tokmap_i_mutex_unlock(&p->lock);
     return next;
@@ -307,8 +286,6 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     p->corpus = c;
     p->slots = slots;
     p->n_slots = n_slots;
-    p->in_order = tokenizer_get_info(options->parts->tokenizer->tokenizer)->in_order;
-    p->last_done = true;
     p->encoders = encoders;
     tokmap_i_mutex_init(&p->lock);
     tokmap_i_condition_init(&p->room);
@@ -323,6 +300,13 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     pack_error_set(err, CLI_AGAIN, "cannot start a thread; use fewer (-j)");
     pack_pipeline_close(p);
     return NULL;
+}
+
+uint64_t pack_pipeline_needed(const pack_pipeline *p)
+{
+    /* One job for each encoder, one being read, and the caller's. */
+    const uint64_t n = p->options.parts->options->n_threads;
+    return p->largest > 4 * p->options.batch_bytes ? p->largest * (n + 2) / n * 4 : 0;
 }
 
 void pack_pipeline_close(pack_pipeline *p)

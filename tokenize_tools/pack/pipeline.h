@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "corpus/corpus.h"
-#include "pack/bad_file.h"
+#include "pack/error.h"
 #include "pack/marks.h"
 #include "tokenizer/tokenizer.h"
 
@@ -27,22 +27,30 @@ typedef struct pack_end {
     uint64_t specials_seen;
 } pack_end;
 
+/* What the corpus reported: a message, or a document that is left out. */
+typedef struct pack_item {
+    size_t begin, n_bytes; /* in the text of the reports: the message, "PLACE: REASON" */
+    bool is_bad;           /* with the members below */
+    size_t n_place;        /* bytes before ": REASON" */
+    uint64_t input;
+    corpus_record at;
+} pack_item;
+
 /* The counts at the end of a document or an input. If a limit ends the run there, nothing that was
  * read after it counts. */
 typedef struct pack_moment {
     corpus_counts counts;
-    pack_bad_mark bad_file;
-    size_t lines_bytes; /* bytes of the lines so far */
+    size_t n_items;
 } pack_moment;
 
 /* What the corpus reported while it read. */
 typedef struct pack_reports {
-    char *lines; /* messages, each with a newline */
-    size_t lines_bytes, lines_capacity;
+    char *text;
+    size_t n_bytes, capacity;
+    pack_item *items;
+    size_t n_items, items_capacity;
     pack_moment *moments; /* one for each end in the batch, if they are needed */
     size_t n_moments, moments_capacity;
-    pack_bad_mark bad_file; /* at the end of the job */
-    int bad_file_errno;
     bool no_memory;
 } pack_reports;
 
@@ -51,15 +59,15 @@ typedef struct pack_job {
     id_buffer ids;  /* including those that begin and end documents */
     pack_end *ends; /* for each of batch.ends */
     size_t ends_capacity;
-    /* With SPECIALS_ERROR, the documents that contain a special token, in order: indexes in
-     * batch.ends, n_ends for the unfinished document. They have no ids. */
+    /* The documents that cannot be encoded, such as those with a special token with
+     * SPECIALS_ERROR, in order: indexes in batch.ends. They have no ids. */
     size_t *specials;
     size_t n_specials;
     uint64_t specials_seen; /* in the text of this batch */
     pack_reports reports;   /* set by after_read */
 } pack_job;
 
-/* Encodes the batch, which may begin with the rest of a document. False: out of memory. */
+/* Encodes the batch. False: out of memory. */
 bool pack_job_encode(pack_job *job, pack_marks *marks, encoder *e);
 void pack_job_free(pack_job *job);
 
@@ -86,5 +94,7 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
                                    pack_error *err);
 /* Waits at most wait_ms for the next job, which the caller has until the next call. */
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err);
+/* The --memory with which no thread would have waited for long documents; 0: none waited. */
+uint64_t pack_pipeline_needed(const pack_pipeline *p);
 /* Stops the threads at once. */
 void pack_pipeline_close(pack_pipeline *p);

@@ -9,11 +9,6 @@
 #include "system/process.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
-static bool has_bad_file(const pack_work *w)
-{
-    return w->bad_file && w->at.bad_file.n_bytes > 0;
-}
-
 /* ---- Notes ---- */
 
 void pack_report_notes(const pack_work *w)
@@ -28,11 +23,12 @@ void pack_report_notes(const pack_work *w)
     uint64_t n_skipped = pack_work_n_skipped(w);
     pack_kinds_note(w->parts->inputs, w->parts->options);
     uint64_t n_specials = pack_documents_counts(w->documents)->specials_seen;
-    if (n_skipped && has_bad_file(w))
-        cli_warn("%s left out; they are in %s", cli_count_of(n_skipped, "bad document").s,
-                 w->bad_file->out.path);
-    else if (n_skipped)
-        cli_warn("%s left out", cli_count_of(n_skipped, "bad document").s);
+    if (n_skipped)
+        cli_warn("%s left out%s", cli_count_of(n_skipped, "bad document").s,
+                 w->parts->options->report ? "; the report lists them" : "");
+    if (w->needed_memory)
+        cli_warn("long documents waited for memory: --memory %.0fM lets all threads encode them",
+                 (double)w->needed_memory / 1e6 + 1);
     if (c->filtered_documents)
         cli_warn("%s left out by --where", cli_count_of(c->filtered_documents, "document").s);
     if (c->null_documents)
@@ -144,10 +140,7 @@ char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes)
     json_out_end(&o, '}');
     const pack_cell *cell = w->parts->cell;
     if (cell) {
-        const cell_metadata m = {.hash = cell->hash,
-                                 .cell = cell->number,
-                                 .origin = cell->origin,
-                                 .bad_xxh3 = has_bad_file(w) ? w->at.bad_file.checksum : 0};
+        const cell_metadata m = {.hash = cell->hash, .cell = cell->number, .origin = cell->origin};
         fputs(cell_metadata_plan(&m).s, o.out);
     }
     json_out_end(&o, '}');
@@ -209,7 +202,6 @@ int pack_report_print(json_out *o, const pack_work *w)
     json_out_number(o, "plain_bytes", c->plain_bytes);
     json_out_number(o, "stored_bytes", c->stored_bytes);
     put_care(o, w);
-    json_out_string(o, "bad_documents_file", has_bad_file(w) ? w->bad_file->out.path : NULL);
     json_out_number(o, "threads", w->parts->options->n_threads);
     json_out_bool(o, "resumed", w->from.checkpoint > 0);
     json_out_print(o, "seconds", "%.3f", (double)cli_progress_ns(&w->progress) / 1e9);
@@ -226,6 +218,7 @@ int pack_report_print(json_out *o, const pack_work *w)
         tokmap_dataset_close(ds);
     }
     json_out_end(o, ']');
+    code = cli_first_failure(code, pack_skipped_print(w->skipped, o));
     json_out_end(o, '}');
     return code;
 }

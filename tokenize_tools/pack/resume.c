@@ -95,18 +95,23 @@ static int refuse_other_facts(resume_search *s, bool too_early)
     return refuse_run(s, difference, too_early);
 }
 
-/* --on-error may change as long as there was no bad document. */
-static int check_on_error(const resume_search *s, const pack_note *note)
+/* --on-error and --max-document may change as long as no document was left out because of them. */
+static int check_left_out(const resume_search *s, const pack_note *note)
 {
+    const uint64_t n_long = note->place.counts.long_documents;
     uint64_t n_bad = note->place.counts.bad_documents + note->position.special_documents;
     char why[160];
-    if (n_bad == 0 || note->on_error == (uint64_t)s->options->input.on_error ||
-        note->on_error > ON_ERROR_COLLECT)
-        return CLI_OK;
-    snprintf(why, sizeof why, "--on-error was %s, and %s already left out",
-             cli_word_name(pack_on_error_words, (corpus_on_error)note->on_error),
-             cli_count_of(n_bad, "document").s);
-    return refuse_run(s, why, false);
+    if (n_bad > 0 && s->options->input.on_error == ON_ERROR_FAIL) {
+        snprintf(why, sizeof why, "--on-error was skip, and %s already left out",
+                 cli_count_of(n_bad, "document").s);
+        return refuse_run(s, why, false);
+    }
+    if (n_long > 0 && s->options->max_document != note->max_document) {
+        snprintf(why, sizeof why, "--max-document was %s, and %s already left out",
+                 cli_count(note->max_document).s, cli_count_of(n_long, "longer document").s);
+        return refuse_run(s, why, false);
+    }
+    return CLI_OK;
 }
 
 static const char missing[] = "its partial files are missing, but other outputs have theirs";
@@ -171,7 +176,7 @@ static int take_note(pack_resume *from, resume_search *s, uint64_t common, bool 
         return fail_damaged(s, 0, "one output has its name, but others lost their last checkpoint");
     for (size_t i = 0; i < s->outputs->n && code == CLI_OK; i++)
         code = check_output(s, i, common, &from->note);
-    return code == CLI_OK ? check_on_error(s, &from->note) : code;
+    return code == CLI_OK ? check_left_out(s, &from->note) : code;
 }
 
 /* ---- Inputs that have changed ---- */

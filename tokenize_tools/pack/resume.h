@@ -2,7 +2,7 @@
 /* resume.h - finds what an earlier run left, and decides whether this run may resume it. */
 #pragma once
 
-#include "pack/bad_file.h"
+#include "pack/skipped.h"
 #include "pack/documents.h"
 #include "pack/output.h"
 #include "pack/facts.h"
@@ -18,7 +18,8 @@ typedef struct pack_note {
     uint64_t finishing;      /* everything is packed; only the names are missing */
     uint64_t limited;        /* a limit was reached */
     uint64_t encoded_tokens; /* made by the encoders */
-    pack_bad_mark bad_file;  /* of --on-error collect */
+    uint64_t max_document;   /* the same */
+    pack_skipped_mark skipped;
     corpus_place place;
     pack_position position;
     uint64_t tokens[PACK_MAX_SPLITS + 1], documents[PACK_MAX_SPLITS + 1]; /* of each output */

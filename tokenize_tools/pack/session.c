@@ -44,7 +44,7 @@ static int finish_outputs(pack_work *w, pack_error *err)
     }
     /* A last checkpoint is needed if a kill between the renames would otherwise leave files that
      * the next run cannot interpret. */
-    const bool alone = w->outputs.n == 1 && !w->bad_file;
+    const bool alone = w->outputs.n == 1;
     if (!w->parts->inputs->once && !w->from.note.finishing &&
         (!alone || pack_outputs_keep(&w->outputs))) {
         /* The first checkpoint must not be the last one: then a split without any would look
@@ -58,8 +58,6 @@ static int finish_outputs(pack_work *w, pack_error *err)
         code = pack_outputs_remove_also(&w->outputs, w->parts->options, err);
     for (size_t i = 1; i < w->outputs.n && code == CLI_OK; i++)
         code = finish_output(w, i, err);
-    if (code == CLI_OK && w->bad_file)
-        code = pack_bad_file_place(w->bad_file, w->at.bad_file.n_bytes, err);
     return code == CLI_OK ? finish_output(w, 0, err) : code;
 }
 
@@ -108,25 +106,26 @@ static int report_stop(pack_work *w, const pack_error *err)
                 bad_input ? "repair, replace or remove the input, and " : "");
     else if (err->exit_code == CLI_AGAIN)
         fputs("Nothing was saved: the next run starts over.\n", stderr);
-    if (w->bad_file)
-        pack_bad_file_close(w->bad_file, keep);
+    w->keeps_skipped = keep;
     return err->exit_code;
 }
 
 /* ---- Beginning ---- */
 
-static int open_bad_file(pack_work *w)
+static int open_skipped(pack_work *w)
 {
-    static const pack_bad_mark nothing;
+    static const pack_skipped_mark nothing;
     const pack_options *o = w->parts->options;
-    if (o->input.on_error != ON_ERROR_COLLECT)
+    if (o->input.on_error != ON_ERROR_SKIP) {
+        if (w->from.discard) /* of a run that had left nothing out */
+            pack_skipped_remove(o->prefix);
         return CLI_OK;
-    w->bad_file = calloc(1, sizeof *w->bad_file);
-    if (!w->bad_file)
+    }
+    w->skipped = calloc(1, sizeof *w->skipped);
+    w->keeps_skipped = true;
+    if (!w->skipped)
         return cli_no_memory();
-    return pack_bad_file_open(w->bad_file, o,
-                              w->from.checkpoint ? &w->from.note.bad_file : &nothing,
-                              w->from.note.finishing);
+    return pack_skipped_open(w->skipped, o, w->from.checkpoint ? &w->from.note.skipped : &nothing);
 }
 
 static void print_start(const pack_work *w)
@@ -158,12 +157,14 @@ static int open_outputs(pack_work *w)
     if (!pack_work_begin(w))
         return cli_no_memory();
     code = pack_outputs_open(&w->outputs, w->parts, &w->from);
-    if (code == CLI_EXISTS && pack_output_is_complete(&w->outputs.list[0]))
+    if (code == CLI_EXISTS && pack_output_is_complete(&w->outputs.list[0])) {
+        pack_skipped_remove(w->parts->options->prefix);
         return cli_first_failure(pack_outputs_write_also(&w->outputs, w->parts->options, true),
                                  code);
+    }
     if (code == CLI_OK)
         code = pack_outputs_check_also(&w->outputs, w->parts->options);
-    return code == CLI_OK ? open_bad_file(w) : code;
+    return code == CLI_OK ? open_skipped(w) : code;
 }
 
 static int run_session(pack_work *w, json_out *report)
@@ -183,6 +184,7 @@ static int run_session(pack_work *w, json_out *report)
         return report_stop(w, &err);
     pack_outputs_close(&w->outputs);
     code = pack_outputs_write_also(&w->outputs, w->parts->options, false);
+    w->keeps_skipped = code != CLI_OK;
     return code == CLI_OK ? print_results(w, report) : code;
 }
 
@@ -196,9 +198,8 @@ int pack_session_run(const pack_parts *parts, json_out *report)
     pack_outputs_close(&w->outputs);
     pack_documents_free(w->documents);
     pack_facts_free(&w->facts);
-    if (w->bad_file)
-        pack_bad_file_close(w->bad_file, true);
-    free(w->bad_file);
+    pack_skipped_close(w->skipped, w->keeps_skipped);
+    free(w->skipped);
     free(w);
     return code;
 }

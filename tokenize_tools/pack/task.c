@@ -147,7 +147,7 @@ static bool has_leftovers(const plan_file *plan, size_t cell, const char *split)
     bool found = file_suffix_exists(prefix.s, ".lock");
     for (size_t i = PATH_N_LASTING_SUFFIXES; i < PATH_N_DATASET_SUFFIXES && !found; i++)
         found = file_suffix_exists(prefix.s, path_dataset_suffixes[i]);
-    return found;
+    return found || file_suffix_exists(prefix.s, PACK_SKIPPED_SUFFIX ".partial");
 }
 
 /* Removes what lies beside a cell that is done; with `look`, CLI_EXISTS if there is something. */
@@ -156,9 +156,11 @@ static int clear_up(const plan_file *plan, size_t cell, bool look)
     int code = CLI_OK;
     for (size_t i = 0; i < plan->splits.n && code == CLI_OK; i++) {
         const char *split = plan->splits.names[i];
-        if (has_leftovers(plan, cell, split))
-            code =
-                look ? CLI_EXISTS : cell_clear_up(plan_file_cell_path(plan, cell, split, ".tmi").s);
+        if (!has_leftovers(plan, cell, split))
+            continue;
+        code = look ? CLI_EXISTS : cell_clear_up(plan_file_cell_path(plan, cell, split, ".tmi").s);
+        if (code == CLI_OK)
+            pack_skipped_remove(plan_file_cell_path(plan, cell, split, "").s);
     }
     return code;
 }

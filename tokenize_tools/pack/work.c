@@ -14,72 +14,62 @@
 /* Text of a batch: large enough to make handing it over cheap, small enough for the caches. */
 #define MAX_BATCH_BYTES ((uint64_t)1 << 20)
 
-/* ---- Collecting ---- */
+/* ---- Reports ---- */
 
-/* Keeps what the corpus reports while it reads, beside the job that it belongs to:
- * messages are printed, and bad documents counted, when it is the job's turn. */
+/* Keeps what the corpus reports while it reads, beside the job that it belongs to: messages are
+ * printed when it is the job's turn. */
 
-typedef struct pack_collector {
-    const pack_parts *parts;
-    pack_bad_file *bad_file; /* NULL: bad documents are not collected */
-    pack_reports now;        /* what was reported during the current read */
-} pack_collector;
-
-/* The callbacks of corpus_options and pack_pipeline_options; the context is the collector. */
-static size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t n_searched,
-                                      size_t n_bytes)
+/* The callbacks of corpus_options and pack_pipeline_options; the context is the pack_reports of the
+ * current read. */
+static void add_item(pack_reports *now, const pack_item *item, const char *place,
+                     const char *reason)
 {
-    const pack_collector *c = context;
-    return pack_marks_safe_cut(c->parts, text, n_searched, n_bytes);
-}
-
-static void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
-{
-    pack_collector *c = context;
-    pack_bad_file_write(c->bad_file, data, n_bytes);
-    if (last)
-        pack_bad_file_write(c->bad_file, "\n", 1);
-}
-
-static void pack_collector_report(void *context, const char *text)
-{
-    pack_reports *now = &((pack_collector *)context)->now;
-    size_t n = strlen(text);
-    if (!array_reserve(&now->lines, &now->lines_capacity, now->lines_bytes + n + 1, 1)) {
+    const size_t n_place = strlen(place), n_reason = reason ? strlen(reason) + 2 : 0;
+    const size_t n = n_place + n_reason + 1;
+    if (!array_reserve(&now->text, &now->capacity, now->n_bytes + n, 1) ||
+        !array_reserve(&now->items, &now->items_capacity, now->n_items + 1, sizeof *now->items)) {
         now->no_memory = true;
         return;
     }
-    memcpy(now->lines + now->lines_bytes, text, n);
-    now->lines_bytes += n + 1;
-    now->lines[now->lines_bytes - 1] = '\n';
+    snprintf(now->text + now->n_bytes, n, "%s%s%s", place, reason ? ": " : "",
+             reason ? reason : "");
+    pack_item *added = &now->items[now->n_items++];
+    *added = *item;
+    added->begin = now->n_bytes;
+    added->n_bytes = n - 1;
+    added->n_place = n_place;
+    now->n_bytes += n;
 }
 
-static void pack_collector_ended(void *context, const corpus_counts *counts)
+static void add_message(void *context, const char *text)
 {
-    pack_collector *c = context;
-    pack_reports *now = &c->now;
+    add_item(context, &(pack_item){0}, text, NULL);
+}
+
+static void add_bad(void *context, const corpus_bad *bad)
+{
+    add_item(context, &(pack_item){.is_bad = true, .input = bad->input, .at = bad->at}, bad->place,
+             bad->reason);
+}
+
+static void add_moment(void *context, const corpus_counts *counts)
+{
+    pack_reports *now = context;
     if (array_reserve(&now->moments, &now->moments_capacity, now->n_moments + 1,
                       sizeof *now->moments))
-        now->moments[now->n_moments++] =
-            (pack_moment){*counts, pack_bad_file_mark(c->bad_file), now->lines_bytes};
+        now->moments[now->n_moments++] = (pack_moment){*counts, now->n_items};
     else
         now->no_memory = true;
 }
 
-/* The job gets what was reported, and the collector the arrays that the job had before. */
-static void pack_collector_after_read(void *context, pack_job *job)
+/* The job gets what was reported, and the next read the arrays that the job had before. */
+static void after_read(void *context, pack_job *job)
 {
-    pack_collector *c = context;
-    const pack_reports before = job->reports;
-    if (c->bad_file)
-        pack_bad_file_flush(c->bad_file);
-    job->reports = c->now;
-    job->reports.bad_file = pack_bad_file_mark(c->bad_file);
-    job->reports.bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
-    c->now = (pack_reports){.lines = before.lines,
-                            .lines_capacity = before.lines_capacity,
-                            .moments = before.moments,
-                            .moments_capacity = before.moments_capacity};
+    pack_reports *now = context, before = job->reports;
+    before.n_bytes = before.n_items = before.n_moments = 0;
+    before.no_memory = false;
+    job->reports = *now;
+    *now = before;
 }
 
 /* ---- The balance ---- */
@@ -112,6 +102,7 @@ int pack_work_check_balance(const pack_work *w, pack_error *err)
 {
     const corpus_counts *read = &w->at.place.counts;
     const pack_position *packed = pack_documents_counts(w->documents);
+    const uint64_t n_left_out = read->bad_documents + packed->special_documents;
     uint64_t file_bytes = 0, n_documents = 0, n_tokens = 0;
     int code = CLI_OK;
     /* The input in which a limit was reached was not read to its end. */
@@ -129,10 +120,6 @@ int pack_work_check_balance(const pack_work *w, pack_error *err)
             code = compare_counts("tokens of an output", out->tokens,
                                   tokmap_writer_n_tokens(out->writer), err);
     }
-    /* A document with a special token counts as left out from that token on, but as read only at
-     * its end. Each bad document that is collected has a newline. */
-    const uint64_t n_left_out = packed->special_documents - packed->dropped;
-    const uint64_t bad_bytes = read->bad_bytes + read->bad_documents;
     const struct {
         const char *what;
         uint64_t in, out;
@@ -141,11 +128,12 @@ int pack_work_check_balance(const pack_work *w, pack_error *err)
         {"bytes of the input files", file_bytes, packed->file_bytes},
         {"records", read->records,
          read->documents + read->bad_documents + read->null_documents + read->filtered_documents},
-        {"documents", read->documents, packed->documents + n_left_out},
+        {"documents", read->documents, packed->documents + packed->special_documents},
         {"bytes of text", read->text_bytes, packed->text_bytes},
-        {"tokens", w->at.encoded_tokens, packed->tokens + packed->special_tokens},
-        {"bytes of bad documents", bad_bytes, w->bad_file ? w->at.bad_file.n_bytes : bad_bytes},
+        {"tokens", w->at.encoded_tokens, packed->tokens},
         {"documents for the outputs", packed->documents, n_documents},
+        {"documents that were left out", n_left_out,
+         w->skipped ? w->skipped->n_documents : n_left_out},
         {"tokens for the outputs", packed->tokens, n_tokens},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs && code == CLI_OK; i++)
@@ -198,8 +186,8 @@ void pack_work_print_end(pack_work *w)
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
 {
     int code = pack_work_check_balance(w, err);
-    if (code == CLI_OK && w->bad_file)
-        code = pack_bad_file_sync(w->bad_file, err);
+    if (code == CLI_OK)
+        code = pack_skipped_sync(w->skipped, err);
     if (code != CLI_OK)
         return code;
     const uint64_t n_begun = w->at.place.input + corpus_place_is_begun(&w->at.place);
@@ -208,6 +196,8 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
     note.done_hash = pack_facts_hash(&w->facts, note.place.input);
     note.begun_hash = pack_facts_hash(&w->facts, n_begun);
     note.on_error = (uint64_t)w->parts->options->input.on_error;
+    note.max_document = w->parts->options->max_document;
+    note.skipped = pack_skipped_now(w->skipped);
     note.finishing = finishing;
     note.position = *pack_documents_counts(w->documents);
     for (size_t i = 0; i < w->outputs.n; i++) {
@@ -235,7 +225,7 @@ bool pack_work_may_checkpoint(const pack_work *w)
     const corpus_place *before = &w->from.note.place;
     const bool is_known = w->from.checkpoint == 0 || w->at.place.input != before->input ||
                           w->at.place.stored.n_bytes >= before->stored.n_bytes;
-    return is_known && w->consistent && pack_documents_may_checkpoint(w->documents);
+    return is_known && w->consistent;
 }
 
 /* Makes a checkpoint if one is due and possible here. */
@@ -263,16 +253,37 @@ static int checkpoint_if_due(pack_work *w, pack_error *err)
 
 /* ---- Messages ---- */
 
-/* Each of them ends in a newline. */
-static void print_lines(pack_work *w, const char *lines, size_t n_bytes)
+#define MAX_PRINTED 10 /* bad documents of an input */
+
+/* Whether this bad document is one of the first of its input. */
+static bool is_printed(pack_work *w, uint64_t which)
 {
-    if (n_bytes == 0 || w->parts->options->quiet)
-        return;
-    cli_progress_clear(&w->progress);
-    for (size_t at = 0, n; at < n_bytes; at += n + 1) {
-        n = strcspn(lines + at, "\n");
-        cli_warn("%.*s", (int)n, lines + at);
+    if (which != w->reported_input)
+        w->n_reported = 0;
+    w->reported_input = which;
+    return w->n_reported++ < MAX_PRINTED;
+}
+
+/* Prints the messages, and keeps the places of bad documents. */
+static int take_items(pack_work *w, const pack_reports *r, size_t n_items, pack_error *err)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < n_items && code == CLI_OK; i++) {
+        const pack_item *item = &r->items[i];
+        const char *text = r->text + item->begin;
+        if (!w->parts->options->quiet && (!item->is_bad || is_printed(w, item->input))) {
+            cli_progress_clear(&w->progress);
+            cli_warn("%s", text);
+        }
+        const size_t n_before = item->n_place + 2; /* ": " */
+        if (item->is_bad)
+            code =
+                pack_skipped_add(w->skipped,
+                                 &(skipped_document){w->parts->inputs->names[item->input], item->at,
+                                                     text + n_before, item->n_bytes - n_before},
+                                 err);
     }
+    return code;
 }
 
 /* ---- Jobs ---- */
@@ -282,14 +293,13 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     const pack_reports *reports = &job->reports;
     if (reports->no_memory)
         return pack_error_no_memory(err);
-    if (reports->bad_file_errno)
-        return pack_error_from_system(err, w->bad_file->out.partial, "write",
-                                      reports->bad_file_errno);
     w->consistent = false;
     size_t enough = 0;
-    int code = pack_documents_take(w->documents, job, &enough, err);
+    int code = pack_documents_take(w->documents, job, w->skipped, &enough, err);
     const pack_moment *last = enough ? &reports->moments[enough - 1] : NULL;
-    print_lines(w, reports->lines, last ? last->lines_bytes : reports->lines_bytes);
+    const int taken = take_items(w, reports, last ? last->n_items : reports->n_items, err);
+    if (code == CLI_OK)
+        code = taken;
     if (code != CLI_OK)
         return code;
     w->at.place = job->batch.after;
@@ -297,14 +307,12 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
         w->stored_bytes) /* a run that resumes reads some of them again */
         w->stored_bytes = stored_bytes(&w->at.place);
     w->text_bytes += job->batch.n_bytes;
-    w->at.bad_file = reports->bad_file;
     w->at.encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
     w->at.limited = enough > 0;
     w->consistent = !w->at.limited && !job->batch.failed;
     if (!last)
         return checkpoint_if_due(w, err);
     w->at.place.counts = last->counts;
-    w->at.bad_file = last->bad_file;
     return CLI_OK;
 }
 
@@ -344,7 +352,7 @@ bool pack_work_begin(pack_work *w)
     if (w->from.checkpoint > 0) {
         const pack_note *note = &w->from.note;
         w->at = *note;
-        pack_documents_set_position(w->documents, &note->position, note->place.piece_offset);
+        pack_documents_set_position(w->documents, &note->position);
         for (size_t i = 0; i < w->outputs.n; i++) {
             w->outputs.list[i].tokens = note->tokens[i];
             w->outputs.list[i].documents = note->documents[i];
@@ -356,7 +364,7 @@ bool pack_work_begin(pack_work *w)
     return true;
 }
 
-static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t batch_bytes,
+static corpus *open_corpus(const pack_work *w, pack_reports *reports, size_t batch_bytes,
                            pack_error *err)
 {
     const pack_options *o = w->parts->options;
@@ -373,11 +381,10 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     options.formats = inputs->formats;
     options.read_ahead = true;
     options.n_decoders = (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
-    options.safe_cut = pack_collector_safe_cut;
-    options.collect = pack_collector_collect;
-    options.report = options.note = pack_collector_report;
-    options.ended = limited ? pack_collector_ended : NULL;
-    options.context = collector;
+    options.bad = add_bad;
+    options.report = options.note = add_message;
+    options.ended = limited ? add_moment : NULL;
+    options.context = reports;
     failure why;
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
                             w->from.checkpoint ? &w->at.place : NULL, &why);
@@ -389,25 +396,22 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
 int pack_work_run(pack_work *w, pack_error *err)
 {
     const uint64_t part = w->parts->options->memory / 64;
-    pack_collector *collector = calloc(1, sizeof *collector);
+    pack_reports reports = {0};
     const pack_pipeline_options options = {
         .parts = w->parts,
         .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
-        .after_read = pack_collector_after_read,
-        .context = collector,
+        .after_read = after_read,
+        .context = &reports,
     };
-    if (!collector)
-        return pack_error_no_memory(err);
-    collector->parts = w->parts;
-    collector->bad_file = w->bad_file;
     w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
-    corpus *c = open_corpus(w, collector, options.batch_bytes, err);
+    corpus *c = open_corpus(w, &reports, options.batch_bytes, err);
     pack_pipeline *p = c ? pack_pipeline_start(c, &options, err) : NULL;
     int code = p ? take_jobs(w, p, err) : err->exit_code;
+    w->needed_memory = p ? pack_pipeline_needed(p) : 0;
     pack_pipeline_close(p);
     cli_progress_clear(&w->progress);
-    free(collector->now.lines);
-    free(collector->now.moments);
-    free(collector);
+    free(reports.text);
+    free(reports.items);
+    free(reports.moments);
     return code;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cli/cli.h"
-#include "pack/bad_file.h"
+#include "pack/skipped.h"
 #include "pack/documents.h"
 #include "pack/facts.h"
 #include "pack/resume.h"
@@ -19,7 +19,8 @@ typedef struct pack_work {
     pack_facts facts;
     pack_outputs outputs; /* open */
     pack_resume from;
-    pack_bad_file *bad_file; /* open, or NULL */
+    pack_skipped *skipped; /* open, or NULL */
+    bool keeps_skipped;    /* its file stays for another run */
 
     pack_documents *documents;
     cli_progress progress;
@@ -29,6 +30,9 @@ typedef struct pack_work {
     pack_note at;           /* after the last job that was taken; a checkpoint sets the rest */
     bool consistent;        /* the outputs are at at.place and at the documents' position */
     bool warned_once;
+    uint64_t reported_input; /* of which n_reported bad documents were printed */
+    unsigned n_reported;
+    uint64_t needed_memory;                     /* pack_pipeline_needed */
     uint64_t checkpoint_ns, next_checkpoint_ns; /* the interval; when the next one is due, since
                                                    the start */
 } pack_work;

@@ -29,9 +29,6 @@ typedef struct join_state {
     const plan_file *plan;
     const cell_join_options *options;
     join_output outputs[PLAN_MAX_SPLITS + 1]; /* P first */
-    bool collects;
-    output_file bad;
-    uint64_t bad_bytes;
     uint64_t n_missing;
     size_t missing[SHOWN_CELLS]; /* the first ones */
 } join_state;
@@ -65,42 +62,6 @@ static int print_results(const plan_file *plan, const cell_join_options *options
                                  cli_print_result(output.s, NULL, options->json, options->quiet));
     }
     return code;
-}
-
-/* ---- Bad documents ---- */
-
-/* Appends the file of a cell, and checks what was written of it. */
-static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
-{
-    const path_text path = plan_file_cell_path(s->plan, cell, "", ".bad");
-    cli_progress none = {0};
-    output_source src = {.path = path.s, .progress = &none};
-    file_facts facts;
-    uint64_t checksum;
-    int error = file_open(path.s, &src.fd, &facts);
-    if (error)
-        return cli_error(CLI_DATASET, "%s: %s", path.s, strerror(error));
-    const int code = output_copy(&s->bad, &src, 0, facts.n_bytes);
-    tokmap_i_file_close(src.fd);
-    if (code != CLI_OK)
-        return code;
-    error = cell_bad_checksum(s->bad.fd, s->bad_bytes, facts.n_bytes, &checksum);
-    if (error)
-        return cli_error(cli_errno_exit_code(error), "%s: %s", s->bad.partial, strerror(error));
-    s->bad_bytes += facts.n_bytes;
-    return checksum == m->bad_xxh3 ? CLI_OK : cli_error(CLI_DATASET, "%s: is damaged", path.s);
-}
-
-/* A process that was killed may have placed the same file. */
-static int check_bad(const join_state *s)
-{
-    uint64_t checksum;
-    if (!s->collects || s->options->force || !file_name_exists(s->bad.path))
-        return CLI_OK;
-    if (s->bad_bytes > 0 && cell_bad_checksum(s->bad.fd, 0, s->bad_bytes, &checksum) == 0 &&
-        cell_bad_is(s->bad.path, s->bad_bytes, checksum))
-        return CLI_OK;
-    return cli_error(CLI_EXISTS, "%s: already exists; replace it with --force", s->bad.path);
 }
 
 /* ---- Cells ---- */
@@ -209,13 +170,7 @@ static int join_cell(join_state *s, size_t cell)
             code = add_dataset(s, out, cell, ds);
         tokmap_dataset_close(ds);
     }
-    const bool has_bad = s->collects && cell_counts_value(&m.counts, "bad_documents") > 0;
-    if (code == CLI_OK && cell == 0 && s->collects) { /* with the lock of the outputs */
-        code = output_name(&s->bad, s->options->prefix, ".bad", true); /* see check_bad */
-        if (code == CLI_OK)
-            code = output_begin(&s->bad);
-    }
-    return code == CLI_OK && has_bad ? append_bad(s, cell, &m) : code;
+    return code;
 }
 
 static int report_missing(const join_state *s)
@@ -279,16 +234,8 @@ static int finish_output(join_output *out)
 static int finish_all(join_state *s)
 {
     int code = check_kept(s);
-    if (code == CLI_OK)
-        code = check_bad(s);
     for (size_t i = 1; i < s->plan->splits.n && code == CLI_OK; i++)
         code = finish_output(&s->outputs[i]);
-    if (code == CLI_OK && s->collects && s->bad_bytes > 0) {
-        code = output_place(&s->bad);
-    } else if (code == CLI_OK && s->collects) { /* as pack does: without any there is no file */
-        output_close(&s->bad);
-        code = s->options->force ? output_remove(s->bad.path) : CLI_OK;
-    }
     return code == CLI_OK ? finish_output(&s->outputs[0]) : code;
 }
 
@@ -299,8 +246,6 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
         return cli_no_memory();
     s->plan = plan;
     s->options = options;
-    s->bad.fd = -1;
-    s->collects = plan_file_collects(plan);
     for (size_t i = 0; i < s->plan->splits.n; i++)
         s->outputs[i].split = s->plan->splits.names[i];
     int code = check_names(plan, options->prefix);
@@ -312,7 +257,6 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
         tokmap_writer_close(s->outputs[i].writer);
         free(s->outputs[i].head);
     }
-    output_close(&s->bad);
     if (code == CLI_OK)
         code = print_results(plan, options);
     free(s);

@@ -13,8 +13,7 @@ typedef struct cell_join_options {
     bool json, quiet;
 } cell_join_options;
 
-/* Writes the outputs as joined datasets of the cells, and P.bad with their bad documents. All
- * appear complete or not at all, P last. Returns an exit code, and prints the error, or the
+/* Writes the outputs as joined datasets of the cells. All appear complete or not at all, P last. Returns an exit code, and prints the error, or the
  * results. CLI_INPUT: cells are missing. CLI_DATASET: one is damaged or of another plan. */
 int cell_join(const plan_file *plan, const cell_join_options *options);
 

@@ -13,13 +13,10 @@
 cell_plan_text cell_metadata_plan(const cell_metadata *m)
 {
     cell_plan_text text;
-    char bad[64] = "";
-    if (m->bad_xxh3)
-        snprintf(bad, sizeof bad, ", \"bad_xxh3\": \"%016" PRIx64 "\"", m->bad_xxh3);
     snprintf(text.s, sizeof text.s,
              ", \"plan\": {\"hash\": \"%016" PRIx64 "\", \"cell\": %" PRIu64
-             ", \"origin\": \"%016" PRIx64 "\"%s}",
-             m->hash, m->cell, m->origin, bad);
+             ", \"origin\": \"%016" PRIx64 "\"}",
+             m->hash, m->cell, m->origin);
     return text;
 }
 
@@ -91,7 +88,6 @@ bool cell_metadata_read(cell_metadata *m, const char *json, size_t n_bytes)
         return false;
     m->hash = read_hash(plan_value, "hash");
     m->origin = read_hash(plan_value, "origin");
-    m->bad_xxh3 = read_hash(plan_value, "bad_xxh3");
     if (json_text_find(plan_value, "cell", &cell))
         m->cell = strtoull(cell.text, NULL, 10);
     const counts_text counts = print_counts(&m->counts);

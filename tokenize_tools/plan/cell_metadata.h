@@ -24,7 +24,6 @@ typedef struct cell_counts {
 typedef struct cell_metadata {
     uint64_t hash, cell; /* of the cell, and its number */
     uint64_t origin;     /* of the plan */
-    uint64_t bad_xxh3;   /* of its file of bad documents; 0: there is none */
     size_t head_bytes;   /* of the text before the counts, which is the same in all cells */
     cell_counts counts;  /* of what was left out or changed */
 } cell_metadata;
@@ -40,8 +39,7 @@ uint64_t cell_counts_value(const cell_counts *counts, const char *name);
  * of memory. */
 char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts *sum,
                          size_t *n_bytes);
-/* The member `plan` of the object, which is its last one, from hash, cell, origin and
- * bad_xxh3. */
+/* The member `plan` of the object, which is its last one, from hash, cell and origin. */
 typedef struct cell_plan_text {
     char s[160];
 } cell_plan_text;

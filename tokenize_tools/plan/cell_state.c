@@ -168,48 +168,6 @@ bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_datas
                                plan_file_cell_path(plan, 0, "", "").s);
 }
 
-int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checksum)
-{
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-        return ENOMEM;
-    XXH3_64bits_reset(state);
-    const int error = file_hash(fd, first, n_bytes, state);
-    *checksum = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return error;
-}
-
-bool cell_bad_is(const char *path, uint64_t n_bytes, uint64_t wanted)
-{
-    file_facts facts;
-    uint64_t checksum;
-    int fd;
-    const bool same = file_open(path, &fd, &facts) == 0 && facts.n_bytes == n_bytes &&
-                      cell_bad_checksum(fd, 0, n_bytes, &checksum) == 0 && checksum == wanted;
-    tokmap_i_file_close(fd);
-    return same;
-}
-
-/* The bad documents are in the file with a newline after each. */
-static bool check_bad_documents(cell_search *s, const cell_metadata *m)
-{
-    file_facts facts;
-    const uint64_t n_documents = cell_counts_value(&m->counts, "bad_documents");
-    const uint64_t n_bytes = n_documents + cell_counts_value(&m->counts, "bad_bytes");
-    if (!plan_file_collects(s->plan) || n_documents == 0)
-        return true;
-    const path_text path = path_of(s->prefix.s, ".bad");
-    if (file_describe(path.s, &facts) != 0)
-        return find(s, CELL_DAMAGED, "%.400s: is missing", path.s);
-    if (facts.n_bytes == n_bytes && s->verify && !cell_bad_is(path.s, n_bytes, m->bad_xxh3))
-        return find(s, CELL_DAMAGED, "%.400s: its checksum differs", path.s);
-    return facts.n_bytes == n_bytes ||
-           find(s, CELL_DAMAGED,
-                "%.400s: has %" PRIu64 " bytes, but the bad documents of the cell have %" PRIu64,
-                path.s, facts.n_bytes, n_bytes);
-}
-
 /* ---- All of them ---- */
 
 static void check_done(cell_search *s)
@@ -224,8 +182,6 @@ static void check_done(cell_search *s)
         tokmap_dataset_close(ds);
         if (s->verify && (ours || s->report->state == CELL_FOREIGN))
             ours = verify_dataset(s) && ours;
-        if (ours && i == 0)
-            ours = check_bad_documents(s, &m);
     }
 }
 

@@ -35,8 +35,3 @@ tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split,
 /* Whether the dataset is joined, and all its token files are those of cells of this plan, in their
  * order, and of this split. */
 bool cell_is_joined(const plan_file *plan, const char *split, const tokmap_dataset *ds);
-
-/* Of bad documents, in any file. 0 or an errno value. */
-int cell_bad_checksum(int fd, uint64_t first, uint64_t n_bytes, uint64_t *checksum);
-/* Whether the file has only these bytes. */
-bool cell_bad_is(const char *path, uint64_t n_bytes, uint64_t checksum);

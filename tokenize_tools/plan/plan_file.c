@@ -44,12 +44,6 @@ const char *plan_file_option(const plan_file *plan, const char *name)
     return value;
 }
 
-bool plan_file_collects(const plan_file *plan)
-{
-    const char *word = plan_file_option(plan, "on-error");
-    return word && strcmp(word, "collect") == 0;
-}
-
 /* ---- Print ---- */
 
 #define FIRST_LINE "tokmap plan 1"

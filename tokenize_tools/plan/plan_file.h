@@ -83,9 +83,6 @@ int plan_read_to_update(plan_file *plan, const char *path);
 bool plan_file_folders_fit(const plan_file *plan);
 /* The value of the last option of this name, or NULL. */
 const char *plan_file_option(const plan_file *plan, const char *name);
-/* Whether bad documents are collected, in DIR/000042.bad. */
-bool plan_file_collects(const plan_file *plan);
-
 /* P and the suffix; of a split P-NAME and the suffix. */
 path_text plan_split_path(const char *prefix, const char *split, const char *suffix);
 

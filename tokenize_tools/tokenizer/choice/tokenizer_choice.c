@@ -59,8 +59,7 @@ const cli_word *tokenizer_pattern_words(void)
 const cli_word tokenizer_specials_words[] = {
     {"text", SPECIALS_TEXT, "treat them as plain text"},
     {"match", SPECIALS_MATCH, "replace them with their ids"},
-    {"error", SPECIALS_ERROR,
-     "refuse the text: pack treats it as a bad document, which cannot be collected; encode stops"},
+    {"error", SPECIALS_ERROR, "refuse the text: pack treats it as a bad document; encode stops"},
     {"drop", SPECIALS_DROP, "leave them out"},
     {NULL},
 };
