@@ -68,6 +68,27 @@ TEST(pieces_are_the_longest_from_left_to_right_or_the_word_is_unknown)
     tokenizer_free(t);
 }
 
+TEST(words_for_which_the_cache_has_no_place_have_their_ids)
+{
+    static const vocabulary_case v = {{"[U]", "a", "b", "##a", "##b"}, 5};
+    static char text[4096];
+    static uint32_t ids[4096];
+    size_t n_bytes = 0, n = 0;
+    for (unsigned length = 1; length <= 7; length++) {
+        for (unsigned word = 0; word < 1u << length; word++) { /* all words of these letters */
+            for (unsigned i = 0; i < length; i++) {
+                const unsigned letter = word >> i & 1;
+                text[n_bytes++] = "ab"[letter];
+                ids[n++] = 1 + letter + (i > 0 ? 2 : 0);
+            }
+            text[n_bytes++] = ' ';
+        }
+    }
+    tokenizer *t = make_tokenizer(WORDPIECE_FIELDS, &v, "WhitespaceSplit", "null");
+    encodes_to(t, text, ids, n);
+    tokenizer_free(t);
+}
+
 TEST(the_prefix_of_pieces_may_be_a_nul)
 {
     static const vocabulary_case v = {{"[U]", "a", "\\u0000b"}, 3};
