@@ -137,7 +137,7 @@ TEST(thrift_structures_are_skipped_to_their_end)
         const size_t cut = check_below(b.n);
         t = (thrift){.at = b.data, .end = b.data + cut};
         thrift_skip(&t, THRIFT_STRUCT);
-        CHECK(t.why && t.short_of);
+        CHECK(t.why && t.ends_early);
     }
 }
 
@@ -159,7 +159,7 @@ TEST(thrift_numbers_are_read)
     thrift t = {.at = endless, .end = endless + sizeof endless};
     int64_t number;
     thrift_integer(&t, T_INT, &number);
-    CHECK(t.why && !t.short_of);
+    CHECK(t.why && !t.ends_early);
     t = (thrift){.at = endless, .end = endless + sizeof endless};
     thrift_bytes text = {0};
     thrift_binary(&t, T_INT, &text);
@@ -524,6 +524,6 @@ TEST(levels_and_lengths_beyond_the_largest_are_refused)
     CHECK(parquet_values_begin(&v, &text, &h, page.data, NULL));
     CHECK_INT(parquet_values_next(&v, &value), 1);
     CHECK_INT(parquet_values_next(&v, &value), -1);
-    CHECK_SAYS(v.why, "a value goes beyond its end");
+    CHECK_SAYS(v.why, "a value extends beyond its end");
     parquet_values_free(&v);
 }
