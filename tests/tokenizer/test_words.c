@@ -119,6 +119,18 @@ TEST(words_are_split_again_and_their_last_bytes_have_a_suffix)
     tokenizer_free(t);
 }
 
+TEST(numbers_that_are_word_characters_only_for_oniguruma)
+{
+    static const vocabulary_case v = {
+        {"[U]", "\u00B2\u00B3\u00B9\u00BC\u00BD\u00BE", "a", "\u00B7", "b"}, 5};
+    tokenizer *t = make_tokenizer(WORDLEVEL_FIELDS, &v,
+                                  "\"Split\", \"pattern\": {\"Regex\": \"\\\\w+\"}, "
+                                  "\"behavior\": \"Isolated\", \"invert\": false",
+                                  "null");
+    encodes_to(t, "\u00B2\u00B3\u00B9\u00BC\u00BD\u00BE\u00B7a\u00B7b", IDS(1, 3, 2, 3, 4));
+    tokenizer_free(t);
+}
+
 TEST(decoders_put_blanks_between_words)
 {
     static const vocabulary_case v = {
