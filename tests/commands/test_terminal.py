@@ -91,9 +91,9 @@ def texts_in_json_are_escaped_everywhere(folder):
     expect_equal(json.loads(out), text, "decoded")
 
 
-def pack_from_a_pipe(place):
+def pack_from_a_pipe(place, *more):
     """A run that has shown progress, and waits for input."""
-    session = terminal.Session([program("tokmap"), "pack", "--lines", "-", "-o", "P"], cwd=place,
+    session = terminal.Session([program("tokmap"), "pack", "--lines", "-", *more, "-o", "P"], cwd=place,
                                stdin=subprocess.PIPE, env=ENVIRONMENT)
     session.process.stdin.write(b"some words\n" * 100000)
     session.process.stdin.flush()
@@ -113,14 +113,14 @@ def the_last_line_of_progress_has_time_and_rate(folder):
     expect_equal((status, shown[-1]), (0, ""), "the end")
 
 
-def a_line_of_progress_does_not_wrap(folder):
-    session = pack_from_a_pipe(folder)
+def a_line_of_progress_does_not_wrap_and_has_no_share_of_what_is_not_known(folder):
+    session = pack_from_a_pipe(folder, __file__)
     while b"\033[K" not in session.text:
         expect(session.read(), session.text)
     session.process.send_signal(signal.SIGINT)
     session.end()
     session.process.stdin.close()
-    expect(re.match(rb"\r\033\[\?7lpack: [^\033]*\033\[\?7h\033\[K", session.text), session.text)
+    expect(re.match(rb"\r\033\[\?7lpack: [^\033%]*\033\[\?7h\033\[K", session.text), session.text)
 
 
 def an_early_interruption_says_that_nothing_was_kept(folder):

@@ -209,7 +209,7 @@ def what_a_footer_may_leave_out_or_get_wrong(folder):
                         (set_field(5, integer, -1), ["damaged footer"]),
                         (set_field(7, integer, 1 << 40), ["damaged footer"]),
                         (set_field(9, integer, len(data)), ["damaged footer"]),
-                        (set_field(1, ref_thrift.I32, 2), ["another type"]),
+                        (set_field(1, ref_thrift.I32, 2), ["different types"]),
                         (set_rows, ["not have as many rows"]), (set_group_rows, ["not as many values"]),
                         (lambda footer: footer.pop(4), ["damaged footer"]),
                         (lambda footer: footer[2][1][1].pop(), ["schema is incomplete"])):
@@ -494,7 +494,7 @@ def fastparquet_writes_the_same(folder):
     expect_equal(data[at], 0, "the first byte of the padding")
     data[at] = 1
     path.write_bytes(data)
-    refused(path, "text", "damaged page: bytes follow its last value")
+    refused(path, "text", "damaged page: trailing data after its last value")
 
 
 def columns_without_a_value_are_null_texts(folder):

@@ -214,6 +214,13 @@ def more_than_one_percent_that_is_not_utf8_is_refused_unless_a_policy_is_given(f
             expect_equal(pack(folder, "--format", "text"), (0, ""), "--format text")
 
 
+def a_name_of_compressed_data_may_have_text_but_not_half_a_magic_number(folder):
+    for name, data in (("a.gz", b"\x1f"), ("a.zst", b"(")):
+        refused(pack(folder, data=data, name=name), name + ": its name ends in " + name[1:])
+    for data in (b"a", b"abcd", b"()"):
+        expect_equal(pack(folder, data=data, name="a.zst"), (0, ""), "text")
+
+
 def real_text_is_packed(folder):
     for text in ALLOWED:
         expect_equal(pack(folder, data=text.encode()), (0, ""), "%.40r" % text)

@@ -506,7 +506,7 @@ if reads zstd; then
     printf '\x28\xb5\x2f\xfd\0\x90\x09\0\0x' >window28.zst
     same zstd_window_of_128_MiB_is_read "$(printf x | id_of --format text -)" "$(id_of --format text window27.zst)"
     same zstd_window_of_256_MiB_is_refused "exit 3: tokmap pack: window28.zst: byte 0: zstd data with a \
-window of more than 128 MiB is not read; compress it again without --long, or with --long=27" "$(id_of --format text window28.zst)"
+window of more than 128 MiB is not supported; compress it again without --long, or with --long=27" "$(id_of --format text window28.zst)"
 fi
 
 # ---- Damaged inputs ----

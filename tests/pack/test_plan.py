@@ -265,11 +265,29 @@ def what_cannot_be_planned_is_refused(folder):
     tokmap(folder, "plan", "a.txt", "--cells", "cells", "-o", "a.txt", "--force", code=2)
     tokmap(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan")
     tokmap(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan", code=5)
+    (folder / "b.jsonl").write_text('{"text": "a"}\n')
+    said = tokmap(folder, "plan", "a.txt", "b.jsonl", "--cells", "cells", "-o", "mixed", code=3)
+    expect("a.txt: is text, but b.jsonl has records" in said and not (folder / "mixed").exists(), said)
     for arguments in (["a.txt"], ["-o", "x"], ["--field", "x"], ["--split", "v=0.5"], ["--dry-run"], ["--task", "1/1"],
                       ["--task", "0/0"], ["--task", "x"], ["--task", "-1/2"], ["--task", "0/4294967297"], ["--max-document", "9M"]):
         tokmap(folder, "pack", "--plan", "plan", *arguments, code=2)
     tokmap(folder, "pack", "a.txt", "-o", "x", "--task", "0/1", code=2)
     tokmap(folder, "pack", "--plan", "plan", "--memory", "64M")
+
+
+def large_inputs_that_stay_in_one_cell_are_named(folder):
+    line = '{"text": "%s"}\n' % ("x" * 1989)
+    pack_corpus.write_tar(folder / "a.tar", lambda n, bad: [line], lambda n: line, 1)
+    compressed = gzip.compress(random.Random(1).randbytes(2002).hex().encode())
+    for name, data, options, why in [("a.jsonl", line[1:], ["--lines"], None), ("a.jsonl", line, [], "there is no place to cut it"),
+                                     ("a.jsonl", line, ["--meta", "@row"], "@row is wanted, so its lines must be counted"),
+                                     ("a.txt", line, ["--format", "text"], "its format is text"),
+                                     ("a.gz", compressed, [], "it is compressed with gzip"), ("a.tar", None, [], "it is a tar archive")]:
+        if data:
+            (folder / name).write_bytes(data if name == "a.gz" else data.encode())
+        if name != "a.gz" or pack_corpus.has_zlib():
+            said = tokmap(folder, "plan", name, *options, "--cells", "cells", "-o", "plan", "-f", "--cell-size", "1000")
+            expect("stay in one cell: %s" % why in said if why else "one cell" not in said, "%s %s: %s" % (name, options, said))
 
 
 # ---- Tasks ----

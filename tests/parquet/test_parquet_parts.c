@@ -137,7 +137,7 @@ TEST(thrift_structures_are_skipped_to_their_end)
         const size_t cut = check_below(b.n);
         t = (thrift){.at = b.data, .end = b.data + cut};
         thrift_skip(&t, THRIFT_STRUCT);
-        CHECK(t.why && t.short_of);
+        CHECK(t.why && t.ends_early);
     }
 }
 
@@ -159,7 +159,7 @@ TEST(thrift_numbers_are_read)
     thrift t = {.at = endless, .end = endless + sizeof endless};
     int64_t number;
     thrift_integer(&t, T_INT, &number);
-    CHECK(t.why && !t.short_of);
+    CHECK(t.why && !t.ends_early);
     t = (thrift){.at = endless, .end = endless + sizeof endless};
     thrift_bytes text = {0};
     thrift_binary(&t, T_INT, &text);
@@ -499,5 +499,31 @@ TEST(levels_and_values_of_a_page_are_checked)
     h.encoding = PARQUET_ENCODING_RLE_DICTIONARY;
     CHECK(!parquet_values_begin(&v, &text, &h, page, NULL));
     CHECK_SAYS(v.why, "dictionary");
+    parquet_values_free(&v);
+}
+
+TEST(levels_and_lengths_beyond_the_largest_are_refused)
+{
+    const parquet_element text = {.type = PARQUET_BYTE_ARRAY, .is_leaf = true};
+    parquet_element deep = text;
+    deep.max_definition = 2;
+    const uint8_t too_deep[] = {2, 0, 0, 0, 2, 3, 1, 0, 0, 0, 'a'}; /* one level of 3 */
+    parquet_page_header h = {
+        .n_values = 1, .plain_bytes = sizeof too_deep, .level_encoding = PARQUET_ENCODING_RLE};
+    parquet_values v = {0};
+    tokmap_value value;
+    CHECK(parquet_values_begin(&v, &deep, &h, too_deep, NULL));
+    CHECK_INT(parquet_values_next(&v, &value), -1);
+    CHECK_SAYS(v.why, "definition level is too large");
+    static bytes page;
+    add_deltas(&page, (const uint64_t[]){2, 1}, 2);
+    add(&page, 'a');
+    add(&page, 'b');
+    h = (parquet_page_header){
+        .n_values = 2, .plain_bytes = (uint32_t)page.n, .encoding = PARQUET_ENCODING_DELTA_LENGTH};
+    CHECK(parquet_values_begin(&v, &text, &h, page.data, NULL));
+    CHECK_INT(parquet_values_next(&v, &value), 1);
+    CHECK_INT(parquet_values_next(&v, &value), -1);
+    CHECK_SAYS(v.why, "a value extends beyond its end");
     parquet_values_free(&v);
 }

@@ -176,12 +176,12 @@ def splits_are_joined(folder):
 def missing_cells_are_counted(folder):
     cells = Cells(folder)
     cells.remove(1)
-    cells.refused(3, "1 of 4 cells", "000001")
+    cells.refused(3, "1 of 4 cells not packed: 000001\n")
     cells.prefix(1).with_suffix(".tmi.partial").write_bytes(b"")
     cells.refused(3, "1 of 4 cells", "000001")
     for cell in (0, 2, 3):
         cells.remove(cell)
-    cells.refused(3, "4 of 4 cells", "000000, 000001, 000002, ...")
+    cells.refused(3, "4 of 4 cells not packed: 000000, 000001, 000002, ...\n")
 
 
 def foreign_and_damaged_cells_are_named(folder):

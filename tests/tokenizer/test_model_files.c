@@ -379,8 +379,10 @@ TEST(sentencepiece_fields_are_read)
     put_number(&spec, 3, 2);
     put_number(&spec, 24, 1);
     put_tagged(&spec, 44, "<?>", 3);
-    put_tagged(&spec, 46, "[B]", 3);
     put_tagged(&spec, 47, "[E]", 3);
+    put_tagged(&b, 2, spec.data, spec.n_bytes);
+    blob_free(&spec);
+    put_tagged(&spec, 46, "[B]", 3); /* a part of the same message */
     put_tagged(&spec, 99, "unknown fields are skipped", 26);
     put_tagged(&b, 2, spec.data, spec.n_bytes);
     blob_free(&spec);

@@ -327,6 +327,22 @@ TEST(steps_run_one_after_the_other)
     model_free(&m);
 }
 
+TEST(runs_of_white_space_are_replaced)
+{
+    const struct {
+        normalize_kind kind;
+        const char *want;
+    } cases[] = {{NORMALIZE_REPLACE_BLANKS, "a_b_c_d_"},
+                 {NORMALIZE_REPLACE_LONG_BLANKS, "a b_c_d\xE3\x80\x80"}};
+    for (size_t i = 0; i < N(cases); i++) {
+        model m;
+        model_init(&m);
+        add_step(&m, &(normalize_step){.kind = cases[i].kind, .to = text_of("_")});
+        normalizes_to(&m, NORMALIZE_FIRST, "a b \tc\nd\xE3\x80\x80", cases[i].want);
+        model_free(&m);
+    }
+}
+
 TEST(the_last_steps_may_be_left_to_the_reader)
 {
     static const char *const texts[] = {"", "a", " a  b ", "\xE2\x96\x81", "a b"};

@@ -656,6 +656,10 @@ TEST(files_that_are_no_tokenizers_are_refused)
     expect_no_open(check_path("none"), NULL, TOKMAP_ERR_IO, "none: No such file");
     CHECK_INT(tokmap_tokenizer_open(&t, check_path("none"), NULL, &error), TOKMAP_ERR_IO);
     CHECK_INT(error.sys_errno, ENOENT);
+    CHECK(file_store(check_path("large.json"), "", 0));
+    CHECK(truncate(check_path("large.json"), (1 << 30) + 1) == 0);
+    expect_no_open(check_path("large.json"), NULL, TOKMAP_ERR_IO,
+                   "large.json: is larger than 1 GiB");
     expect_no_open(check_dir(), NULL, TOKMAP_ERR_IO, ": is a folder; name the file in it");
     expect_no_open(check_path("ranks.tiktoken"), NULL, TOKMAP_ERR_UNSUPPORTED,
                    "this file has ranks but no pattern; name one with pattern (gpt2, ");

@@ -21,12 +21,12 @@ typedef struct vocabulary_case {
     "\"max_input_chars_per_word\": 7"
 #define WORDLEVEL_FIELDS "\"type\": \"WordLevel\", \"unk_token\": \"[U]\""
 
-/* decoder: JSON. */
+/* pre_tokenizer: its type and the fields after it; decoder: all of it. Both are JSON. */
 static tokenizer *make_tokenizer(const char *fields, const vocabulary_case *v,
                                  const char *pre_tokenizer, const char *decoder)
 {
     blob b = {0};
-    put_text(&b, "{\"added_tokens\": [], \"pre_tokenizer\": {\"type\": \"%s\"}, \"decoder\": %s, ",
+    put_text(&b, "{\"added_tokens\": [], \"pre_tokenizer\": {\"type\": %s}, \"decoder\": %s, ",
              pre_tokenizer, decoder);
     put_text(&b, "\"model\": {%s, \"vocab\": {", fields);
     for (size_t i = 0; i < v->n; i++)
@@ -56,7 +56,7 @@ static void encodes_to(const tokenizer *t, const char *text, const uint32_t *wan
 TEST(pieces_are_the_longest_from_left_to_right_or_the_word_is_unknown)
 {
     static const vocabulary_case v = {{"[U]", "un", "una", "##ble", "##able", "##b", "##", "a"}, 8};
-    tokenizer *t = make_tokenizer(WORDPIECE_FIELDS, &v, "WhitespaceSplit", "null");
+    tokenizer *t = make_tokenizer(WORDPIECE_FIELDS, &v, "\"WhitespaceSplit\"", "null");
     CHECK_STR(tokenizer_get_info(t)->family, "WordPiece");
     encodes_to(t, "unable", IDS(2, 3));
     encodes_to(t, "  unb  a\n", IDS(1, 5, 7));
@@ -74,7 +74,7 @@ TEST(the_prefix_of_pieces_may_be_a_nul)
     tokenizer *t = make_tokenizer("\"type\": \"WordPiece\", \"unk_token\": \"[U]\", "
                                   "\"continuing_subword_prefix\": \"\\u0000\", "
                                   "\"max_input_chars_per_word\": 7",
-                                  &v, "WhitespaceSplit", "null");
+                                  &v, "\"WhitespaceSplit\"", "null");
     encodes_to(t, "abb b", IDS(1, 2, 2, 0));
     tokenizer_free(t);
 }
@@ -94,7 +94,7 @@ TEST(last_character_of_a_word_has_a_suffix)
     static const char fields[] = "\"type\": \"BPE\", \"unk_token\": \"[U]\", "
                                  "\"end_of_word_suffix\": \"</w>\", "
                                  "\"merges\": [[\"a\", \"a\"]]";
-    tokenizer *t = make_tokenizer(fields, &v, "Whitespace",
+    tokenizer *t = make_tokenizer(fields, &v, "\"Whitespace\"",
                                   "{\"type\": \"BPEDecoder\", \"suffix\": \"</w>\"}");
     encodes_to(t, "a ba aaa", IDS(2, 3, 2, 5, 2));
     encodes_to(t, "b a\u00e9 \u00e9a", IDS(0, 1, 6, 0, 2));
@@ -104,23 +104,50 @@ TEST(last_character_of_a_word_has_a_suffix)
     tokenizer_free(t);
 }
 
+TEST(words_are_split_again_and_their_last_bytes_have_a_suffix)
+{
+    static const vocabulary_case v = {{"[U]", "a", "bw", "\u0120", "1w"}, 5};
+    tokenizer *t =
+        make_tokenizer("\"type\": \"BPE\", \"unk_token\": \"[U]\", \"merges\": [], "
+                       "\"end_of_word_suffix\": \"w\"",
+                       &v,
+                       "\"Sequence\", \"pretokenizers\": [{\"type\": \"WhitespaceSplit\"}, "
+                       "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
+                       "\"use_regex\": true, \"trim_offsets\": true}]",
+                       "null");
+    encodes_to(t, "ab1 b", IDS(3, 1, 2, 4, 3, 2));
+    tokenizer_free(t);
+}
+
+TEST(numbers_that_are_word_characters_only_for_oniguruma)
+{
+    static const vocabulary_case v = {
+        {"[U]", "\u00B2\u00B3\u00B9\u00BC\u00BD\u00BE", "a", "\u00B7", "b"}, 5};
+    tokenizer *t = make_tokenizer(WORDLEVEL_FIELDS, &v,
+                                  "\"Split\", \"pattern\": {\"Regex\": \"\\\\w+\"}, "
+                                  "\"behavior\": \"Isolated\", \"invert\": false",
+                                  "null");
+    encodes_to(t, "\u00B2\u00B3\u00B9\u00BC\u00BD\u00BE\u00B7a\u00B7b", IDS(1, 3, 2, 3, 4));
+    tokenizer_free(t);
+}
+
 TEST(decoders_put_blanks_between_words)
 {
     static const vocabulary_case v = {
         {"[U]", "a", "##b", ".", "'", "s", "'s", "do not", "n't", "##", "## ."}, 11};
     tokenizer *t =
-        make_tokenizer(WORDPIECE_FIELDS, &v, "Whitespace",
+        make_tokenizer(WORDPIECE_FIELDS, &v, "\"Whitespace\"",
                        "{\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": true}");
     decodes_to(t, NULL, 0, "");
     decodes_to(t, IDS(1, 2, 1, 3, 0), "ab a. [U]");
     decodes_to(t, IDS(2, 1, 4, 5, 6), "##b a ' s's");
     decodes_to(t, IDS(1, 7, 8, 9, 1, 10), "a don'tn't a.");
     tokenizer_free(t);
-    t = make_tokenizer(WORDPIECE_FIELDS, &v, "Whitespace",
+    t = make_tokenizer(WORDPIECE_FIELDS, &v, "\"Whitespace\"",
                        "{\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": false}");
     decodes_to(t, IDS(1, 2, 3, 10), "ab . .");
     tokenizer_free(t);
-    t = make_tokenizer(WORDLEVEL_FIELDS, &v, "Whitespace", "null");
+    t = make_tokenizer(WORDLEVEL_FIELDS, &v, "\"Whitespace\"", "null");
     CHECK_STR(tokenizer_get_info(t)->family, "WordLevel");
     decodes_to(t, IDS(1, 2, 3), "a ##b .");
     tokenizer_free(t);

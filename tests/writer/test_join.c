@@ -310,6 +310,28 @@ TEST(what_does_not_fit_is_refused)
     expect_refused(0, check_path("values"), check_path("tiny"), TOKMAP_ERR_MISMATCH);
 }
 
+TEST(an_id_beyond_the_vocabulary_is_refused)
+{
+    for (uint32_t n_ids = 1; n_ids <= 50000; n_ids += 49999) {
+        tokmap_error err;
+        tokmap_dataset *ds = NULL;
+        tokmap_writer_options options = OPTIONS;
+        options.vocab_size = n_ids + 1;
+        tokmap_writer *w = must_begin(check_path("a"), &options);
+        CHECK_INT(tokmap_writer_append(w, &n_ids, 1, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
+        must_finish(w);
+        CHECK_INT(tokmap_dataset_open(&ds, check_path("a"), NULL), TOKMAP_OK);
+        options.vocab_size = n_ids;
+        w = must_begin(check_path("p"), &options);
+        CHECK_REFUSED(tokmap_writer_append_dataset(w, ds, &err), TOKMAP_ERR_MISMATCH, err,
+                      "the vocabulary size of the output");
+        tokmap_writer_close(w);
+        tokmap_dataset_close(ds);
+        remove_dataset(check_path("a"));
+    }
+}
+
 TEST(damaged_sections_are_found)
 {
     const parts p = make_parts(check_path("cells"), SHAPE_MAX_COLUMNS);

@@ -460,3 +460,18 @@ TEST(odd_things_under_the_name_of_the_journal_are_errors)
     CHECK_INT(run_plan(&r, &err), TOKMAP_ERR_IO);
     free_files(&left);
 }
+
+TEST(a_second_name_of_a_file_is_an_error_that_names_it)
+{
+    static const char *const suffixes[] = {".bin.partial", ".tmv.partial", ".tmj.partial"};
+    start();
+    files left = leave(&SMALL, 4, 17);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "p%s: has a second name", suffixes[i]);
+        CHECK(link(file_of(suffixes[i]), check_path("second")) == 0);
+        expect_refused(resume_last(), TOKMAP_ERR_EXISTS, wanted);
+        CHECK(unlink(check_path("second")) == 0);
+    }
+    free_files(&left);
+}

@@ -321,7 +321,7 @@ TEST(bad_columns_are_refused)
     longest[256] = 0;
     const char *too_long = longest, *fits = longest + 1;
     const char *twice[] = {"a", "b", "a"}, *empty = "", *no_utf8 = "a\xff", *cut = "\xe2\x82";
-    const char *surrogate = "\xed\xa0\x80", *good = "\xf0\x9f\x98\x80 \xc3\xa9";
+    const char *surrogate = "\xed\xa0\x80", *good = "\xf0\x9f\x98\x80 \xc3\xa9 \xe0\xa4\x85";
     expect_columns(names, 64, TOKMAP_OK, "");
     expect_columns(names, 65, TOKMAP_ERR_ARGUMENT, "65 columns of values; the limit is 64");
     expect_columns(&fits, 1, TOKMAP_OK, "");

@@ -10,10 +10,10 @@
 
 enum {
     VIEW_BYTES = 16,
-    INLINE_BYTES = 12 /* the longest text that is in its view */
+    INLINE_BYTES = 12 /* the longest text that is stored in its view */
 };
 
-/* Of an element of the buffer after the validity, in bits. */
+/* Returns the size, in bits, of an element of the buffer after the validity. */
 static unsigned element_bits(const arrow_field *f)
 {
     if (f->has_dictionary)
@@ -41,7 +41,7 @@ bool arrow_check_column(const arrow_column *c, failure *err)
 {
     const arrow_field *f = c->field;
     if (!arrow_is_value(f))
-        return fail(err, "a column of type %s", arrow_type_name(f));
+        return fail(err, "a column has the type %s, which cannot be read", arrow_type_name(f));
     if (c->n_buffers < f->depth + f->n_buffers || c->n_rows > UINT64_MAX / 256)
         return fail(err, "damaged: a column without its buffers");
     for (size_t i = 0; i <= f->depth && i < c->n_buffers; i++) {
@@ -119,8 +119,8 @@ bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, fa
     return true;
 }
 
-/* The length, and then the text if it is short; else its first 4 bytes, its buffer, and its place
- * there. */
+/* Reads a view: the length of a text, then the text if it is short; else its first 4 bytes, its
+ * buffer, and its offset in the buffer. */
 static bool read_view(const arrow_column *c, uint64_t row, tokmap_value *v, failure *err)
 {
     const uint8_t *view = own_buffer(c, 1)->bytes + row * VIEW_BYTES;
@@ -131,7 +131,7 @@ static bool read_view(const arrow_column *c, uint64_t row, tokmap_value *v, fail
     if (n_bytes <= INLINE_BYTES)
         return true;
     if (n >= c->n_buffers - c->field->depth - 2 || n_bytes > INT32_MAX || from > INT32_MAX)
-        return fail(err, "damaged: the view of a text");
+        return fail(err, "damaged: a view is invalid");
     const arrow_bytes *buffer = own_buffer(c, 2 + (size_t)n);
     if (from > buffer->n_bytes || n_bytes > buffer->n_bytes - from)
         return fail(err, "damaged: the text is outside its buffer");
@@ -144,12 +144,12 @@ static bool read_indexed(const arrow_column *c, uint64_t row,
 {
     const arrow_dictionary *d = c->dictionary;
     if (!d)
-        return fail(err, "uses the dictionary %" PRId64 ", which was not read before it",
+        return fail(err, "uses the dictionary %" PRId64 ", which does not come before it",
                     c->field->dictionary_id);
     const int64_t index =
         read_integer(own_buffer(c, 1)->bytes, row, c->field->index_bits, c->field->index_unsigned);
     if (index < 0 || (uint64_t)index >= d->n_values)
-        return fail(err, "damaged: the value %" PRId64 " of a dictionary of %" PRIu64 " values",
+        return fail(err, "damaged: the index %" PRId64 " into a dictionary of %" PRIu64 " values",
                     index, d->n_values);
     size_t from = 0, to = d->n_parts; /* the part is in [from, to) */
     while (to - from > 1) {

@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "tokmap.h"
 
-/* The values of a dictionary: parts that are added to it one after the other. */
+/* The values of a dictionary, in parts: each delta adds one. */
 typedef struct arrow_dictionary arrow_dictionary;
 
 typedef struct arrow_column {
@@ -14,11 +14,11 @@ typedef struct arrow_column {
     uint64_t n_rows;
     arrow_bytes *buffers; /* plain, in the order of arrow_find_buffers */
     size_t n_buffers;
-    const arrow_dictionary *dictionary; /* if the field has one; NULL: it has not been read yet */
-    /* The last buffer, of a string that is not a view, is not in memory; this is its size. */
+    const arrow_dictionary *dictionary; /* NULL: none, or not read yet */
+    /* Whether the last buffer, with the text of strings, is not in memory; and its size. */
     bool without_text;
     uint64_t text_bytes;
-    uint64_t first; /* of a part of a dictionary: the number of its first value */
+    uint64_t first; /* in a part of a dictionary: index of its first value */
 } arrow_column;
 
 struct arrow_dictionary {
@@ -27,13 +27,13 @@ struct arrow_dictionary {
     uint64_t n_values;
 };
 
-/* Whether its values are strings one after the other, with offsets to them. */
+/* Whether the values are strings, stored one after another, with offsets to them. */
 bool arrow_has_offsets(const arrow_field *f);
-/* Checks the sizes of all buffers, so that rows below n_rows can be read. */
+/* Checks that all buffers are large enough for n_rows rows. */
 bool arrow_check_column(const arrow_column *c, failure *err);
 bool arrow_is_null(const arrow_column *c, uint64_t row);
-/* Reads a value; the text stays valid as long as the buffers, that of a decimal is in `decimal`. */
+/* Reads a value. Its text is valid as long as the buffers, or is in `decimal`. */
 bool arrow_read_value(const arrow_column *c, uint64_t row, char decimal[NUMBER_DECIMAL_TEXT_BYTES],
                       tokmap_value *v, failure *err);
-/* The text of a row that is not null, of a column `without_text`: where it is in that buffer. */
+/* Finds the text of a row that is not null in the last buffer, of a column `without_text`. */
 bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, failure *err);

@@ -3,7 +3,7 @@
 
 #include "base/le.h"
 
-/* Returns SIZE_MAX, for no place. */
+/* Keeps the first damage. Returns SIZE_MAX, which is not an offset. */
 static size_t set_damage(flatbuffer *b, const char *damage, size_t at)
 {
     if (!b->damage) {
@@ -13,16 +13,16 @@ static size_t set_damage(flatbuffer *b, const char *damage, size_t at)
     return SIZE_MAX;
 }
 
-/* Whether n_bytes at `at` are inside; no sum here can overflow. */
-static bool holds(const flatbuffer *b, size_t at, size_t n_bytes)
+/* Whether n_bytes at `at` are inside the buffer, without a sum that could overflow. */
+static bool is_inside(const flatbuffer *b, size_t at, size_t n_bytes)
 {
     return !b->damage && at <= b->n_bytes && n_bytes <= b->n_bytes - at;
 }
 
-/* Offsets are relative to where they stand. Returns SIZE_MAX when there is none. */
-static size_t follow(flatbuffer *b, size_t at)
+/* Follows the offset at `at`, which is relative to `at`. Returns SIZE_MAX if it is damaged. */
+static size_t follow_offset(flatbuffer *b, size_t at)
 {
-    if (!holds(b, at, 4))
+    if (!is_inside(b, at, 4))
         return set_damage(b, "an offset is outside the metadata", at);
     const size_t offset = le_get32(b->bytes + at);
     if (offset > b->n_bytes - at)
@@ -30,23 +30,23 @@ static size_t follow(flatbuffer *b, size_t at)
     return at + offset;
 }
 
-/* A table begins with the offset back to its vtable: two sizes, then the place of each field in the
- * table, 0 for an absent one. */
+/* Reads the head of a table: the offset back to its vtable, which has two sizes, then the offset of
+ * each field in the table, 0 if it is absent. */
 static flat_table read_table(flatbuffer *b, size_t at)
 {
-    if (at == SIZE_MAX || !holds(b, at, 4)) {
+    if (at == SIZE_MAX || !is_inside(b, at, 4)) {
         set_damage(b, "a table is outside the metadata", at);
         return (flat_table){0};
     }
     const int64_t vtable = (int64_t)at - (int32_t)le_get32(b->bytes + at);
-    if (vtable < 0 || !holds(b, (size_t)vtable, 4)) {
+    if (vtable < 0 || !is_inside(b, (size_t)vtable, 4)) {
         set_damage(b, "the vtable of a table is outside the metadata", at);
         return (flat_table){0};
     }
     const size_t vtable_bytes = le_get16(b->bytes + vtable);
     const size_t table_bytes = le_get16(b->bytes + vtable + 2);
-    if (vtable_bytes < 4 || !holds(b, (size_t)vtable, vtable_bytes) || table_bytes < 4 ||
-        !holds(b, at, table_bytes)) {
+    if (vtable_bytes < 4 || !is_inside(b, (size_t)vtable, vtable_bytes) || table_bytes < 4 ||
+        !is_inside(b, at, table_bytes)) {
         set_damage(b, "a table has a wrong size", at);
         return (flat_table){0};
     }
@@ -59,10 +59,10 @@ static flat_table read_table(flatbuffer *b, size_t at)
 
 flat_table flat_root(flatbuffer *buffer)
 {
-    return read_table(buffer, follow(buffer, 0));
+    return read_table(buffer, follow_offset(buffer, 0));
 }
 
-/* Returns the place of a field, or SIZE_MAX. */
+/* Returns the offset of a field, or SIZE_MAX if it is absent. */
 static size_t find_field(const flat_table *t, unsigned slot, size_t n_bytes)
 {
     flatbuffer *b = t->buffer;
@@ -99,7 +99,7 @@ flat_table flat_child(const flat_table *t, unsigned slot)
     const size_t at = find_field(t, slot, 4);
     if (at == SIZE_MAX)
         return (flat_table){0};
-    return read_table(t->buffer, follow(t->buffer, at));
+    return read_table(t->buffer, follow_offset(t->buffer, at));
 }
 
 flat_list flat_items(const flat_table *t, unsigned slot, size_t item_bytes)
@@ -108,8 +108,8 @@ flat_list flat_items(const flat_table *t, unsigned slot, size_t item_bytes)
     if (at == SIZE_MAX)
         return (flat_list){0};
     flatbuffer *b = t->buffer;
-    const size_t list = follow(b, at);
-    if (list == SIZE_MAX || !holds(b, list, 4)) {
+    const size_t list = follow_offset(b, at);
+    if (list == SIZE_MAX || !is_inside(b, list, 4)) {
         set_damage(b, "a list is outside the metadata", at);
         return (flat_list){0};
     }
@@ -123,5 +123,5 @@ flat_list flat_items(const flat_table *t, unsigned slot, size_t item_bytes)
 
 flat_table flat_item(const flat_list *l, size_t index)
 {
-    return read_table(l->buffer, follow(l->buffer, l->at + index * 4));
+    return read_table(l->buffer, follow_offset(l->buffer, l->at + index * 4));
 }

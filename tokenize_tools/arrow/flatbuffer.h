@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flatbuffer.h - reads flatbuffers, the metadata of Arrow, with every offset checked; pure.
+/* flatbuffer.h - reads flatbuffers, the metadata of Arrow, and checks every offset. Pure.
  *
- * The first damage that is found is kept in `damage`; calls then return what an absent field has.
- * So a caller may read all that it wants, and look at `damage` before it uses any of it. */
+ * The first damage found is kept in `damage`; later calls return what they do for absent fields. So
+ * a caller may read everything it needs, and then check `damage` before it uses any of it. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 typedef struct flatbuffer {
     const uint8_t *bytes;
     size_t n_bytes;
-    const char *damage; /* static; NULL: none so far */
-    size_t damage_at;   /* in the bytes */
+    const char *damage; /* a static text; NULL: none so far */
+    size_t damage_at;   /* offset in `bytes` */
 } flatbuffer;
 
 typedef struct flat_table {
@@ -28,8 +28,8 @@ typedef struct flat_list { /* of tables, strings, structs, numbers or bytes */
 } flat_list;
 
 flat_table flat_root(flatbuffer *buffer);
-/* Each slot holds a field. Absent fields: `otherwise`, an absent table, an empty list. n_bytes: 1,
- * 2, 4 or 8; the number is signed. */
+/* Read the field in a slot. If it is absent, they return `otherwise`, an absent table, or an empty
+ * list. n_bytes is 1, 2, 4 or 8; numbers are signed. */
 int64_t flat_number(const flat_table *t, unsigned slot, size_t n_bytes, int64_t otherwise);
 flat_table flat_child(const flat_table *t, unsigned slot);
 flat_list flat_items(const flat_table *t, unsigned slot, size_t item_bytes);

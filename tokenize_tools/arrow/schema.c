@@ -10,7 +10,7 @@
 #include "base/le.h"
 
 #define MAX_DEPTH 64
-/* A field may be listed more than once, so the size of the metadata is no limit. */
+/* A limit is needed: metadata of any size can list the same field many times. */
 #define MAX_FIELDS ((size_t)1 << 18)
 
 static bool check_damage(const flatbuffer *b, failure *err)
@@ -25,7 +25,7 @@ bool arrow_read_prefix(const uint8_t *prefix, size_t *metadata_bytes, failure *e
 {
     *metadata_bytes = le_get32(prefix + 4);
     if (le_get32(prefix) != UINT32_MAX)
-        return fail(err, "no Arrow message begins here (Arrow before 0.15 is not read)");
+        return fail(err, "there is no Arrow message here (Arrow before 0.15 is not supported)");
     return *metadata_bytes <= INT32_MAX ||
            fail(err, "damaged: a message with %zu bytes of metadata", *metadata_bytes);
 }
@@ -50,9 +50,9 @@ bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_byte
     if (!check_damage(&m->buffer, err))
         return false;
     if (version != VERSION_4 && version != VERSION_5)
-        return fail(err, "version %" PRId64 " of Arrow's metadata, which is not read", version + 1);
+        return fail(err, "version %" PRId64 " of Arrow's metadata is not supported", version + 1);
     if (kind < ARROW_SCHEMA || kind > ARROW_RECORDS || !m->header.buffer)
-        return fail(err, "a message of kind %" PRId64 ", which is not read", kind);
+        return fail(err, "messages of kind %" PRId64 " are not supported", kind);
     if (body_bytes < 0)
         return fail(err, "damaged: a message of %" PRId64 " bytes", body_bytes);
     m->kind = (arrow_kind)kind;
@@ -75,7 +75,7 @@ bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batche
 
 static const struct {
     const char *name;
-    uint8_t n_buffers; /* with validity */
+    uint8_t n_buffers; /* including validity */
 } types[] = {
     [ARROW_NULL] = {"null", 0},
     [ARROW_INT] = {"int", 2},
@@ -173,7 +173,7 @@ enum { /* of a Schema, of a DictionaryEncoding */
     ENCODING_INDEX_TYPE
 };
 
-/* The slots of the table of a type are its width, unit, precision, mode or scale. */
+/* Reads the bits of a number. The slots of a type are its width, unit, precision, mode or scale. */
 static unsigned read_bits(arrow_type type, const flat_table *t)
 {
     switch (type) {
@@ -255,11 +255,11 @@ static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, fail
     s->n_buffers += f.n_buffers;
     s->n_views += arrow_is_view(f.type) && !f.has_dictionary;
     if (s->n_fields == MAX_FIELDS || f.depth >= MAX_DEPTH)
-        return fail(err, "too many columns, or too many levels of them");
+        return fail(err, "too many columns, or columns that are nested too deeply");
     if (!array_grow(&s->fields, s->n_fields, sizeof *s->fields))
         return fail_memory(err);
     s->fields[s->n_fields++] = f;
-    /* The children of a dictionary are in its own batches. */
+    /* The values of a dictionary, with their children, are in batches of their own. */
     return f.has_dictionary || read_fields(s, &children, s->n_fields - 1, err);
 }
 
@@ -277,7 +277,7 @@ bool arrow_read_schema(arrow_schema *s, const arrow_message *m, failure *err)
 {
     *s = (arrow_schema){.is_v4 = m->is_v4};
     if (flat_number(&m->header, SCHEMA_ENDIANNESS, 2, 0) != 0)
-        return fail(err, "is big-endian Arrow, which is not read; write it on a "
+        return fail(err, "is big-endian Arrow, which is not supported; write it on a "
                          "little-endian machine");
     const flat_list fields = flat_items(&m->header, SCHEMA_FIELDS, 4);
     return read_fields(s, &fields, ARROW_NO_FIELD, err) && check_damage(&m->buffer, err);
@@ -299,7 +299,7 @@ arrow_schema arrow_dictionary_schema(const arrow_field *f, arrow_field *storage)
         .fields = storage, .n_fields = 1, .n_nodes = 1, .n_views = arrow_is_view(f->type)};
 }
 
-/* A name may contain dots, so the path is compared from its end. */
+/* Whether the field has this path. Names may contain dots, so it is compared from its end. */
 static bool is_path_of(const arrow_schema *s, size_t field, const char *path)
 {
     size_t n = strlen(path);
@@ -318,7 +318,7 @@ static bool is_path_of(const arrow_schema *s, size_t field, const char *path)
     }
 }
 
-/* Writes the dotted path, cut to less than text_bytes. Returns its length. */
+/* Writes the dotted path, truncated to less than text_bytes. Returns its length. */
 static size_t write_path(const arrow_schema *s, size_t field, char *text, size_t text_bytes)
 {
     const arrow_field *f = &s->fields[field];
@@ -335,7 +335,7 @@ static size_t write_path(const arrow_schema *s, size_t field, char *text, size_t
     return n;
 }
 
-/* Whether it is shown: structs are shown by their parts, and only they. */
+/* Whether a message lists the field: of structs the parts are listed, of other types the field. */
 static bool is_shown(const arrow_schema *s, size_t field)
 {
     const arrow_field *f = &s->fields[field];
@@ -346,7 +346,7 @@ static bool is_shown(const arrow_schema *s, size_t field)
     return f->type != ARROW_STRUCT || f->has_dictionary;
 }
 
-/* "id (int64), text (string)", as many as there is room for. */
+/* Writes "id (int64), text (string)", with as many columns as there is room for. */
 static void list_columns(const arrow_schema *s, char *text, size_t text_bytes)
 {
     const size_t room_for_more = 5;
@@ -418,7 +418,7 @@ static bool read_compression(arrow_batch *b, const flat_table *batch, failure *e
                          "zstd or uncompressed, such as compression=\"zstd\" in pyarrow and "
                          "Polars");
     return (codec == ZSTD && method == 0) ||
-           fail(err, "is compressed in a way that is not known (codec %" PRId64 ")", codec);
+           fail(err, "is compressed with an unknown codec (%" PRId64 ")", codec);
 }
 
 bool arrow_read_batch(arrow_batch *b, const arrow_message *m, failure *err)
@@ -447,13 +447,13 @@ static const uint8_t *pair_at(const flat_list *l, size_t index)
     return l->buffer->bytes + l->at + index * PAIR_BYTES;
 }
 
-/* How many further buffers the view number n has. */
+/* Returns the number of extra buffers of view n. */
 static uint64_t view_count(const arrow_batch *b, size_t n)
 {
     return le_get64(b->view_counts.buffer->bytes + b->view_counts.at + n * 8);
 }
 
-/* The number of the first buffer of a field in this batch, after the further buffers of views. */
+/* Finds the index of the first buffer of a field in this batch, counting extra buffers of views. */
 static bool find_first(const arrow_batch *b, const arrow_field *f, uint64_t *first)
 {
     *first = f->first_buffer;
@@ -484,7 +484,7 @@ static bool check_node(const arrow_batch *b, const arrow_field *f, bool has_vali
                     " of them null, in a record batch of %" PRIu64 " rows",
                     n_rows, n_nulls, b->n_rows);
     return n_nulls == 0 || has_validity || f->type == ARROW_NULL ||
-           fail(err, "damaged: a column with nulls does not say which rows are null");
+           fail(err, "damaged: a column with nulls does not state which rows are null");
 }
 
 bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, const arrow_field *f,

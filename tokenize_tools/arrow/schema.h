@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema.h - decodes the messages of Arrow's IPC format: which columns there are, and where a
- * record batch keeps them. Pure: bytes in, a description out. */
+/* schema.h - decodes the messages of Arrow's IPC format: the columns, and where a record batch has
+ * their buffers. Pure. */
 #pragma once
 
 #include "arrow/flatbuffer.h"
@@ -25,18 +25,18 @@ typedef enum arrow_kind { /* as stored */
 
 typedef struct arrow_message {
     arrow_kind kind;
-    bool is_v4; /* by Arrow before 1.0 */
+    bool is_v4; /* written by Arrow before 1.0 */
     uint64_t body_bytes;
     flatbuffer buffer;
     flat_table header;
 } arrow_message;
 
-/* The bytes before a message: how many its metadata has, 0 at the end of the stream. */
+/* Reads the bytes before a message: the size of its metadata, 0 at the end of the stream. */
 bool arrow_read_prefix(const uint8_t *prefix, size_t *metadata_bytes, failure *err);
-/* The metadata must stay valid, and the message where it is. */
+/* Reads a message. The metadata must stay valid, and *m must not move. */
 bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_bytes, failure *err);
 
-/* The footer of a file: how many record batches are in it. */
+/* Reads the footer of a file: the number of its record batches. */
 bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batches, failure *err);
 
 /* ---- The schema ---- */
@@ -76,19 +76,19 @@ typedef struct arrow_field {
     arrow_bytes name;
     size_t parent; /* ARROW_NO_FIELD: a column */
     size_t depth;
-    arrow_type type; /* of the values; with a dictionary, of those in it */
+    arrow_type type; /* of the values; with a dictionary, of its values */
     unsigned bits;   /* of a number */
     bool is_unsigned;
     int32_t scale;  /* of a decimal */
     time_unit time; /* of dates and timestamps */
     bool has_dictionary;
     int64_t dictionary_id;
-    unsigned index_bits; /* into the dictionary */
+    unsigned index_bits; /* of an index into the dictionary */
     bool index_unsigned;
-    size_t node;         /* its number among the nodes of a record batch */
-    size_t n_buffers;    /* of its own, without the further ones of a view */
-    size_t first_buffer; /* without the further buffers of views: */
-    size_t n_views;      /* how many views are before it */
+    size_t node;         /* its index among the nodes of a record batch */
+    size_t n_buffers;    /* its own, without the extra ones of a view */
+    size_t first_buffer; /* not counting the extra buffers of views */
+    size_t n_views;      /* before it */
 } arrow_field;
 
 typedef struct arrow_schema {
@@ -98,19 +98,19 @@ typedef struct arrow_schema {
     bool is_v4;
 } arrow_schema;
 
-/* The names are valid as long as the message. arrow_free_schema also after a failure. */
+/* Reads a schema, whose names are valid as long as the message. Call arrow_free_schema even if this
+ * fails. */
 bool arrow_read_schema(arrow_schema *s, const arrow_message *m, failure *err);
 void arrow_free_schema(arrow_schema *s);
 
-/* Finds a column, or a part of one by its dotted path. NULL with a reason: there is none, or more
- * than one. */
+/* Finds a column, or a part of one, by its dotted path. NULL: there is none, or more than one. */
 const arrow_field *arrow_find_field(const arrow_schema *s, const char *path, failure *err);
-/* "string", "dictionary of string" */
+/* Returns the name of a type, such as "string" or "dictionary of string". */
 const char *arrow_type_name(const arrow_field *f);
 bool arrow_is_view(arrow_type type);
-/* Strings and bytes of any form. */
+/* Whether values are strings or bytes, in any form. */
 bool arrow_is_text(const arrow_field *f);
-/* What can be a tokmap_value. */
+/* Whether values can become a tokmap_value. */
 bool arrow_is_value(const arrow_field *f);
 
 /* ---- Record batches and dictionaries ---- */
@@ -128,12 +128,12 @@ typedef struct arrow_batch {
     bool is_delta; /* adds to the dictionary; else replaces it */
 } arrow_batch;
 
-/* The message must stay valid. */
+/* Reads a record batch or a dictionary batch. The message must stay valid. */
 bool arrow_read_batch(arrow_batch *b, const arrow_message *m, failure *err);
-/* Where the n buffers of a field are in this batch: first the validity of all that contain the
- * field, from the outside, then that of the field, then its own. An absent buffer is empty. Free
- * *extents, also after a failure. */
+/* Finds the n buffers of a field in this batch: the validity of each struct around the field, from
+ * the outermost one on, the validity of the field, then its other buffers. An absent buffer is
+ * empty. Free *extents, even if this fails. */
 bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, const arrow_field *f,
                         arrow_extent **extents, size_t *n, failure *err);
-/* A schema of one column for the values of a dictionary. Uses *storage; do not free it. */
+/* Makes a schema of one column for the values of a dictionary. It uses *storage; do not free it. */
 arrow_schema arrow_dictionary_schema(const arrow_field *f, arrow_field *storage);

@@ -22,7 +22,7 @@ static bool is_gzip(const uint8_t *b, size_t n)
     return n >= 2 && b[0] == 0x1f && b[1] == 0x8b;
 }
 
-/* A frame, or a skippable frame. */
+/* Whether a frame or a skippable frame begins here. */
 static bool is_zstd(const uint8_t *b, size_t n)
 {
     return n >= 4 && ((b[0] == 0x28 && b[1] == 0xb5 && b[2] == 0x2f && b[3] == 0xfd) ||
@@ -65,7 +65,7 @@ static decoder_result isal_decode(void *state, decoder_buffers *buffers, failure
     struct inflate_state *z = state;
     uint32_t n_in = buffers->in_bytes > INT_MAX ? INT_MAX : (uint32_t)buffers->in_bytes;
     uint32_t n_out = buffers->out_bytes > INT_MAX ? INT_MAX : (uint32_t)buffers->out_bytes;
-    z->next_in = (uint8_t *)(uintptr_t)buffers->in; /* the field is not const */
+    z->next_in = (uint8_t *)(uintptr_t)buffers->in; /* the field of the library is not const */
     z->avail_in = n_in;
     z->next_out = buffers->out;
     z->avail_out = n_out;
@@ -166,9 +166,9 @@ static decoder_result zstd_decode(void *state, decoder_buffers *buffers, failure
     case ZSTD_error_memory_allocation:
         return fail_memory(err);
     case ZSTD_error_frameParameter_windowTooLarge:
-        return fail(err,
-                    "zstd data with a window of more than 128 MiB is not read; compress it again "
-                    "without --long, or with --long=27");
+        return fail(
+            err, "zstd data with a window of more than 128 MiB is not supported; compress it again "
+                 "without --long, or with --long=27");
     default:
         return fail(err, "damaged zstd data: %s", ZSTD_getErrorName(result));
     }

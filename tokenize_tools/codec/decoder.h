@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decoder.h - decompresses gzip and zstd. A build without a library still recognizes its magic
- * number: it refuses such an input and never takes it for text. If two libraries can read the same
- * data, the first one in this build is used. */
+/* decoder.h - decompresses gzip and zstd. A build without a library still recognizes the magic
+ * number: it refuses such an input, and never takes it for text. If a build has two libraries for
+ * the same data, the first one is used. */
 #pragma once
 
 #include "base/failure.h"
@@ -17,17 +17,17 @@ typedef struct decoder_buffers {
 
 typedef enum decoder_result {
     DECODER_FAILED = false,
-    DECODER_MORE,     /* no end yet; without progress, it needs more input or more room */
+    DECODER_MORE,     /* not at the end; without progress, more input or room is needed */
     DECODER_FRAME_END /* a frame or member is complete; another may follow */
 } decoder_result;
 
 typedef struct decoder {
     const char *name;    /* "gzip" */
     const char *library; /* "zlib" */
-    /* Whether n_bytes bytes, possibly fewer than a magic number, begin a frame. */
+    /* Whether these bytes begin a frame; they may be fewer than a magic number. */
     bool (*is_magic)(const uint8_t *bytes, size_t n_bytes);
     void *(*create)(void); /* NULL: not in this build */
-    /* Advances both buffers by what was consumed and produced. */
+    /* Decompresses. Advances both buffers past what was consumed and produced. */
     decoder_result (*decode)(void *state, decoder_buffers *buffers, failure *err);
     void (*destroy)(void *state);
 } decoder;
@@ -35,7 +35,8 @@ typedef struct decoder {
 extern const decoder decoders[];
 extern const size_t n_decoders;
 
-/* The one for data that begin like this, of this build unless it has none; NULL: not compressed. */
+/* Returns the decoder of data that begins like this: one of this build, if it has one. NULL: the
+ * data is not compressed. */
 const decoder *decoder_recognize(const uint8_t *bytes, size_t n_bytes);
-/* "gzip" or "zstd"; NULL: not in this build. */
+/* Finds the decoder "gzip" or "zstd". NULL: not in this build. */
 const decoder *decoder_find(const char *name);

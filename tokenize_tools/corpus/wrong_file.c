@@ -358,7 +358,7 @@ bool wrong_name_check(const wrong_file_head *head, failure *err)
                  {".feather", "a Feather file"}, {".jsonl", "JSON lines"},
                  {".ndjson", "JSON lines"},      {".tar", "a tar archive"},
                  {".tgz", "a tar archive"}};
-    static const uint8_t magic[] = "\x28\xB5\x2F\xFD", gzip[] = "\x1F";
+    static const uint8_t magic[] = "\x28\xB5\x2F\xFD", gzip[sizeof magic] = "\x1F\x8B\x08";
     const size_t n_plain = without_codec(head->name), n = head->n_bytes;
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         if (without_ending(head->name, n_plain ? n_plain : strlen(head->name), named[i].ending))

@@ -42,13 +42,13 @@ static const char *read_zstd(parquet_codec *c, const parquet_codec_job *job)
         return parquet_no_memory;
     if (ZSTD_isError(n))
         return ZSTD_getErrorName(n);
-    return n == job->to_bytes ? NULL : "its zstd data has another size than its header says";
+    return n == job->to_bytes ? NULL : "the size of its zstd data differs from its header";
 }
 #else
 #define read_zstd NULL
 #endif
 
-/* A page may have several members, like a file. */
+/* Reads all gzip members of a page: like a file, it may have several. */
 static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
 {
     const decoder *gzip = decoder_find("gzip");
@@ -63,10 +63,10 @@ static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
         result = gzip->decode(c->gzip, &b, &err);
     if (result == DECODER_FRAME_END && b.out_bytes == 0)
         return NULL;
-    free_state("gzip", &c->gzip); /* it may be in the middle of a member */
+    free_state("gzip", &c->gzip); /* its state may be that of an unfinished member */
     if (result == DECODER_FAILED)
         return err.status == ENOMEM ? parquet_no_memory : "damaged gzip data";
-    return "its gzip data has another size than its header says";
+    return "the size of its gzip data differs from its header";
 }
 
 #if HAVE_ISAL
@@ -91,22 +91,23 @@ uint32_t parquet_crc32(const uint8_t *bytes, size_t n_bytes)
 }
 #endif
 
-static const char not_read[] = "this codec is not supported; write the file with zstd, snappy or "
-                               "gzip, such as compression=\"zstd\" in pandas, pyarrow and Polars";
+static const char not_supported[] =
+    "this codec is not supported; write the file with zstd, snappy or "
+    "gzip, such as compression=\"zstd\" in pandas, pyarrow and Polars";
 
 static const struct codec {
     const char *name;
-    const char *refused; /* without `read` */
+    const char *refused; /* why, if `read` is NULL */
     const char *(*read)(parquet_codec *, const parquet_codec_job *);
 } codecs[] = {
     {"uncompressed", NULL, NULL},
     {"snappy", NULL, read_snappy},
     {"gzip", "this build has no zlib or ISA-L", read_gzip},
-    {"lzo", not_read, NULL},
-    {"brotli", not_read, NULL},
-    {"lz4", not_read, NULL},
+    {"lzo", not_supported, NULL},
+    {"brotli", not_supported, NULL},
+    {"lz4", not_supported, NULL},
     {"zstd", "this build has no zstd", read_zstd},
-    {"lz4_raw", not_read, NULL},
+    {"lz4_raw", not_supported, NULL},
 };
 #define N_CODECS (sizeof codecs / sizeof *codecs)
 
@@ -118,14 +119,14 @@ const char *parquet_codec_name(uint8_t codec)
 const char *parquet_codec_refused(uint8_t codec)
 {
     if (codec >= N_CODECS)
-        return not_read;
+        return not_supported;
     const bool no_gzip = codecs[codec].read == read_gzip && !decoder_find("gzip");
     return codecs[codec].read && !no_gzip ? NULL : codecs[codec].refused;
 }
 
 const char *parquet_decompress(parquet_codec *c, const parquet_codec_job *job)
 {
-    /* Some writers compress nothing to nothing. */
+    /* Some writers compress an empty page to no bytes at all. */
     if (job->to_bytes == 0 && job->from_bytes == 0)
         return NULL;
     return codecs[job->codec].read(c, job);

@@ -15,7 +15,7 @@ const char parquet_no_memory[] = "out of memory";
 
 /* ---- The frame ---- */
 
-static bool is(const uint8_t *bytes, const char *magic)
+static bool has_magic(const uint8_t *bytes, const char *magic)
 {
     return memcmp(bytes, magic, 4) == 0;
 }
@@ -23,11 +23,11 @@ static bool is(const uint8_t *bytes, const char *magic)
 bool parquet_find_footer(const uint8_t *head, const uint8_t *tail, uint64_t file_bytes,
                          uint32_t *footer_bytes, failure *err)
 {
-    if (is(head, "PARE") || is(tail + 4, "PARE"))
+    if (has_magic(head, "PARE") || has_magic(tail + 4, "PARE"))
         return fail(err, "an encrypted Parquet file (PARE) cannot be read");
-    if (!is(head, "PAR1"))
+    if (!has_magic(head, "PAR1"))
         return fail(err, "not a Parquet file: it does not begin with PAR1");
-    if (file_bytes < PARQUET_HEAD_BYTES + PARQUET_TAIL_BYTES || !is(tail + 4, "PAR1"))
+    if (file_bytes < PARQUET_HEAD_BYTES + PARQUET_TAIL_BYTES || !has_magic(tail + 4, "PAR1"))
         return fail(err, "truncated Parquet file: it does not end with PAR1");
     *footer_bytes = le_get32(tail);
     if (*footer_bytes > file_bytes - PARQUET_HEAD_BYTES - PARQUET_TAIL_BYTES)
@@ -55,7 +55,8 @@ typedef struct raw_element { /* as stored; -1: absent */
     thrift_bytes name;
 } raw_element;
 
-/* fastparquet's has_nulls=None writes a truth value: whether there may be nulls. */
+/* Reads the repetition. fastparquet with has_nulls=None writes a boolean: whether there may be
+ * nulls. */
 static void read_repetition(thrift *t, uint8_t type, void *to)
 {
     if (type <= THRIFT_FALSE)
@@ -71,7 +72,7 @@ enum { /* logical types */
     INTEGER = 10
 };
 
-/* Which field of a union there is. */
+/* Reads the number of the field that a union has. */
 static void read_unit(thrift *t, uint8_t type, void *to)
 {
     int32_t id = 0;
@@ -117,7 +118,7 @@ static const thrift_field element_fields[] = {
     {10, read_logical_type, 0, NULL},
     {0}};
 
-/* The logical type counts if there is one, else the older converted type. */
+/* Returns the kind by the logical type if there is one, else by the older converted type. */
 static parquet_kind kind_of(const raw_element *raw)
 {
     static const uint8_t of_logical[] = {
@@ -141,7 +142,7 @@ static parquet_kind kind_of(const raw_element *raw)
     return raw->converted < (int)sizeof of_converted ? of_converted[raw->converted] : PARQUET_OTHER;
 }
 
-/* A date has 32 bits, a timestamp 64. */
+/* Returns the unit of a date (32 bits) or a timestamp (64 bits). */
 static time_unit unit_of(const raw_element *raw)
 {
     const bool is_date = raw->logical ? raw->logical == DATE : raw->converted == 6;
@@ -154,7 +155,7 @@ static time_unit unit_of(const raw_element *raw)
     return is_known && (raw->logical || unit < 3) ? TIME_SECONDS + (time_unit)unit : TIME_NONE;
 }
 
-/* A group that still has children to come, while the tree is read in depth-first order. */
+/* A group whose children are still being read; the tree is stored in depth-first order. */
 typedef struct open_group {
     uint32_t element;
     uint64_t n_left;
@@ -180,7 +181,7 @@ static const char *set_element(parquet_footer *f, const raw_element *raw, const 
     e->kind = kind_of(raw);
     if (!e->is_leaf)
         return NULL;
-    /* A group without columns has no type: it is no column. */
+    /* A group without columns has no type, so it is not a column. */
     if (raw->type < PARQUET_BOOLEAN || raw->type > PARQUET_FIXED_BYTES)
         return "a column of its schema has no type";
     e->type = (parquet_type)raw->type;
@@ -193,17 +194,17 @@ static const char *set_element(parquet_footer *f, const raw_element *raw, const 
     return NULL;
 }
 
-typedef struct reading { /* a footer that is being read */
+typedef struct footer_reader { /* the state while a footer is read */
     parquet_footer *f;
     uint64_t file_bytes;
-    int64_t n_rows;     /* as the footer says */
+    int64_t n_rows;     /* as stated by the footer */
     int64_t group_rows; /* of the current row group; -1: not known */
     bool has_chunks;    /* the current row group */
-} reading;
+} footer_reader;
 
 static void read_schema(thrift *t, uint8_t type, void *to)
 {
-    parquet_footer *f = ((reading *)to)->f;
+    parquet_footer *f = ((footer_reader *)to)->f;
     open_group open[THRIFT_MAX_DEPTH];
     size_t depth = 0;
     const thrift_list list = thrift_begin_list(t, type);
@@ -284,7 +285,8 @@ static bool is_within(int64_t n, uint64_t limit)
     return n >= 0 && (uint64_t)n <= limit;
 }
 
-/* A chunk that is encrypted or in another file is refused when it is needed. */
+/* Sets a chunk, and returns what is wrong with it. One that is encrypted or in another file is
+ * refused later, if it is needed. */
 static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, const parquet_element *column,
                              uint64_t file_bytes)
 {
@@ -294,11 +296,11 @@ static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, const parque
     if (!is_within(c->codec, UINT8_MAX) || c->chunk.n_values > INT64_MAX || c->plain_bytes < 0 ||
         c->chunk.stored_bytes > file_bytes || !is_within(c->data_offset, file_bytes) ||
         !is_within(c->dictionary_offset, file_bytes))
-        return "a column chunk is described wrongly";
+        return "the metadata of a column chunk is invalid";
     if (c->type != (int64_t)column->type)
-        return "a column chunk has another type than its column";
-    /* Some writers leave out the offset of the dictionary page, or write 0: then it is the first of
-     * the data pages. */
+        return "a column chunk and its column have different types";
+    /* Some writers leave out the offset of the dictionary page, or write 0: then the dictionary is
+     * the first page, at data_offset. */
     const bool before = c->dictionary_offset > 0 && c->dictionary_offset < c->data_offset;
     *to = c->chunk;
     to->offset = (uint64_t)(before ? c->dictionary_offset : c->data_offset);
@@ -307,7 +309,7 @@ static const char *set_chunk(parquet_chunk *to, const raw_chunk *c, const parque
     return NULL;
 }
 
-static bool grow(reading *r, thrift *t)
+static bool grow_groups(footer_reader *r, thrift *t)
 {
     parquet_footer *f = r->f;
     const size_t row_bytes = (f->n_leaves ? f->n_leaves : 1) * sizeof *f->chunks;
@@ -320,15 +322,15 @@ static bool grow(reading *r, thrift *t)
 
 static void read_chunks(thrift *t, uint8_t type, void *to)
 {
-    reading *r = to;
+    footer_reader *r = to;
     parquet_footer *f = r->f;
     const parquet_element *column = f->elements;
     const thrift_list list = thrift_begin_list(t, type);
     if (r->has_chunks || list.n != f->n_leaves)
-        thrift_fail(t, "a row group has not one chunk for each column");
+        thrift_fail(t, "a row group must have one chunk for each column");
     r->has_chunks = true;
     for (uint32_t i = 0; i < list.n && !t->why; i++) {
-        /* The offset of a dictionary may be absent. */
+        /* The offset of a dictionary is optional: 0. */
         raw_chunk raw = {
             {.n_values = UINT64_MAX, .stored_bytes = UINT64_MAX}, -1, -1, 0, -1, -1, -1};
         thrift_read(t, list.type, chunk_fields, &raw);
@@ -348,17 +350,19 @@ static void read_chunks(thrift *t, uint8_t type, void *to)
 static void read_row_groups(thrift *t, uint8_t type, void *to)
 {
     static const thrift_field group_fields[] = {
-        {1, read_chunks, 0, NULL}, {3, thrift_integer, offsetof(reading, group_rows), NULL}, {0}};
-    reading *r = to;
+        {1, read_chunks, 0, NULL},
+        {3, thrift_integer, offsetof(footer_reader, group_rows), NULL},
+        {0}};
+    footer_reader *r = to;
     parquet_footer *f = r->f;
     const thrift_list list = thrift_begin_list(t, type);
     if (!f->elements)
         thrift_fail(t, "its schema does not come first");
     if (f->groups)
         thrift_fail(t, "it has two lists of row groups");
-    if (t->why || !grow(r, t))
+    if (t->why || !grow_groups(r, t))
         return;
-    for (uint32_t i = 0; i < list.n && grow(r, t); i++) {
+    for (uint32_t i = 0; i < list.n && grow_groups(r, t); i++) {
         r->group_rows = -1;
         r->has_chunks = false;
         thrift_read(t, list.type, group_fields, r);
@@ -368,7 +372,7 @@ static void read_row_groups(thrift *t, uint8_t type, void *to)
             thrift_fail(t, "its row groups have too many rows");
         if (t->why)
             return;
-        assert(f->groups); /* it was grown */
+        assert(f->groups); /* allocated by grow_groups */
         f->groups[f->n_groups++] = (parquet_row_group){f->n_rows, (uint64_t)r->group_rows};
         f->n_rows += (uint64_t)r->group_rows;
     }
@@ -379,12 +383,13 @@ static void read_row_groups(thrift *t, uint8_t type, void *to)
 bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes,
                          uint64_t file_bytes, failure *err)
 {
-    static const thrift_field file_fields[] = {{2, read_schema, 0, NULL},
-                                               {3, thrift_integer, offsetof(reading, n_rows), NULL},
-                                               {4, read_row_groups, 0, NULL},
-                                               {0}};
+    static const thrift_field file_fields[] = {
+        {2, read_schema, 0, NULL},
+        {3, thrift_integer, offsetof(footer_reader, n_rows), NULL},
+        {4, read_row_groups, 0, NULL},
+        {0}};
     thrift t = {.at = bytes, .end = bytes + n_bytes};
-    reading r = {.f = f, .file_bytes = file_bytes, .n_rows = -1};
+    footer_reader r = {.f = f, .file_bytes = file_bytes, .n_rows = -1};
     *f = (parquet_footer){0};
     thrift_read(&t, THRIFT_STRUCT, file_fields, &r);
     if (!f->elements || !f->groups)
@@ -446,13 +451,13 @@ static const char *const encoding_names[] = {"PLAIN",
                                              "RLE_DICTIONARY",
                                              "BYTE_STREAM_SPLIT"};
 
-/* Text that is written piece by piece into a buffer, and cut to its size. */
-typedef struct line {
+/* A text that is built in a buffer, and truncated to its size. */
+typedef struct bounded_text {
     char *text;
     size_t n_bytes, capacity;
-} line;
+} bounded_text;
 
-static void add(line *l, const char *bytes, size_t n_bytes)
+static void add_bytes(bounded_text *l, const char *bytes, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes && l->n_bytes + 1 < l->capacity; i++) {
         const unsigned char c = (unsigned char)bytes[i];
@@ -461,19 +466,19 @@ static void add(line *l, const char *bytes, size_t n_bytes)
     l->text[l->n_bytes] = 0;
 }
 
-static void add_text(line *l, const char *text)
+static void add_text(bounded_text *l, const char *text)
 {
-    add(l, text, strlen(text));
+    add_bytes(l, text, strlen(text));
 }
 
-static void add_path(line *l, const parquet_footer *f, const parquet_element *e)
+static void add_path(bounded_text *l, const parquet_footer *f, const parquet_element *e)
 {
     const parquet_element *path[256]; /* depth is a uint8_t */
     size_t n = 0;
     for (; e->depth > 0; e = &f->elements[e->parent])
         path[n++] = e;
     while (n-- > 0) {
-        add(l, (const char *)path[n]->name, path[n]->name_bytes);
+        add_bytes(l, (const char *)path[n]->name, path[n]->name_bytes);
         if (n > 0)
             add_text(l, ".");
     }
@@ -481,7 +486,7 @@ static void add_path(line *l, const parquet_footer *f, const parquet_element *e)
 
 void parquet_path(const parquet_footer *f, const parquet_element *e, char *text, size_t n_bytes)
 {
-    line l = {.text = text, .capacity = n_bytes};
+    bounded_text l = {.text = text, .capacity = n_bytes};
     add_text(&l, "");
     add_path(&l, f, e);
 }
@@ -501,7 +506,7 @@ static const char *type_name(const parquet_element *e)
 
 void parquet_encodings_text(uint32_t encodings, char *text, size_t n_bytes)
 {
-    line l = {.text = text, .capacity = n_bytes};
+    bounded_text l = {.text = text, .capacity = n_bytes};
     add_text(&l, "");
     for (size_t i = 0; i < sizeof encoding_names / sizeof *encoding_names; i++) {
         if (!(encodings >> i & 1))
@@ -539,7 +544,8 @@ static bool is_value(const parquet_element *e)
     return e->is_leaf && e->max_repetition == 0 && (is_plain || is_decimal(e));
 }
 
-/* Names may contain dots, so the joined path is compared, from its end. */
+/* Whether the element has this path. Names may contain dots, so the joined paths are compared, from
+ * their ends. */
 static bool has_path(const parquet_footer *f, const parquet_element *e, const char *path)
 {
     size_t n = strlen(path);
@@ -554,11 +560,12 @@ static bool has_path(const parquet_footer *f, const parquet_element *e, const ch
     return n == 0;
 }
 
-/* Lists the columns that could be meant. */
+/* Adds to a message the columns that fit. */
 static void list_columns(const parquet_footer *f, bool (*fits)(const parquet_element *),
                          failure *err)
 {
-    line l = {.text = err->text, .n_bytes = strlen(err->text), .capacity = sizeof err->text};
+    bounded_text l = {
+        .text = err->text, .n_bytes = strlen(err->text), .capacity = sizeof err->text};
     size_t n = 0;
     for (size_t i = 1; i < f->n_elements && l.n_bytes + 1 < l.capacity; i++) {
         if (!fits(&f->elements[i]))
@@ -571,7 +578,7 @@ static void list_columns(const parquet_footer *f, bool (*fits)(const parquet_ele
         add_text(&l, fits == is_text ? "; it has no string columns" : "");
 }
 
-/* A list or map is a group around a repeated one. */
+/* Whether the element is a list or map, or a part of one. */
 static bool is_list(const parquet_footer *f, const parquet_element *e)
 {
     bool found = e->max_repetition > 0;
@@ -580,8 +587,8 @@ static bool is_list(const parquet_footer *f, const parquet_element *e)
     return found;
 }
 
-static const parquet_element *choose(const parquet_footer *f, const char *path,
-                                     bool (*fits)(const parquet_element *), failure *err)
+static const parquet_element *choose_column(const parquet_footer *f, const char *path,
+                                            bool (*fits)(const parquet_element *), failure *err)
 {
     const parquet_element *e = NULL;
     for (size_t i = 1; i < f->n_elements; i++) {
@@ -612,22 +619,23 @@ static const parquet_element *choose(const parquet_footer *f, const char *path,
 
 const parquet_element *parquet_text_column(const parquet_footer *f, const char *path, failure *err)
 {
-    return choose(f, path, is_text, err);
+    return choose_column(f, path, is_text, err);
 }
 
 const parquet_element *parquet_value_column(const parquet_footer *f, const char *path, failure *err)
 {
-    return choose(f, path, is_value, err);
+    return choose_column(f, path, is_value, err);
 }
 
-/* Of a list, which may be of nulls only. Dates and times are refused by name. */
+/* Whether the elements of a list are numbers, or all null. Dates and times are refused elsewhere,
+ * by name. */
 static bool is_number(const parquet_element *e)
 {
     return e->kind != PARQUET_TEXT && e->kind != PARQUET_DECIMAL && e->kind != PARQUET_OTHER &&
            (e->type == PARQUET_INT32 || e->type == PARQUET_INT64 || e->type == PARQUET_BOOLEAN);
 }
 
-/* Whether it is that member of a group of two columns. */
+/* Whether the column is this member of a group of two columns. */
 static bool is_member(const parquet_footer *f, const parquet_element *e, const char *member)
 {
     const parquet_element *group = &f->elements[e->parent], *end = f->elements + f->n_elements;
@@ -643,7 +651,7 @@ const parquet_element *parquet_list_column(const parquet_footer *f, const char *
 {
     const parquet_element *found = NULL;
     for (size_t i = 1; i < f->n_elements; i++) {
-        /* The repeated element is the one of the list, or a group around it. */
+        /* What repeats is the column itself, or a group around it. */
         const parquet_element *column = &f->elements[i],
                               *e = member ? &f->elements[column->parent] : column,
                               *above = &f->elements[e->parent],

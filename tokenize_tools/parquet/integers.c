@@ -4,7 +4,7 @@
 #include "parquet/thrift.h"
 #include "base/le.h"
 
-/* width bits, at most 64, from bit number `bit` on; bits after `end` are 0. */
+/* Reads `width` bits, at most 64, from bit number `bit` on; bits after `end` are 0. */
 static uint64_t take_bits(const uint8_t *bytes, const uint8_t *end, uint64_t bit, uint32_t width)
 {
     const uint8_t *p = bytes + bit / 8;
@@ -21,7 +21,7 @@ void parquet_runs_begin(parquet_runs *r, uint32_t width, const uint8_t *bytes, s
     *r = (parquet_runs){.at = bytes, .end = bytes + n_bytes, .width = width};
 }
 
-/* The last packed run of some writers is cut after the byte with the last value. */
+/* Begins a packed run. Some writers end the last one after the byte with the last value. */
 static void begin_packed(parquet_runs *r, uint64_t n_groups)
 {
     const uint64_t n_bytes = n_groups * r->width, there = (uint64_t)(r->end - r->at);
@@ -98,8 +98,8 @@ static bool begin_block(parquet_delta *d)
     return true;
 }
 
-/* Miniblocks without values may be missing at the end, so they are read only when they are
- * needed. */
+/* Begins a miniblock when its values are needed: at the end, miniblocks without values may be
+ * missing. */
 static bool begin_miniblock(parquet_delta *d)
 {
     if (d->widths)

@@ -11,7 +11,7 @@ typedef struct raw_part { /* as stored */
 
 typedef struct raw_header { /* -1: absent */
     int64_t type, plain_bytes, stored_bytes, crc;
-    raw_part parts[PARQUET_PAGE_DATA_V2 + 1]; /* for each type; that of the page's counts */
+    raw_part parts[PARQUET_PAGE_DATA_V2 + 1]; /* for each type; only that of `type` is used */
 } raw_header;
 
 static const thrift_field v1_fields[] = {
@@ -70,7 +70,7 @@ const char *parquet_page_header_read(parquet_page_header *h, const uint8_t *byte
 {
     const int64_t rle = PARQUET_ENCODING_RLE;
     thrift t = {.at = bytes, .end = bytes + n_bytes};
-    /* What is absent and has no default is -1, which check_header() refuses. */
+    /* Fields without a default are -1 if they are absent, which check_header() refuses. */
     raw_header r = {.type = -1,
                     .plain_bytes = -1,
                     .stored_bytes = -1,
@@ -80,7 +80,7 @@ const char *parquet_page_header_read(parquet_page_header *h, const uint8_t *byte
                               [PARQUET_PAGE_DATA_V2] = {-1, -1, rle, rle, -1, -1, true}}};
     thrift_read(&t, THRIFT_STRUCT, header_fields, &r);
     const char *why = t.why ? t.why : check_header(&r);
-    *is_short = t.short_of;
+    *is_short = t.ends_early;
     if (why)
         return why;
     const raw_part *p = &r.parts[r.type];

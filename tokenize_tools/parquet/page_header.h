@@ -29,19 +29,19 @@ typedef enum parquet_encoding {
 
 typedef struct parquet_page_header {
     parquet_page_type type;
-    uint32_t header_bytes; /* its own size */
-    uint32_t stored_bytes; /* of the page that follows */
-    uint32_t plain_bytes;  /* of the page, decompressed */
+    uint32_t header_bytes; /* size of the header */
+    uint32_t stored_bytes; /* size of the page that follows */
+    uint32_t plain_bytes;  /* size of the page after decompression */
     bool has_crc;
     uint32_t crc;      /* CRC-32 of the stored page */
-    uint32_t n_values; /* with nulls */
+    uint32_t n_values; /* including nulls */
     uint8_t encoding;
-    uint8_t level_encoding, repetition_encoding; /* DATA: of definition and repetition levels */
-    /* DATA_V2: levels before the values, never compressed. */
+    uint8_t level_encoding, repetition_encoding; /* DATA: of the two kinds of levels */
+    /* DATA_V2: sizes of the levels, which come before the values and are never compressed. */
     uint32_t repetition_bytes, definition_bytes;
-    bool is_compressed; /* the values; if the chunk has a codec */
+    bool is_compressed; /* whether the values are, if the chunk has a codec */
 } parquet_page_header;
 
-/* NULL, or what is wrong; is_short: that more bytes are needed. */
+/* Reads a header. Returns NULL, or what is wrong; sets *is_short if more bytes are needed. */
 const char *parquet_page_header_read(parquet_page_header *h, const uint8_t *bytes, size_t n_bytes,
                                      bool *is_short);

@@ -13,7 +13,7 @@ enum {
     COPY_4
 };
 
-/* Copies are made in pieces of 16 bytes, beyond their end, where that many bytes follow. */
+/* Copies are made in pieces of 16 bytes; where there is room, they write beyond their end. */
 enum {
     PIECE = 16,
     MAX_COPY = 64
@@ -29,7 +29,7 @@ static bool copy(output *o, size_t distance, size_t n_bytes)
     if (distance == 0 || distance > (size_t)(to - o->begin) || n_bytes > (size_t)(o->end - to))
         return false;
     o->at += n_bytes;
-    /* It is near the end, or overlaps what it writes and so repeats `distance` bytes. */
+    /* It is near the end of the output, or it overlaps itself and so repeats `distance` bytes. */
     if (distance < PIECE || o->end - to < MAX_COPY) {
         for (size_t i = 0; i < n_bytes; i++)
             to[i] = (to - distance)[i];
@@ -54,7 +54,7 @@ static bool copy_literal(output *o, const uint8_t **from, const uint8_t *end, si
     return true;
 }
 
-/* A literal of up to 60 bytes has its length in the tag, others in one to four bytes after it. */
+/* Reads a literal. Up to 60 bytes, its length is in the tag, else in one to four bytes after it. */
 static bool read_literal(output *o, const uint8_t **from, const uint8_t *end, uint8_t tag)
 {
     size_t n_bytes = tag >> 2;

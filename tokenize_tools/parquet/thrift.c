@@ -22,7 +22,7 @@ void thrift_fail(thrift *t, const char *why)
 
 static void fail_short(thrift *t)
 {
-    t->short_of = t->short_of || !t->why;
+    t->ends_early = t->ends_early || !t->why;
     thrift_fail(t, "its header ends too early");
 }
 
@@ -148,7 +148,7 @@ thrift_list thrift_begin_list(thrift *t, uint8_t type)
         return (thrift_list){0};
     const uint8_t head = read_byte(t);
     const uint64_t n = head >> 4 == 15 ? read_varint(t) : head >> 4;
-    /* An element has at least one byte. */
+    /* Each element has at least one byte. */
     if (n > (uint64_t)(t->end - t->at) || n > UINT32_MAX)
         fail_short(t);
     if (t->why)
@@ -158,7 +158,7 @@ thrift_list thrift_begin_list(thrift *t, uint8_t type)
 
 /* ---- Skipping ---- */
 
-/* Inside a list or map, a boolean has a byte of its own. */
+/* Skips an element of a list or map, where a boolean has a byte of its own. */
 static void skip_element(thrift *t, uint8_t type)
 {
     if (type == THRIFT_TRUE || type == THRIFT_FALSE)

@@ -16,7 +16,7 @@ static bool fail_page(parquet_values *v, const char *why)
 
 /* ---- One value ---- */
 
-static const char after_last[] = "bytes follow its last value";
+static const char after_last[] = "trailing data after its last value";
 
 static size_t size_of(const parquet_element *column)
 {
@@ -25,8 +25,8 @@ static size_t size_of(const parquet_element *column)
     return column->type == PARQUET_INT32 || column->type == PARQUET_FLOAT ? 4 : 8;
 }
 
-/* Some writers pad a page. */
-static bool all_zero(const uint8_t *at, const uint8_t *end)
+/* Whether the rest of a page is padding, as some writers add it. */
+static bool is_padding(const uint8_t *at, const uint8_t *end)
 {
     while (at < end && *at == 0)
         at++;
@@ -40,7 +40,7 @@ static void set_text(tokmap_value *value, const uint8_t *bytes, size_t n_bytes)
     value->text_bytes = n_bytes;
 }
 
-/* Stored bits, of which the lower 32 count if the type has no more. */
+/* Sets a number from its stored bits: the lower 32 if the type has no more. */
 static bool set_number(const parquet_values *v, uint64_t bits, tokmap_value *value)
 {
     const bool is_unsigned = v->column->kind == PARQUET_UNSIGNED;
@@ -62,7 +62,7 @@ static bool set_number(const parquet_values *v, uint64_t bits, tokmap_value *val
     return true;
 }
 
-/* A decimal in fixed bytes becomes a text of these bytes, which set_decimal reads. */
+/* Sets a value of a fixed size. A decimal becomes a text of its bytes, for set_decimal. */
 static bool set_stored_number(parquet_values *v, const uint8_t *at, tokmap_value *value)
 {
     const size_t size = size_of(v->column);
@@ -72,7 +72,7 @@ static bool set_stored_number(parquet_values *v, const uint8_t *at, tokmap_value
     return true;
 }
 
-/* From its integer, or from its bytes, of which the highest is the first. */
+/* Writes a decimal, given its integer, or its bytes from the highest one on. */
 static bool set_decimal(parquet_values *v, tokmap_value *value)
 {
     uint8_t bytes[NUMBER_MAX_DECIMAL_BYTES];
@@ -96,9 +96,9 @@ static bool set_boolean(tokmap_value *value, bool is_true)
 
 /* ---- PLAIN ---- */
 
-static const char past_end[] = "a value goes beyond its end";
+static const char past_end[] = "a value extends beyond its end";
 
-/* The number of bytes of what follows it. */
+/* Reads the size of the bytes that follow. */
 static bool take_size(parquet_values *v, uint32_t *n_bytes)
 {
     if (v->end - v->at < 4 || le_get32(v->at) > (size_t)(v->end - v->at) - 4)
@@ -138,7 +138,7 @@ static bool take_plain_boolean(parquet_values *v, tokmap_value *value)
 
 /* ---- Dictionary ---- */
 
-/* The offsets of all byte arrays, each of which begins with its length. */
+/* Lists the offsets of all byte arrays. Each array begins with its length. */
 static const char *list_offsets(parquet_dictionary *d)
 {
     size_t at = 0;
@@ -148,7 +148,7 @@ static const char *list_offsets(parquet_dictionary *d)
         d->offsets[i] = (uint32_t)at;
         at += 4 + (size_t)le_get32(d->bytes + at);
     }
-    return all_zero(d->bytes + at, d->bytes + d->n_bytes) ? NULL : after_last;
+    return is_padding(d->bytes + at, d->bytes + d->n_bytes) ? NULL : after_last;
 }
 
 const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_element *column,
@@ -193,8 +193,8 @@ static bool take_from_dictionary(parquet_values *v, tokmap_value *value)
 static bool begin_indexes(parquet_values *v)
 {
     if (!v->dictionary || !v->dictionary->bytes)
-        return fail_page(v, "it needs a dictionary, and its column chunk has none");
-    /* A page of nulls may have no indexes, and no width of them. */
+        return fail_page(v, "it needs a dictionary, but its column chunk has none");
+    /* A page of nulls may have no indexes, and then no width of indexes either. */
     const uint32_t width = v->at < v->end ? *v->at : 0;
     if (width > 32)
         return fail_page(v, "the width of its indexes is more than 32 bits");
@@ -215,7 +215,7 @@ static bool take_run(parquet_values *v, tokmap_value *value)
 static bool begin_boolean_runs(parquet_values *v)
 {
     if (v->at == v->end)
-        return true; /* no values but nulls */
+        return true; /* all values are null */
     uint32_t n_bytes;
     if (!take_size(v, &n_bytes))
         return false;
@@ -236,16 +236,16 @@ static bool take_delta(parquet_values *v, tokmap_value *value)
 static bool begin_delta(parquet_values *v)
 {
     if (v->at < v->end && !parquet_delta_begin(&v->numbers, v->at, (size_t)(v->end - v->at)))
-        return fail_page(v, "the head of its deltas is malformed");
+        return fail_page(v, "the header of its deltas is malformed");
     v->at = v->end;
     return true;
 }
 
-/* Lengths, and then the bytes: *at is moved behind the lengths. */
+/* Begins lengths, and moves v->at to the bytes after them. */
 static bool begin_lengths(parquet_values *v, parquet_delta *lengths)
 {
     if (!parquet_delta_begin(lengths, v->at, (size_t)(v->end - v->at)))
-        return fail_page(v, "the head of its lengths is malformed");
+        return fail_page(v, "the header of its lengths is malformed");
     const uint8_t *end = parquet_delta_end(lengths);
     if (!end)
         return fail_page(v, "its lengths are malformed");
@@ -268,7 +268,7 @@ static bool begin_delta_length(parquet_values *v)
     return v->at == v->end || begin_lengths(v, &v->numbers);
 }
 
-/* A value is the beginning of the one before and a suffix; it is never longer than the page. */
+/* Takes a value: a prefix of the value before, and a suffix. It is never longer than the page. */
 static bool take_delta_bytes(parquet_values *v, tokmap_value *value)
 {
     uint64_t prefix, suffix;
@@ -293,7 +293,7 @@ static bool begin_delta_bytes(parquet_values *v)
     return v->at == v->end || (begin_lengths(v, &v->numbers) && begin_lengths(v, &v->suffixes));
 }
 
-/* ---- BYTE_STREAM_SPLIT: the first bytes of all values, then the second ones ... ---- */
+/* ---- BYTE_STREAM_SPLIT: the first bytes of all values, then their second bytes, and so on ---- */
 
 static bool take_split(parquet_values *v, tokmap_value *value)
 {
@@ -326,7 +326,7 @@ static bool begin_encoding(parquet_values *v)
     };
     static const struct {
         parquet_encoding encoding;
-        unsigned types; /* of columns: a bit for each; the first row that fits counts */
+        unsigned types; /* of columns, a bit for each; the first row that fits is used */
         bool (*begin)(parquet_values *);
         bool (*take)(parquet_values *, tokmap_value *);
     } encodings[] = {
@@ -355,7 +355,7 @@ typedef struct stored_levels {
     size_t n_bytes; /* version 2 */
 } stored_levels;
 
-/* Version 1: a length and the levels; version 2: the header has the lengths. */
+/* Begins levels. Version 1 has their length before them, version 2 in the header of the page. */
 static bool begin_levels(parquet_values *v, bool has_length, stored_levels l, parquet_runs *runs)
 {
     uint32_t width = 0;
@@ -366,7 +366,7 @@ static bool begin_levels(parquet_values *v, bool has_length, stored_levels l, pa
             return fail_page(v, "its levels have an unknown encoding");
         uint32_t stored;
         if (!take_size(v, &stored))
-            return fail_page(v, "its levels go beyond its end");
+            return fail_page(v, "its levels extend beyond its end");
         l.n_bytes = stored;
     }
     while (l.max >> width)
@@ -412,7 +412,7 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
     *value = (tokmap_value){0};
     bool ok = true;
     if (v->left == 0) {
-        ok = all_zero(v->at, v->end) || fail_page(v, after_last);
+        ok = is_padding(v->at, v->end) || fail_page(v, after_last);
         return ok ? 0 : -1;
     }
     v->left--;
