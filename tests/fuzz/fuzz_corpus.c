@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_corpus.c - any bytes as an input of any format and compression, in batches of any size: the documents are those of the naive model, and from any place on they are the same. If the
- * input can be cut, its parts give what the whole gives. */
+/* fuzz_corpus.c - any bytes as an input of any format and compression, in batches of any size: the
+ * documents are those of the naive model, and from any place on they are the same. If the input can
+ * be cut, its parts give what the whole gives. */
 #include "fuzz/fuzz.h"
 
 #include <unistd.h>

@@ -8,7 +8,6 @@ import os
 import pathlib
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -187,6 +186,25 @@ def a_longer_max_document_resumes_what_a_shorter_one_stopped(corpus):
     said = late.pack("longer", *options, "--on-error", "skip", code=5)
     expect("--max-document was 400, and" in said and "longer documents already left out" in said, said)
     late.remove("longer")
+
+
+def the_report_of_a_resumed_run_has_all_that_was_left_out(corpus):
+    """Also what an earlier process left out, which made no report; and the recipe takes it out of the inputs."""
+    import gzip
+
+    lines = {name: [b'{"text": "good %d"}' % i if i % 7 else b'{"bad": %d' % i for i in range(200000)] for name in ("x.jsonl", "y.jsonl.gz")}
+    for name, some in lines.items():
+        (corpus.folder / name).write_bytes((gzip.compress if name.endswith(".gz") else bytes)(b"\n".join(some)))
+    bad = pack_corpus.Packing(corpus.folder)
+    names = list(lines)[:2 if pack_corpus.has_zlib() else 1]
+    bad.leave_unfinished("bad", *names, "--on-error", "skip", "--memory", "8M", journal_bytes=2000)
+    expect("resuming after" in bad.pack("bad", *names, "--on-error", "skip", "--report", "report.json"), "it started over")
+    expect_equal(sorted(bad.outputs("bad")), [".bin", ".tmi"], "files")
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text()
+    recipe = re.search(r"## Documents that were left out.*?```python\n(.*?)```", text, re.DOTALL).group(1)
+    subprocess.run([sys.executable, "-c", recipe], cwd=corpus.folder, check=True)
+    wanted = [line for name in names for line in lines[name] if b"bad" in line]
+    expect_equal((corpus.folder / "left_out.jsonl").read_bytes().splitlines(), wanted, "what was left out")
 
 
 # ---- A full disk ----

@@ -12,9 +12,9 @@
  * after the last one unless it is empty. With CORPUS_LINES, a line without its newline; a carriage
  * return is kept, an empty line is an empty document, and the last line needs no newline. With
  * CORPUS_JSON_LINES, a string in the object on a line; blank lines, white space before a line and a
- * byte order mark at the start of the input are skipped. With CORPUS_PARQUET and CORPUS_ARROW, the value of a column in a
- * row. In a tar archive, each member whose name ends like that of text or JSON is an input. A
- * document whose record or text is larger than max_document is bad.
+ * byte order mark at the start of the input are skipped. With CORPUS_PARQUET and CORPUS_ARROW, the
+ * value of a column in a row. In a tar archive, each member whose name ends like that of text or
+ * JSON is an input. A document whose record or text is larger than max_document is bad.
  *
  * An input can be read in parts, even by several processes: together these give the documents,
  * values and counts of the whole. A part is read without what lies before it, so messages about

@@ -18,7 +18,7 @@ typedef struct marked_text { /* start with {0} */
     char reason[160];
 } marked_text;
 
-/* Replaces the text of the record, which is a list: of valid JSON, with 64 readable bytes after it, or is_stored.
- * READER_BAD: the list is not as it must be. */
+/* Replaces the text of the record, which is a list: of valid JSON, with 64 readable bytes after it,
+ * or is_stored. READER_BAD: the list is not as it must be. */
 reader_result marked_text_read(marked_text *m, const corpus_options *options, document *d,
                                failure *err);

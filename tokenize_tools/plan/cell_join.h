@@ -13,8 +13,9 @@ typedef struct cell_join_options {
     bool json, quiet;
 } cell_join_options;
 
-/* Writes the outputs as joined datasets of the cells. All appear complete or not at all, P last. Returns an exit code, and prints the error, or the
- * results. CLI_INPUT: cells are missing. CLI_DATASET: one is damaged or of another plan. */
+/* Writes the outputs as joined datasets of the cells. All appear complete or not at all, P last.
+ * Returns an exit code, and prints the error, or the results. CLI_INPUT: cells are missing.
+ * CLI_DATASET: one is damaged or of another plan. */
 int cell_join(const plan_file *plan, const cell_join_options *options);
 
 /* Removes what the process that finished a dataset has left beside it, if it was killed before it
