@@ -93,7 +93,7 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
 /* Cuts off what comes after that checkpoint. */
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err);
 
-/* Writes the section of spans. span_writer.c */
+/* Writes the section of spans. spans.c */
 tokmap_status tokmap_i_put_spans(tokmap_i_index_writer *w, tokmap_error *err);
 
 /* Adds bytes to the section that is being written. */

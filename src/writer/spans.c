@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* span_writer.c - the spans of a writer: the call, what ends with a document, and their section. */
+/* spans.c - the spans of a writer: the call, what ends with a document, and their section. */
 #include <inttypes.h>
 #include <stdlib.h>
 
