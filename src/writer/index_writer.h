@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_writer.h - writes an index file: documents as they come, the rest at the end.
+/* index_writer.h - an index file that is being written: the ends of documents go to the file as they
+ * come, everything else is kept in memory. sections.h writes the rest.
  *
  * The file is P.tmi.partial. Its lock excludes a second writer of P. */
 #pragma once
@@ -26,7 +27,6 @@ typedef struct tokmap_i_index_writer {
     uint64_t group_start, last_end, n_documents;
     tokmap_i_content_hash documents_hash; /* of the lengths in full groups */
     tokmap_i_bytes wide_ends;             /* as stored */
-    tokmap_i_bytes level_1;               /* u64, of every 16th group; only in finish */
     tokmap_i_bytes blocks;                /* checksums, u64 as stored */
     tokmap_i_bytes inputs;                /* entries as stored */
     tokmap_i_bytes names;
@@ -93,16 +93,26 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
 /* Cuts off what comes after that checkpoint. */
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err);
 
-/* Writes the section of spans. spans.c */
-tokmap_status tokmap_i_put_spans(tokmap_i_index_writer *w, tokmap_error *err);
+/* ---- For sections.c ---- */
 
+enum {
+    TOKMAP_I_READ_BACK_BYTES = 64 << 10 /* whole groups */
+};
+
+/* Counts the sections that the index will have. */
+uint32_t tokmap_i_index_writer_n_sections(const tokmap_i_index_writer *w);
 /* Adds bytes to the section that is being written. */
 tokmap_status tokmap_i_index_writer_put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,
                                         tokmap_error *err);
-/* Writes all sections and the header, and flushes the file to the disk. The caller fills in the
- * header's tokens, widths, ids and suffix; this call fills in counts and sections. */
-tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *header,
-                                           const void *metadata, size_t metadata_bytes,
-                                           tokmap_error *err);
+/* Returns the checksum of the section that is being written. */
+uint64_t tokmap_i_index_writer_checksum(tokmap_i_index_writer *w);
+/* Writes the bytes that are not written yet. */
+tokmap_status tokmap_i_index_writer_flush(tokmap_i_index_writer *w, tokmap_error *err);
+/* Writes the last group of documents, even if it is not full, and flushes. */
+tokmap_status tokmap_i_index_writer_end_groups(tokmap_i_index_writer *w, tokmap_error *err);
+/* Reads back n_bytes of the groups of documents, from byte `at` of the first one on. */
+tokmap_status tokmap_i_index_writer_read_back(const tokmap_i_index_writer *w, uint64_t at,
+                                              uint8_t *dst, size_t n_bytes, tokmap_error *err);
+
 /* Closes the file without removing it. */
 void tokmap_i_index_writer_close(tokmap_i_index_writer *w);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta_transpose.c - writes the section of values: reads P.tmv.partial once or more for each
- * column. */
-#include "format/meta_section.h"
+#include "writer/meta_transpose.h"
+
 #include "base/hash.h"
 #include "base/status.h"
-#include "writer/index_writer.h"
+#include "format/meta_section.h"
 
 /* ---- The different strings of a column, numbered in the order in which they came ---- */
 
@@ -212,8 +211,8 @@ static tokmap_status put_column(transpose *t, uint32_t column, tokmap_error *err
     return status;
 }
 
-tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_index_writer *to,
-                                       tokmap_error *err)
+tokmap_status tokmap_i_put_values(tokmap_i_meta_writer *w, tokmap_i_index_writer *to,
+                                  tokmap_error *err)
 {
     uint8_t directory[TOKMAP_I_META_DIRECTORY_BYTES];
     transpose t = {.w = w, .to = to, .meta = {.n_columns = w->n_columns, .n_documents = w->n_rows}};

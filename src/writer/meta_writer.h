@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta_writer.h - values of documents: takes them row by row, and writes their section.
+/* meta_writer.h - takes the values of documents row by row.
  *
  * Values come by document and are stored by column, so they wait in P.tmv.partial until finish. It
  * is a list of chunks; a chunk has a segment for each column, with the values of the same
@@ -80,8 +80,3 @@ tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_writer *w, uint32_t c
  * file does not hold what was written to it. */
 tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *out,
                                         tokmap_error *err);
-
-/* Writes the section to an index, from its first byte to its last. */
-struct tokmap_i_index_writer;
-tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, struct tokmap_i_index_writer *to,
-                                       tokmap_error *err);

@@ -7,13 +7,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "system/platform.h"
 #include "base/status.h"
 #include "format/token_scan.h"
-
-/* Of each tokmap_i_output. */
-static const char *const opened_by[] = {"tokmap_writer_open", "tokmap_writer_adopt",
-                                        "tokmap_writer_open_joined"};
+#include "system/platform.h"
+#include "writer/sections.h"
 
 tokmap_writer *tokmap_i_writer_new(void)
 {
@@ -119,7 +116,8 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_writer_options, token_bytes)};
     tokmap_i_error_clear(err);
     if (!out || !prefix)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", opened_by[output]);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL",
+                    tokmap_i_writer_opened_by[output]);
     *out = NULL;
     tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
@@ -167,39 +165,6 @@ tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const char *prefix,
                                         const tokmap_writer_options *options, tokmap_error *err)
 {
     return open_output(out, prefix, options, TOKMAP_I_OUTPUT_JOINED, err);
-}
-
-tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_output output,
-                                    const char *call, tokmap_error *err)
-{
-    tokmap_i_error_clear(err);
-    if (!w)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "the writer is NULL");
-    if (tokmap_i_fork_mark_is_child(&w->fork_mark)) /* it would write to the parent's files */
-        return FAIL(err, TOKMAP_ERR_FORKED,
-                    "%s: this writer belongs to the parent process: only that can write to it",
-                    w->names.index_path);
-    const tokmap_i_output is = w->names.output;
-    const bool is_over = w->finished || (w->is_whole && output != TOKMAP_I_OUTPUT_ANY);
-    if (!w->failure.status && is_over)
-        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: %s", w->names.index_path,
-             w->finished ? "is finished and can only be closed" : "takes nothing after redact");
-    else if (!w->failure.status && !complete)
-        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", w->names.index_path);
-    else if (!w->failure.status && output != TOKMAP_I_OUTPUT_ANY && output != is)
-        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: was opened with %s, but %s is for %s",
-             w->names.index_path, opened_by[is], call, opened_by[output]);
-    return tokmap_i_writer_leave(w, w->failure.status, err);
-}
-
-tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err)
-{
-    if (status >= 0)
-        return status;
-    w->failure.status = status;
-    if (err)
-        *err = w->failure;
-    return status;
 }
 
 tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer.h - what the files of this room share: writer.c (a new token file), adopt.c (an existing
- * one), append.c, copy.c and redact.c (those of other datasets), checkpoint.c, values.c. */
+/* writer.h - the writer of a dataset, as the files of this folder share it: state.c (how each call
+ * begins and ends), writer.c (a new token file), adopt.c (an existing one), append.c and redact.c
+ * (the tokens of other datasets), checkpoint.c, values.c and spans.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,6 +39,20 @@ struct tokmap_writer {
     tokmap_error failure;          /* the first failure, which all later calls repeat */
 };
 
+/* ---- state.c ---- */
+
+/* The public call that opens a writer, indexed by tokmap_i_output. */
+extern const char *const tokmap_i_writer_opened_by[];
+/* Begins a public call: repeats an earlier failure, or refuses the call. `complete`: all arguments
+ * of the call that must not be NULL are not. `output`: the only kind of output that this call is
+ * for. `call`: its name. */
+tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_output output,
+                                    const char *call, tokmap_error *err);
+/* Ends a public call: remembers its failure, which the call has put into w->failure. */
+tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err);
+
+/* ---- writer.c ---- */
+
 /* Sets the id that ends documents, or TOKMAP_NO_ID, and checks it and what the caller has set:
  * token_bytes and vocab_size. */
 tokmap_status tokmap_i_take_ids(tokmap_i_header *h, int32_t has_eod, uint32_t eod_id,
@@ -49,12 +64,6 @@ tokmap_writer *tokmap_i_writer_new(void);
  * TOKMAP_END if the dataset that was to be resumed is complete. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err);
-/* Every public call uses these: enter repeats an old failure, leave remembers a new one, which the
- * call has put into w->failure. `complete`: no argument of the call is NULL that must not be.
- * `output`: the only kind that this call is for. `call`: its name. */
-tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_output output,
-                                    const char *call, tokmap_error *err);
-tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err);
 /* Adds token bytes to the checksums of their blocks. */
 tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
                                    tokmap_error *err);

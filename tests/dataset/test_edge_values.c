@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "format/format.h"
 #include "base/hash.h"
-#include "writer/index_writer.h"
+#include "writer/sections.h"
 
 /* ---- Fields ---- */
 

@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "format/document_index.h"
 #include "dataset/index_reader.h"
-#include "writer/index_writer.h"
+#include "writer/sections.h"
 
 enum {
     MAX_DOCUMENTS = 70000
