@@ -105,13 +105,34 @@ static tokmap_status take_pointers(const tokmap_stage *s, const tokmap_stage_bat
     return TOKMAP_OK;
 }
 
+/* With the mutex held: frees the slot if nobody uses it any longer and all its events are
+ * recorded. */
+static void drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
+{
+    if (d->held || d->exported.n_tensors > 0 || d->exported.is_back)
+        return;
+    d->state = TOKMAP_I_DEVICE_FREE;
+    d->freed = ++s->n_freed;
+}
+
+void tokmap_i_stage_return_slot(tokmap_stage *s, tokmap_i_device_slot *d)
+{
+    tokmap_i_export *use = &d->exported;
+    int capturing = 0;
+    const int error = s->driver->is_capturing(use->stream, &capturing);
+    use->is_back = error || capturing || s->driver->record(use->returned, use->stream);
+    drop_slot(s, d);
+}
+
 /* Expands the first queued batch in the stream: to the caller's memory, or in its slot, which it
  * lends. */
 static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap_i_stream stream,
                               const tokmap_i_address *memory, tokmap_error *err)
 {
     uint32_t n_held = 0;
-    tokmap_i_stage_retry_returns(s);
+    for (uint32_t i = 0; i < s->options.n_slots; i++)
+        if (s->slots[i].exported.is_back)
+            tokmap_i_stage_return_slot(s, &s->slots[i]);
     for (uint32_t i = 0; i < s->options.n_slots; i++)
         n_held += s->slots[i].state == TOKMAP_I_DEVICE_LENT;
     if (n_held + 1 >= s->options.n_slots)
@@ -147,7 +168,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
                                      .step_sample = d->step_sample,
                                      .id = d->id};
     tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* was checked at the beginning */
-    tokmap_i_stage_drop_slot(s, d);
+    drop_slot(s, d);
     return TOKMAP_OK;
 }
 
@@ -233,14 +254,6 @@ tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id)
     return NULL;
 }
 
-void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
-{
-    if (d->held || d->exported.n_tensors > 0 || d->exported.is_back)
-        return;
-    d->state = TOKMAP_I_DEVICE_FREE;
-    d->freed = ++s->n_freed;
-}
-
 tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *batch, void *stream,
                                    tokmap_error *err)
 {
@@ -258,7 +271,7 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
                                       "recording an event", err);
     if (!status) {
         d->held = false;
-        tokmap_i_stage_drop_slot(s, d);
+        drop_slot(s, d);
     }
     /* The thread may be busy reading, so queue the batch that waits for this slot here. */
     while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))

@@ -136,15 +136,10 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batc
                                         tokmap_i_stream stream, int *mode, tokmap_error *err);
 /* With the mutex held: the slot of a batch that the caller or tensors still use, or NULL. */
 tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id);
-/* With the mutex held: frees the slot if nobody uses it any longer and all its events are
- * recorded. */
-void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d);
-
-/* ---- dlpack.c ---- */
-
-/* With the mutex held and the context current: retries slots whose last tensor was deleted during a
- * capture. */
-void tokmap_i_stage_retry_returns(tokmap_stage *s);
+/* With the mutex held and the context current: records an event in the stream that used the tensors
+ * of the slot, so that the slot is reused only after that work. While the stream is captured, the
+ * event would become part of the graph: then, as after an error, it is recorded later. */
+void tokmap_i_stage_return_slot(tokmap_stage *s, tokmap_i_device_slot *d);
 
 /* ---- queue.c: calls of the driver ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_writer.h - an index file that is being written: the ends of documents go to the file as they
- * come, everything else is kept in memory. sections.h writes the rest.
+/* index_writer.h - an index file that is being written: the ends of documents go to the file as
+ * they come, everything else is kept in memory until sections.h writes it.
  *
  * The file is P.tmi.partial. Its lock excludes a second writer of P. */
 #pragma once

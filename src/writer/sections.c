@@ -54,9 +54,9 @@ static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap
     return status || start == w->group_start ? status : fail_changed(w, err);
 }
 
-/* Writes what follows the groups: their starts, in levels, and the wide ends. The starts are computed
- * from the ends of the groups, which are read back from the file: keeping the starts in memory would
- * take 8 bytes for each 64 documents. */
+/* Writes what follows the groups: their starts, in levels, and the wide ends. The starts are
+ * computed from the ends of the groups, which are read back from the file: keeping the starts in
+ * memory would take 8 bytes for each 64 documents. */
 static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_error *err)
 {
     tokmap_i_documents_layout layout;
