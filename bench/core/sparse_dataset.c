@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/hash.h"
 #include "core/load_data.h"
 #include "system/platform.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/content_hash.h"
 
-#include "base/base.h"
+#include <stdbool.h>
+
+#include "base/le.h"
 
 #if defined __x86_64__
 #include <immintrin.h>
@@ -82,7 +84,7 @@ static void add_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
     const uint64_t(*t)[256] = content_hash_tables[0], (*u)[256] = content_hash_tables[1];
     size_t at = 0;
     for (; at + 4 <= n_bytes; at += 4) {
-        const uint32_t word = load_le32(p + at), v = word ^ (uint32_t)a, w = word ^ (uint32_t)b;
+        const uint32_t word = le_get32(p + at), v = word ^ (uint32_t)a, w = word ^ (uint32_t)b;
         a = a >> 32 ^ t[3][v & 255] ^ t[2][v >> 8 & 255] ^ t[1][v >> 16 & 255] ^ t[0][v >> 24];
         b = b >> 32 ^ u[3][w & 255] ^ u[2][w >> 8 & 255] ^ u[1][w >> 16 & 255] ^ u[0][w >> 24];
     }
@@ -117,7 +119,7 @@ static uint64_t reduce(const uint64_t (*t)[256], const uint8_t *p, size_t n_byte
 {
     uint64_t crc = 0;
     for (size_t at = 0; at < n_bytes; at += 4) {
-        const uint32_t v = load_le32(p + at) ^ (uint32_t)crc;
+        const uint32_t v = le_get32(p + at) ^ (uint32_t)crc;
         crc = crc >> 32 ^ t[3][v & 255] ^ t[2][v >> 8 & 255] ^ t[1][v >> 16 & 255] ^ t[0][v >> 24];
     }
     return crc;
@@ -281,13 +283,13 @@ static size_t fold_tokens(uint64_t crc[2], const uint8_t *p, size_t n_tokens)
 
 void tokmap_i_content_hash_store(const tokmap_i_content_hash *h, uint8_t *bytes)
 {
-    store_le64(bytes, h->crc[0]);
-    store_le64(bytes + 8, h->crc[1]);
+    le_put64(bytes, h->crc[0]);
+    le_put64(bytes + 8, h->crc[1]);
 }
 
 tokmap_i_content_hash tokmap_i_content_hash_load(const uint8_t *bytes, uint64_t n_bytes)
 {
-    return (tokmap_i_content_hash){{load_le64(bytes), load_le64(bytes + 8)}, n_bytes};
+    return (tokmap_i_content_hash){{le_get64(bytes), le_get64(bytes + 8)}, n_bytes};
 }
 
 void tokmap_i_content_hash_add_with(tokmap_i_content_hash *h, const void *data, size_t n_bytes,
@@ -321,11 +323,11 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
     n_tokens -= n_folded;
     for (; n_tokens >= N_AT_ONCE; n_tokens -= N_AT_ONCE, p += 2 * (size_t)N_AT_ONCE) {
         for (size_t i = 0; i < N_AT_ONCE; i++) /* a constant number, for the compiler */
-            wide[i] = load_le16(p + 2 * i);
+            wide[i] = le_get16(p + 2 * i);
         tokmap_i_content_hash_add(h, wide, sizeof wide);
     }
     for (size_t i = 0; i < n_tokens; i++)
-        wide[i] = load_le16(p + 2 * i);
+        wide[i] = le_get16(p + 2 * i);
     if (n_tokens > 0)
         tokmap_i_content_hash_add(h, wide, n_tokens * sizeof *wide);
 }

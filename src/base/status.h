@@ -2,6 +2,8 @@
 /* status.h - fills a tokmap_error; copies and checks the options of a caller. */
 #pragma once
 
+#include <stddef.h>
+
 #include "tokmap.h"
 
 /* What an error holds besides its text. */
@@ -47,6 +49,9 @@ static inline tokmap_i_cause tokmap_i_cause_of_io(int errno_value, uint64_t file
 void tokmap_i_error_clear(tokmap_error *err);
 
 /* ---- Options of a caller that was built against this header, an older or a newer one ---- */
+
+/* The size of a struct in the version where this member was the last one. */
+#define SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof((type *)0)->member)
 
 typedef struct tokmap_i_struct_kind {
     const char *name;   /* of the struct */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "base/status.h"
 #include "dataset/token_files.h"
 
@@ -79,7 +80,7 @@ static tokmap_i_pieces *of_section(tokmap_i_index_cache *c, const tokmap_dataset
                                        ds->index_path,
                                        ds->header.index_bytes,
                                        (uint64_t)(section - ds->index_map),
-                                       load_le64(ds->header.dataset_id)};
+                                       le_get64(ds->header.dataset_id)};
     return c ? tokmap_i_index_cache_set(c, &file) : NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "format/segments_section.h"
@@ -158,7 +159,7 @@ static tokmap_status view_sections(tokmap_dataset *ds, tokmap_i_named_file index
         tokmap_i_read_exactly(index, inputs->offset, sizeof count, count, err);
     if (status)
         return status;
-    const uint64_t n_inputs = load_le64(count);
+    const uint64_t n_inputs = le_get64(count);
     if (!tokmap_i_inputs_fit(n_inputs, inputs->n_bytes))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, inputs->offset,
                        "%s: damaged: %" PRIu64 " inputs do not fit into their section",
@@ -186,7 +187,7 @@ static tokmap_status read_segments(const tokmap_dataset *ds, tokmap_i_named_file
     tokmap_status status = tokmap_i_read_exactly(index, section->offset, sizeof head, head, err);
     if (status)
         return status;
-    if (!tokmap_i_segments_size_valid(section->n_bytes, load_le64(head)))
+    if (!tokmap_i_segments_size_valid(section->n_bytes, le_get64(head)))
         return tokmap_i_fail_damaged(ds, section->offset,
                                      "the segments do not fit into their section", err);
     uint8_t *bytes = malloc((size_t)section->n_bytes);

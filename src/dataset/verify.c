@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/bytes.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "dataset/token_files.h"
 #include "dataset/index_cache.h"
 #include "dataset/index_reader.h"
+#include "base/base.h"
+#include "base/le.h"
 #include "base/status.h"
 #include "format/token_scan.h"
 #include "system/platform_thread.h"
@@ -163,7 +165,7 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
         bad.kind = TOKMAP_DAMAGE_UNREADABLE;
         bad.cause = (tokmap_i_cause){TOKMAP_ERR_IO, err.sys_errno, err.file_offset};
     } else if (!is_missing &&
-               tokmap_i_hasher_get(r->hasher) != load_le64(job->checksums + 8 * block)) {
+               tokmap_i_hasher_get(r->hasher) != le_get64(job->checksums + 8 * block)) {
         bad.kind = TOKMAP_DAMAGE_BLOCK;
     } else if (!is_missing && r->largest_id > job->ds->header.largest_id) {
         bad.kind = TOKMAP_DAMAGE_CONTENT;
@@ -221,8 +223,8 @@ static bool is_sampled(const verify_job *job, uint64_t block)
     if (job->options.sample >= 1 || block == 0)
         return true;
     uint8_t key[16];
-    store_le64(key, job->options.seed);
-    store_le64(key + 8, block);
+    le_put64(key, job->options.seed);
+    le_put64(key + 8, block);
     return (double)tokmap_i_checksum(key, sizeof key) < job->options.sample * 0x1p64;
 }
 
@@ -333,7 +335,7 @@ static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_
             job->bad[job->n_end_found++].end_document = document + 1;
         if (job->cache)
             pass_spans(job, job->last_end, ends[i]);
-        store_le64(lengths + 8 * (size_t)i, ends[i] - job->last_end);
+        le_put64(lengths + 8 * (size_t)i, ends[i] - job->last_end);
         job->last_end = ends[i];
     }
     tokmap_i_content_hash_add(&job->documents_hash, lengths, 8 * (size_t)n_ends);

@@ -2,6 +2,7 @@
 #include "loader/gather.h"
 
 #include "base/base.h"
+#include "base/le.h"
 
 /* A row becomes a span, which writes inputs and labels in one pass, or two spans where they are
  * aligned differently, and, if it is short, the fill after them.
@@ -93,9 +94,7 @@ INLINE void loop_scalar(const span *s, unsigned from, unsigned to, bool masked)
     const size_t n = s->n;
     const uint64_t other = s->other;
     for (size_t i = 0; i < n; i++) {
-        uint64_t x = from == 0   ? other
-                     : from == 2 ? load_le16(src + 2 * i)
-                                 : load_le32(src + 4 * i);
+        uint64_t x = from == 0 ? other : from == 2 ? le_get16(src + 2 * i) : le_get32(src + 4 * i);
         if (masked)
             x = mask[i] ? x : other;
         put(dst + i * to, to, x);

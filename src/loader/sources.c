@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "loader/loader.h"
 #include "base/status.h"
 
@@ -27,7 +28,7 @@ uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uin
                                 const uint8_t order_id[16])
 {
     const tokmap_i_range *range = &s->windows.ranges[d];
-    h = tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(order_id)), load_le64(order_id + 8));
+    h = tokmap_i_hash_add(tokmap_i_hash_add(h, le_get64(order_id)), le_get64(order_id + 8));
     if (range->is_part)
         h = tokmap_i_hash_add(tokmap_i_hash_add(h, range->first_document), range->end_document);
     return h;

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/base.h"
-
 #define TOKMAP_I_GOLDEN 0x9E3779B97F4A7C15u
 #define TOKMAP_I_MIX_1 0xBF58476D1CE4E5B9u
 #define TOKMAP_I_MIX_2 0x94D049BB133111EBu

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "base/status.h"
 #include "dataset/token_files.h"
 #include "system/platform.h"
@@ -196,7 +197,7 @@ static uint64_t offset_of_chunk(const tokmap_i_rows *r, tokmap_i_pieces *file, u
         return table;
     const uint8_t *entry =
         file ? file->get(file, table + 8 * number) : r->bytes + table + 8 * number;
-    return entry ? load_le64(entry) : 0;
+    return entry ? le_get64(entry) : 0;
 }
 
 tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *reader,
@@ -207,7 +208,7 @@ tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *
         return TOKMAP_OK;
     }
     const tokmap_i_cached_file of_rows = {
-        r, r->fd, r->path, r->header.n_bytes, 0, load_le64(r->ds->header.dataset_id)};
+        r, r->fd, r->path, r->header.n_bytes, 0, le_get64(r->ds->header.dataset_id)};
     tokmap_i_pieces *file = tokmap_i_index_cache_set(reader->files, &of_rows);
     const uint64_t begin = offset_of_chunk(r, file, number),
                    end = offset_of_chunk(r, file, number + 1);

@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/bytes.h"
+#include "base/base.h"
+#include "base/le.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "dataset/index_reader.h"
 #include "rows/best_fit.h"
@@ -52,7 +54,7 @@ static tokmap_status put_chunk(maker *m, const tokmap_i_packed *p, tokmap_error 
     uint8_t *to = tokmap_i_bytes_add(&m->out, tokmap_i_chunk_most(p));
     if (!offset || !to)
         return FAIL_MEMORY(err);
-    store_le64(offset, h->n_bytes);
+    le_put64(offset, h->n_bytes);
     const size_t n_bytes = tokmap_i_chunk_encode(p, m->starts, to);
     if (n_bytes == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "base/status.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
@@ -261,7 +262,7 @@ static tokmap_status append_block(tokmap_i_append *a, uint64_t block_index, tokm
     tokmap_writer *w = a->w;
     const tokmap_i_token_piece block = tokmap_i_block_piece(a->ds, block_index);
     tokmap_status status = tokmap_i_append_read_block(
-        a->ds, block_index, load_le64(a->checksums + 8 * block_index), w->buffer, err);
+        a->ds, block_index, le_get64(a->checksums + 8 * block_index), w->buffer, err);
     if (status)
         return status;
     const uint32_t largest = tokmap_i_largest_id(w->buffer, (size_t)block.n_tokens, h->token_bytes);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "dataset/dataset.h"
 #include "system/platform.h"
 #include "base/status.h"
@@ -164,7 +165,7 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
         if (n_blocks - i <= CHECKED_BLOCKS ||
             i % UNCHECKED_SHARE == w->journal.last.sequence % UNCHECKED_SHARE)
             status = check_block(w, i * TOKMAP_I_BLOCK_BYTES, TOKMAP_I_BLOCK_BYTES,
-                                 load_le64(w->index->blocks.data + 8 * i), err);
+                                 le_get64(w->index->blocks.data + 8 * i), err);
     w->hashed = (size_t)(n_bytes - begun);
     if (!status)
         status = check_block(w, begun, w->hashed, w->journal.last.block_checksum, err);

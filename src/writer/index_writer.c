@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "format/document_index.h"
 #include "format/segments_section.h"
 #include "format/spans_section.h"
@@ -14,7 +15,7 @@
 static bool append_u64(tokmap_i_bytes *b, uint64_t value)
 {
     uint8_t bytes[8];
-    store_le64(bytes, value);
+    le_put64(bytes, value);
     return tokmap_i_bytes_append(b, bytes, sizeof bytes);
 }
 
@@ -118,7 +119,7 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
     if (w->n_documents <= TOKMAP_I_GROUP_DOCUMENTS) /* the first one */
         w->written = documents_start(w);
     for (uint32_t i = 0; i < w->n_in_group; i++)
-        store_le64(lengths + 8 * (size_t)i, w->group_ends[i] - (i ? w->group_ends[i - 1] : 0));
+        le_put64(lengths + 8 * (size_t)i, w->group_ends[i] - (i ? w->group_ends[i - 1] : 0));
     tokmap_i_content_hash_add(&w->documents_hash, lengths, 8 * (size_t)w->n_in_group);
     const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
     if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide) &&
@@ -188,11 +189,11 @@ bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_n
         return false;
     const uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
     const uint64_t first =
-        last == w->inputs.data ? 0 : load_le64(last - 8); /* where the name before ends */
+        last == w->inputs.data ? 0 : le_get64(last - 8); /* where the name before ends */
     *out = (tokmap_i_new_input){.name = (const char *)w->names.data + first,
                                 .name_bytes = (size_t)(w->names.n_bytes - first),
-                                .entry.end_document = load_le64(last),
-                                .entry.end_token = load_le64(last + 8)};
+                                .entry.end_document = le_get64(last),
+                                .entry.end_token = le_get64(last + 8)};
     return true;
 }
 
@@ -201,8 +202,8 @@ void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i
     uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
     const tokmap_i_input_entry *e = &input->entry;
     tokmap_i_input_entry_encode(&(tokmap_i_input_entry){e->end_document, e->end_token,
-                                                        MAX(load_le64(last + 16), e->input_bytes),
-                                                        0, w->names.n_bytes},
+                                                        MAX(le_get64(last + 16), e->input_bytes), 0,
+                                                        w->names.n_bytes},
                                 last);
 }
 
@@ -312,7 +313,7 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
     w->n_in_group = (uint32_t)(now->n_documents % TOKMAP_I_GROUP_DOCUMENTS);
     w->group_start = w->last_end = now->group_start;
     for (uint32_t i = 0; i < w->n_in_group; i++) {
-        w->group_ends[i] = load_le64(parts->data[TOKMAP_I_OPEN_ENDS] + 8 * (size_t)i);
+        w->group_ends[i] = le_get64(parts->data[TOKMAP_I_OPEN_ENDS] + 8 * (size_t)i);
         w->last_end = w->group_start + w->group_ends[i];
     }
     return TOKMAP_OK;

@@ -5,7 +5,7 @@
  * The file is P.tmi.partial. Its lock excludes a second writer of P. */
 #pragma once
 
-#include "base/bytes.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "format/document_index.h"
 #include "format/format.h"

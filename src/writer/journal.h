@@ -6,7 +6,7 @@
  * P.tmi.partial may write. */
 #pragma once
 
-#include "base/bytes.h"
+#include "base/array.h"
 #include "format/journal_record.h"
 #include "tokmap.h"
 

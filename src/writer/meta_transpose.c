@@ -2,6 +2,8 @@
 #include "writer/meta_transpose.h"
 
 #include "base/hash.h"
+#include "base/base.h"
+#include "base/le.h"
 #include "base/status.h"
 #include "format/meta_section.h"
 
@@ -76,7 +78,7 @@ static tokmap_status put_bytes(transpose *t, const void *data, size_t n_bytes, t
 static tokmap_status put_u64(transpose *t, uint64_t value, tokmap_error *err)
 {
     uint8_t bytes[8];
-    store_le64(bytes, value);
+    le_put64(bytes, value);
     return put_bytes(t, bytes, sizeof bytes, err);
 }
 
@@ -147,7 +149,7 @@ static tokmap_status put_value(transpose *t, const tokmap_i_meta_column *c, tokm
         if (t->strings) {
             if (is_string)
                 status = number_string(t->strings, v, &number, &fits, err);
-            store_le16(bytes, (uint16_t)number);
+            le_put16(bytes, (uint16_t)number);
             return status ? status : put_bytes(t, bytes, c->code_bytes, err);
         }
         if (!is_null && c->type == TOKMAP_I_META_FLOAT64)

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/base.h"
+#include "base/le.h"
 #include "base/status.h"
 #include "format/meta_section.h"
 #include "system/platform.h"
@@ -50,7 +52,7 @@ static tokmap_status write_at_end(tokmap_i_meta_writer *w, const void *data, siz
 static tokmap_status write_head(tokmap_i_meta_writer *w, uint8_t *head, size_t n_bytes,
                                 tokmap_error *err)
 {
-    store_le64(head + n_bytes - CHECKSUM_BYTES, tokmap_i_checksum(head, n_bytes - CHECKSUM_BYTES));
+    le_put64(head + n_bytes - CHECKSUM_BYTES, tokmap_i_checksum(head, n_bytes - CHECKSUM_BYTES));
     tokmap_i_hasher_add(w->hasher, head, n_bytes);
     return write_at_end(w, head, n_bytes, err);
 }
@@ -100,10 +102,10 @@ static tokmap_status create_file(tokmap_i_meta_writer *w, const char *const *nam
     uint8_t head[MAX_HEAD_BYTES];
     size_t n_bytes = NAMES_AT;
     memcpy(head, magic, sizeof magic);
-    store_le64(head + sizeof magic, n_columns);
+    le_put64(head + sizeof magic, n_columns);
     for (; w->n_columns < n_columns; w->n_columns++) {
         const size_t name_bytes = strlen(names[w->n_columns]);
-        store_le64(head + n_bytes, name_bytes);
+        le_put64(head + n_bytes, name_bytes);
         memcpy(head + n_bytes + 8, names[w->n_columns], name_bytes);
         n_bytes += 8 + name_bytes;
         w->names[w->n_columns] = strdup(names[w->n_columns]);
@@ -259,9 +261,9 @@ static bool add_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_val
         memcpy(&bits, &v->real, sizeof bits);
     p[0] = (uint8_t)v->type;
     if (is_string)
-        store_le32(p + 1, (uint32_t)v->text_bytes);
+        le_put32(p + 1, (uint32_t)v->text_bytes);
     else if (v->type != TOKMAP_VALUE_NULL)
-        store_le64(p + 1, bits);
+        le_put64(p + 1, bits);
     if (is_string && v->text_bytes > 0)
         memcpy(p + 5, v->text, v->text_bytes);
     return true;
@@ -272,12 +274,12 @@ tokmap_status tokmap_i_meta_writer_flush(tokmap_i_meta_writer *w, tokmap_error *
     uint8_t head[MAX_HEAD_BYTES];
     if (w->n_in_chunk == 0)
         return TOKMAP_OK;
-    store_le64(head, w->n_in_chunk);
+    le_put64(head, w->n_in_chunk);
     for (uint32_t i = 0; i < w->n_columns; i++) {
         const tokmap_i_bytes *b = &w->segments[i];
         uint8_t *entry = head + 8 + i * (size_t)CHUNK_COLUMN_BYTES;
-        store_le64(entry, b->n_bytes);
-        store_le64(entry + 8, tokmap_i_checksum(b->data, b->n_bytes));
+        le_put64(entry, b->n_bytes);
+        le_put64(entry + 8, tokmap_i_checksum(b->data, b->n_bytes));
     }
     tokmap_status status = write_head(w, head, chunk_head_bytes(w), err);
     for (uint32_t i = 0; !status && i < w->n_columns; i++) {
@@ -336,20 +338,20 @@ static tokmap_status read_chunk(tokmap_i_meta_writer *w, uint64_t at, uint32_t c
     const tokmap_status status = read_part(w, at, c->head, head_bytes, err);
     if (status)
         return status;
-    if (load_le64(c->head + head_bytes - CHECKSUM_BYTES) !=
+    if (le_get64(c->head + head_bytes - CHECKSUM_BYTES) !=
         tokmap_i_checksum(c->head, head_bytes - CHECKSUM_BYTES))
         return fail_changed(w, at, err);
-    c->n_rows = load_le64(c->head);
+    c->n_rows = le_get64(c->head);
     c->end = at + head_bytes;
     for (uint32_t i = 0; i < w->n_columns; i++) {
         const uint8_t *entry = c->head + 8 + i * (size_t)CHUNK_COLUMN_BYTES;
-        const uint64_t n_bytes = load_le64(entry);
+        const uint64_t n_bytes = le_get64(entry);
         if (n_bytes > w->n_bytes - c->end || n_bytes < c->n_rows)
             return fail_changed(w, at, err);
         if (i == column) {
             c->segment_at = c->end;
             c->segment_bytes = n_bytes;
-            c->segment_checksum = load_le64(entry + 8);
+            c->segment_checksum = le_get64(entry + 8);
         }
         c->end += n_bytes;
     }
@@ -369,11 +371,11 @@ static bool parse_value(tokmap_i_meta_cursor *c, tokmap_value *out)
     c->at += head_bytes;
     if (is_string) {
         out->text = (const char *)p + 5;
-        out->text_bytes = load_le32(p + 1);
+        out->text_bytes = le_get32(p + 1);
         c->at += out->text_bytes;
         return out->text_bytes <= MIN(left - head_bytes, TOKMAP_I_MAX_META_STRING);
     }
-    const uint64_t bits = head_bytes > 1 ? load_le64(p + 1) : 0;
+    const uint64_t bits = head_bytes > 1 ? le_get64(p + 1) : 0;
     if (out->type == TOKMAP_VALUE_FLOAT64)
         memcpy(&out->real, &bits, sizeof bits);
     else
@@ -438,12 +440,12 @@ static tokmap_status open_file(tokmap_i_meta_writer *w, uint64_t n_bytes, tokmap
     if (status)
         return status;
     size_t at = NAMES_AT;
-    const uint64_t n_columns = load_le64(head + sizeof magic);
+    const uint64_t n_columns = le_get64(head + sizeof magic);
     if (memcmp(head, magic, sizeof magic) != 0 || n_columns == 0 ||
         n_columns > TOKMAP_I_MAX_META_COLUMNS)
         return fail_changed(w, 0, err);
     for (; w->n_columns < n_columns; w->n_columns++) {
-        const uint64_t name_bytes = n_read - at < 8 ? UINT64_MAX : load_le64(head + at);
+        const uint64_t name_bytes = n_read - at < 8 ? UINT64_MAX : le_get64(head + at);
         if (name_bytes > n_read - MIN(at + 8, n_read) ||
             !tokmap_i_meta_name_valid((const char *)head + at + 8, (size_t)name_bytes))
             return fail_changed(w, at, err);
@@ -452,7 +454,7 @@ static tokmap_status open_file(tokmap_i_meta_writer *w, uint64_t n_bytes, tokmap
             return FAIL_MEMORY(err);
         at += 8 + (size_t)name_bytes;
     }
-    if (n_read - at < CHECKSUM_BYTES || load_le64(head + at) != tokmap_i_checksum(head, at))
+    if (n_read - at < CHECKSUM_BYTES || le_get64(head + at) != tokmap_i_checksum(head, at))
         return fail_changed(w, at, err);
     w->head_bytes = at + CHECKSUM_BYTES;
     tokmap_i_hasher_add(w->hasher, head, w->head_bytes);

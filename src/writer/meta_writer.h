@@ -6,7 +6,7 @@
  * documents. docs/FORMAT.md section 9.4. */
 #pragma once
 
-#include "base/bytes.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "format/format_limits.h"
 #include "format/journal_record.h"

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/bytes.h"
+#include "base/array.h"
 #include "system/platform.h"
 #include "tokmap.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "base/status.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
@@ -75,12 +76,12 @@ static tokmap_status redact_block(redact_job *job, uint64_t block, tokmap_error 
     const tokmap_i_token_piece p = tokmap_i_block_piece(job->a.ds, block);
     uint8_t *checksum = job->a.checksums + 8 * block, *tokens = job->a.w->buffer;
     tokmap_status status =
-        tokmap_i_append_read_block(job->a.ds, block, load_le64(checksum), tokens, err);
+        tokmap_i_append_read_block(job->a.ds, block, le_get64(checksum), tokens, err);
     while (!status && job->now.first_token < p.first_token + p.n_tokens)
         status = fill(job, &p, err);
     const uint32_t largest = tokmap_i_largest_id(tokens, (size_t)p.n_tokens, h->token_bytes);
     h->largest_id = MAX(h->largest_id, largest);
-    store_le64(checksum, tokmap_i_checksum(tokens, (size_t)p.n_bytes));
+    le_put64(checksum, tokmap_i_checksum(tokens, (size_t)p.n_bytes));
     job->counts.bytes_read += p.n_bytes;
     return status;
 }

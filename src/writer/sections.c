@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "base/status.h"
 #include "format/document_index.h"
 #include "format/segments_section.h"
@@ -35,18 +36,18 @@ static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap
             status = tokmap_i_index_writer_read_back(
                 w, g * TOKMAP_I_GROUP_BYTES, piece,
                 (size_t)MIN(n_groups - g, n_per_piece) * TOKMAP_I_GROUP_BYTES, err);
-        store_le64(entry, start);
+        le_put64(entry, start);
         if (!status && g % TOKMAP_I_NODE_KEYS == 0 &&
             !tokmap_i_bytes_append(level_1, entry, sizeof entry))
             status = FAIL_MEMORY(err);
         if (status)
             return status;
-        uint64_t span = load_le32(record + TOKMAP_I_GROUP_BYTES - 4);
+        uint64_t span = le_get32(record + TOKMAP_I_GROUP_BYTES - 4);
         if (tokmap_i_group_is_wide(record)) {
-            const uint64_t wide_index = load_le64(record);
+            const uint64_t wide_index = le_get64(record);
             if (wide_index >= w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES)
                 return fail_changed(w, err);
-            span = load_le64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
+            span = le_get64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
         }
         status = tokmap_i_index_writer_put(w, entry, sizeof entry, err);
         start += span;
@@ -87,7 +88,7 @@ static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_erro
 static tokmap_span next_part(const tokmap_i_index_writer *w, uint64_t *i, uint64_t *from)
 {
     const uint8_t *p = w->spans.data + TOKMAP_I_ADDED_SPAN_BYTES * *i;
-    const uint64_t first = MAX(load_le64(p), *from), end = load_le64(p) + (load_le64(p + 8) >> 8);
+    const uint64_t first = MAX(le_get64(p), *from), end = le_get64(p) + (le_get64(p + 8) >> 8);
     *from = MIN(end, ((first >> TOKMAP_I_SPANS_PAGE_BITS) + 1) << TOKMAP_I_SPANS_PAGE_BITS);
     *i += *from == end;
     return (tokmap_span){first, *from - first, (tokmap_span_role)p[8]};
@@ -103,7 +104,7 @@ static void measure(const tokmap_i_index_writer *w, tokmap_i_spans *s, tokmap_i_
     for (uint64_t i = 0; i < n; s->n_spans++) {
         const tokmap_span part = next_part(w, &i, &from);
         for (; page <= part.first_token >> TOKMAP_I_SPANS_PAGE_BITS; page++)
-            store_le64(starts + 8 * page, s->n_spans);
+            le_put64(starts + 8 * page, s->n_spans);
         if (s->n_spans == 0)
             s->role = (uint32_t)part.role;
         else if (s->role != (uint32_t)part.role)
@@ -111,7 +112,7 @@ static void measure(const tokmap_i_index_writer *w, tokmap_i_spans *s, tokmap_i_
         tokmap_i_span_hash_add(&hash, &part);
     }
     for (; page < s->n_pages; page++)
-        store_le64(starts + 8 * page, s->n_spans);
+        le_put64(starts + 8 * page, s->n_spans);
     s->hash = tokmap_i_span_hash_get(&hash);
 }
 
@@ -125,8 +126,8 @@ static tokmap_status put_list(tokmap_i_index_writer *w, bool roles, tokmap_error
         const tokmap_span part = next_part(w, &i, &from);
         uint8_t bytes[TOKMAP_I_SPAN_BYTES] = {(uint8_t)part.role};
         if (!roles) {
-            store_le32(bytes, (uint32_t)part.first_token);
-            store_le32(bytes + 4, (uint32_t)(part.first_token + part.n_tokens - 1));
+            le_put32(bytes, (uint32_t)part.first_token);
+            le_put32(bytes + 4, (uint32_t)(part.first_token + part.n_tokens - 1));
         }
         status = tokmap_i_index_writer_put(w, bytes, roles ? 1 : sizeof bytes, err);
     }
@@ -162,7 +163,7 @@ static tokmap_status put_table(tokmap_i_index_writer *w, const tokmap_i_bytes *e
                                size_t entry_bytes, const tokmap_i_bytes *names, tokmap_error *err)
 {
     uint8_t head[8];
-    store_le64(head, entries->n_bytes / entry_bytes);
+    le_put64(head, entries->n_bytes / entry_bytes);
     tokmap_status status = tokmap_i_index_writer_put(w, head, sizeof head, err);
     if (!status)
         status = tokmap_i_index_writer_put(w, entries->data, entries->n_bytes, err);

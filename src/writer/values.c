@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/base.h"
 #include "base/status.h"
 #include "dataset/index_reader.h"
 #include "writer/writer.h"
