@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/le.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/token_files.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "base/le.h"
 #include "base/hash.h"
-#include "base/status.h"
+#include "base/error.h"
 
 tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_dataset *ds,
                                          tokmap_error *err)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/dataset.h"
 
 /* A part of the metadata; n_bytes is 0 if there is none. */

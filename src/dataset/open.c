@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "base/le.h"
 #include "base/hash.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "format/segments_section.h"
 
 /* How often open starts again because a writer was replacing the dataset. */

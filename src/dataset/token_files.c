@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 
 tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t at,
                                  tokmap_error *err)

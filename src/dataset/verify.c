@@ -16,7 +16,7 @@
 #include "dataset/index_reader.h"
 #include "base/base.h"
 #include "base/le.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "format/token_scan.h"
 #include "system/platform_thread.h"
 

@@ -7,7 +7,7 @@
 #include "loader/gather.h"
 #include "loader/loader.h"
 #include "system/platform_thread.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "tokmap_loader.h"
 
 #define ROWS_AT_ONCE 256

@@ -21,7 +21,7 @@
 #include "loader/fetch_ring.h"
 #include "loader/latency.h"
 #include "system/platform_thread.h"
-#include "base/status.h"
+#include "base/error.h"
 
 enum {
     MAX_ROWS = 1 << 26, /* of all steps together */

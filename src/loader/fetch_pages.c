@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 
 enum {
     SCRATCH_BYTES = 16 << 10

@@ -18,7 +18,7 @@
 #include "system/platform_memory.h"
 #include "system/platform_thread.h"
 #include "system/platform_uring.h"
-#include "base/status.h"
+#include "base/error.h"
 
 enum {
     MAX_READS = 128, /* in flight: enough for a fast disk, and for a slow one to sort */

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "loader/loader.h"
 
 #define BEGINNING "{\"ledger\":1,"

@@ -13,7 +13,7 @@
 #include "loader/slice.h"
 #include "loader/sweep.h"
 #include "order/skips.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "tokmap_loader.h"
 
 #define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "loader/loader.h"
 #include "rows/rows_find.h"
 

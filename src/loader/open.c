@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "loader/loader.h"
-#include "base/status.h"
+#include "base/error.h"
 
 #define MAX_LENGTH ((uint32_t)1 << 24)
 #define MAX_ROWS ((uint32_t)1 << 24)

@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "base/le.h"
 #include "loader/loader.h"
-#include "base/status.h"
+#include "base/error.h"
 
 #define GROUP_TOKENS ((uint64_t)1 << 27) /* best fit; so two groups have at most 1 GiB */
 

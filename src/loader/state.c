@@ -8,7 +8,7 @@
 #include "base/le.h"
 #include "base/hash.h"
 #include "loader/loader.h"
-#include "base/status.h"
+#include "base/error.h"
 
 static const uint8_t magic[8] = {0x89, 'T', 'M', 'S', '\r', '\n', 0x1A, '\n'};
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 
 void tokmap_i_rows_finder_close(tokmap_i_rows_finder *f)
 {

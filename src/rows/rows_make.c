@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "base/le.h"
 #include "base/array.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/index_reader.h"
 #include "rows/best_fit.h"
 #include "rows/rows.h"

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "stage/stage.h"
-#include "base/status.h"
+#include "base/error.h"
 
 enum {
     ON_HOST = 1,

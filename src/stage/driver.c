@@ -4,7 +4,7 @@
 #include "system/platform.h"
 #include "system/platform_library.h"
 #include "system/platform_thread.h"
-#include "base/status.h"
+#include "base/error.h"
 
 /* The names of the calls. `_v2` is part of a name, and its meaning never changes. */
 static const struct {

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "stage/stage.h"
-#include "base/status.h"
+#include "base/error.h"
 
 /* ---- One slot ---- */
 

@@ -8,7 +8,7 @@
 #include "expand_ptx.h"
 #include "system/platform_memory.h"
 #include "stage/stage.h"
-#include "base/status.h"
+#include "base/error.h"
 
 enum {
     DEFAULT_SLOTS = 4,

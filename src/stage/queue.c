@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "stage/stage.h"
-#include "base/status.h"
+#include "base/error.h"
 
 /* ---- Contexts and errors ---- */
 

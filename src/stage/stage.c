@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "base/status.h"
+#include "base/error.h"
 
 static tokmap_status check_fork(const tokmap_stage *s, tokmap_error *err)
 {

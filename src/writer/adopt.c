@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "dataset/token_files.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "format/token_scan.h"
 #include "writer/writer.h"
 

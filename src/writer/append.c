@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/le.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "system/platform.h"

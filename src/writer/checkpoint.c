@@ -9,7 +9,7 @@
 #include "base/le.h"
 #include "dataset/dataset.h"
 #include "system/platform.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "writer/writer.h"
 
 enum {

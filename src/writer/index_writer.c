@@ -10,7 +10,7 @@
 #include "format/segments_section.h"
 #include "format/spans_section.h"
 #include "system/platform.h"
-#include "base/status.h"
+#include "base/error.h"
 
 static bool append_u64(tokmap_i_bytes *b, uint64_t value)
 {

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "system/platform.h"
-#include "base/status.h"
+#include "base/error.h"
 
 #define SCAN_BYTES (64 << 10)
 

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/base.h"
 #include "base/le.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "format/meta_section.h"
 
 /* ---- The different strings of a column, numbered in the order in which they came ---- */

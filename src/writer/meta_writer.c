@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/le.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "format/meta_section.h"
 #include "system/platform.h"
 

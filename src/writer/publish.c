@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "system/platform.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/dataset.h"
 
 static bool writes_tokens(const tokmap_i_names *n)

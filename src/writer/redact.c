@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "base/le.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "writer/writer.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "system/platform.h"
 
 /* How much the two have in common, up to the end of a name. "/" is one without names. */

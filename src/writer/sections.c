@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/le.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "format/document_index.h"
 #include "format/segments_section.h"
 #include "format/spans_section.h"

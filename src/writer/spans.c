@@ -2,7 +2,7 @@
 /* spans.c - the spans of the document that ends next. */
 #include <inttypes.h>
 
-#include "base/status.h"
+#include "base/error.h"
 #include "writer/writer.h"
 
 tokmap_status tokmap_i_writer_add_span(tokmap_writer *w, const tokmap_span *span, tokmap_error *err)

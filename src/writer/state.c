@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state.c - what every public call of a writer begins and ends with. */
-#include "base/status.h"
+#include "base/error.h"
 #include "writer/writer.h"
 
 const char *const tokmap_i_writer_opened_by[] = {"tokmap_writer_open", "tokmap_writer_adopt",

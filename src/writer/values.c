@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/index_reader.h"
 #include "writer/writer.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "format/token_scan.h"
 #include "system/platform.h"
 #include "writer/sections.h"

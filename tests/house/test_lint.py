@@ -45,7 +45,7 @@ PLANTED = [
     ("a_long_function", HASH, function_with("x++;", 57), 1, "planted has 61 lines"),
     ("many_arguments", HASH, "int planted(int a, int b, int c, int d,\n            int e, int (*f)(int, int))\n{\n}\n", 1,
      "planted has 6 arguments"),
-    ("a_long_file", "src/base/status.c", "/* more */\n" * 600, -1, " lines, more than 600"),
+    ("a_long_file", "src/base/error.c", "/* more */\n" * 600, -1, " lines, more than 600"),
     ("deep_nesting", HASH, "int planted(int x)\n{\n    if (x) {\n        for (;;) {\n            do {\n"
      "                switch (x) {\n                }\n            } while (x);\n        }\n    }\n}\n", 6,
      "planted nests blocks deeper than 3"),

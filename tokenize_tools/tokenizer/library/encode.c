@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "system/platform.h"
 #include "system/platform_thread.h"
 #include "base/array.h"

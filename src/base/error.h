@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status.h - fills a tokmap_error; copies and checks the options of a caller. */
+/* error.h - fills a tokmap_error; copies and checks the options of a caller. */
 #pragma once
 
 #include <stddef.h>
