@@ -6,10 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base.h"
-
-#define MAX_STRUCT_BYTES 4096 /* no struct is larger */
-
 const char *tokmap_version(void)
 {
     return TOKMAP_VERSION_TEXT;
@@ -88,82 +84,73 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
     return cause.status;
 }
 
-/* struct_size is the first field. */
-static size_t size_of(const void *caller)
+/* ---- The failure of a parser ---- */
+
+static void set_text(failure *f, const char *format, va_list args, const char *after)
+    __attribute__((format(printf, 2, 0)));
+static void set_failure(failure *f, int status, const char *format, va_list args, const char *after)
+    __attribute__((format(printf, 3, 0)));
+
+static void set_text(failure *f, const char *format, va_list args, const char *after)
 {
-    size_t n_bytes;
-    memcpy(&n_bytes, caller, sizeof n_bytes);
-    return n_bytes;
+    char text[sizeof f->text];
+    const int n = vsnprintf(text, sizeof text, format, args);
+    if (n >= 0 && (size_t)n < sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, "%s", after);
+    memcpy(f->text, text, strlen(text) + 1);
 }
 
-tokmap_status tokmap_i_check_struct(const void *dst, const tokmap_i_struct_kind *kind,
-                                    tokmap_error *err)
+static void set_failure(failure *f, int status, const char *format, va_list args, const char *after)
 {
-    if (!dst)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is NULL", kind->name);
-    const size_t n_bytes = size_of(dst);
-    if (n_bytes >= kind->least_bytes && n_bytes <= MAX_STRUCT_BYTES)
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: struct_size is %zu: set it to its sizeof",
-                kind->name, n_bytes);
+    f->status = status;
+    f->place = 0;
+    f->has_place = false;
+    set_text(f, format, args, after);
 }
 
-tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
-                                  const tokmap_i_struct_kind *kind, tokmap_error *err)
+bool fail(failure *f, const char *format, ...)
 {
-    memcpy(dst, src, MIN(n_bytes, kind->n_bytes));
-    if (n_bytes <= kind->n_bytes ||
-        is_zero((const uint8_t *)src + kind->n_bytes, n_bytes - kind->n_bytes))
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: sets a field that this library (%s) does not know, because it is older than "
-                "the header: update the library, or leave that field 0",
-                kind->name, tokmap_version());
+    va_list args;
+    va_start(args, format);
+    set_failure(f, FAILURE_CONTENT, format, args, "");
+    va_end(args);
+    return false;
 }
 
-tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_struct_kind *kind,
-                                    tokmap_error *err)
+bool fail_changed(failure *f, const char *format, ...)
 {
-    memset(dst, 0, kind->n_bytes);
-    const tokmap_status status = tokmap_i_check_struct(src, kind, err);
-    return status ? status : tokmap_i_take_known(dst, src, size_of(src), kind, err);
+    va_list args;
+    va_start(args, format);
+    set_failure(f, FAILURE_CHANGED, format, args, "");
+    va_end(args);
+    return false;
 }
 
-tokmap_status tokmap_i_give_struct(void *dst, const void *full, const tokmap_i_struct_kind *kind,
-                                   tokmap_error *err)
+bool fail_system(failure *f, int sys_errno, const char *format, ...)
 {
-    const tokmap_status status = tokmap_i_check_struct(dst, kind, err);
-    if (status)
-        return status;
-    const size_t n_bytes = size_of(dst);
-    memset(dst, 0, n_bytes);
-    memcpy(dst, full, MIN(n_bytes, kind->n_bytes));
-    memcpy(dst, &n_bytes, sizeof n_bytes);
-    return TOKMAP_OK;
+    char after[256];
+    va_list args;
+    va_start(args, format);
+    errno = sys_errno; /* %m, because strerror is not for threads */
+    snprintf(after, sizeof after, ": %m");
+    set_failure(f, sys_errno, format, args, after);
+    va_end(args);
+    return false;
 }
 
-tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind *kind,
-                                    tokmap_error *err)
+bool fail_memory(failure *f)
 {
-    if (stride >= kind->least_bytes && stride <= MAX_STRUCT_BYTES)
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT, "stride of %s is %u: set it to sizeof(%s)", kind->name,
-                (unsigned)stride, kind->name);
+    *f = (failure){.status = ENOMEM, .text = "out of memory"};
+    return false;
 }
 
-tokmap_status tokmap_i_check_flag(const char *name, int64_t value, tokmap_error *err)
+bool fail_at(failure *f, const char *format, ...)
 {
-    if (value == 0 || value == 1)
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %lld: must be 0 or 1", name, (long long)value);
-}
-
-tokmap_status tokmap_i_take_ignore_index(int32_t has, int64_t *ignore_index, tokmap_error *err)
-{
-    if (!has && *ignore_index != 0)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "ignore_index is %lld, but has_ignore_index is 0",
-                    (long long)*ignore_index);
-    if (!has)
-        *ignore_index = -100;
-    return tokmap_i_check_flag("has_ignore_index", has, err);
+    va_list args;
+    va_start(args, format);
+    if (!f->has_place)
+        set_text(f, format, args, f->text);
+    va_end(args);
+    f->has_place = true;
+    return false;
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.h - fills a tokmap_error; copies and checks the options of a caller. */
+/* error.h - why something could not be done: a tokmap_error for the calls of the libraries, and a
+ * `failure` for what reads text and files of others. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "tokmap.h"
+
+/* ---- The error of a call ---- */
 
 /* What an error holds besides its text. */
 typedef struct tokmap_i_cause {
@@ -38,7 +43,7 @@ static inline tokmap_i_cause tokmap_i_cause_of_io(int errno_value, uint64_t file
 #define FAIL_IO(err, errno_value, ...) FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, 0, __VA_ARGS__)
 #define FAIL_IO_AT(err, errno_value, offset, ...)                                                  \
     FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, offset, __VA_ARGS__)
-/* The same for the result of a system call, which may be 0: then the status is TOKMAP_OK. */
+/* CHECK_IO: the same as FAIL_IO, but errno_value may be 0, and then the status is TOKMAP_OK. */
 #define CHECK_IO(err, errno_value, ...) CHECK_IO_AT(err, errno_value, 0, __VA_ARGS__)
 #define CHECK_IO_AT(err, errno_value, offset, ...)                                                 \
     tokmap_i_fail(err, tokmap_i_cause_of_io(errno_value, offset), __VA_ARGS__)
@@ -48,37 +53,31 @@ static inline tokmap_i_cause tokmap_i_cause_of_io(int errno_value, uint64_t file
 
 void tokmap_i_error_clear(tokmap_error *err);
 
-/* ---- Options of a caller that was built against this header, an older or a newer one ---- */
+/* ---- The failure of a parser ----
+ *
+ * It is carried from where it is found to where it is printed. The first caller on the way that
+ * knows the place puts it before the text. */
 
-/* The size of a struct in the version where this member was the last one. */
-#define SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof((type *)0)->member)
+enum { /* of `status`, which else is the errno of a failed system call; ENOMEM: out of memory */
+    FAILURE_CONTENT = 0,  /* a file or a text is wrong */
+    FAILURE_CHANGED = -1, /* a file is no longer the one that the work began with */
+    FAILURE_BESIDE = -2   /* as FAILURE_CONTENT, of a second file that was given with the first */
+};
 
-typedef struct tokmap_i_struct_kind {
-    const char *name;   /* of the struct */
-    size_t n_bytes;     /* sizeof in this library */
-    size_t least_bytes; /* the least that a caller can have */
-} tokmap_i_struct_kind;
+typedef struct failure {
+    int status;
+    uint64_t place;  /* byte, character or line; what it is, the functions that set it say */
+    bool has_place;  /* the text begins with it */
+    char text[2048]; /* one line */
+} failure;
 
-#define STRUCT_KIND(type, last)                                                                    \
-    .name = #type, .n_bytes = sizeof(type), .least_bytes = SIZE_UP_TO(type, last)
-
-/* Copies them to dst; fields that the caller does not have become 0. TOKMAP_ERR_ARGUMENT: src is
- * NULL, its size makes no sense, or it sets a field that this library does not know. */
-tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_struct_kind *kind,
-                                    tokmap_error *err);
-/* The same for one element, of n_bytes, of a caller's array whose stride was checked. Fields that
- * the caller does not have are not changed in dst. */
-tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
-                                  const tokmap_i_struct_kind *kind, tokmap_error *err);
-/* For the struct of a caller that a call fills in: checks that its struct_size is set; fills in the
- * fields that both sides know, and sets the rest to 0. */
-tokmap_status tokmap_i_check_struct(const void *dst, const tokmap_i_struct_kind *kind,
-                                    tokmap_error *err);
-tokmap_status tokmap_i_give_struct(void *dst, const void *full, const tokmap_i_struct_kind *kind,
-                                   tokmap_error *err);
-tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind *kind,
-                                    tokmap_error *err);
-/* TOKMAP_ERR_ARGUMENT unless the flag is 0 or 1. */
-tokmap_status tokmap_i_check_flag(const char *name, int64_t value, tokmap_error *err);
-/* The value of labels that do not count: -100 unless `has` is set. */
-tokmap_status tokmap_i_take_ignore_index(int32_t has, int64_t *ignore_index, tokmap_error *err);
+/* All return false, so that a check can end with them. Those that set the status clear the place.
+ * The arguments may point into the text. */
+bool fail(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool fail_changed(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The system's text follows. */
+bool fail_system(failure *f, int sys_errno, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool fail_memory(failure *f);
+/* Puts the place before the text, unless it has one. */
+bool fail_at(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));

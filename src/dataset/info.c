@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 
 tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info)

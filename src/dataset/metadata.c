@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/json_parts.h"
 #include "dataset/dataset.h"
 
 /* A part of the metadata; n_bytes is 0 if there is none. */
@@ -121,12 +122,11 @@ tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datas
 
 bool tokmap_i_id_of_hex(const char *hex, uint8_t id[16])
 {
-    static const char digits[] = "0123456789abcdef";
     for (int i = 0; i < 32; i++) {
-        const char *digit = hex[i] ? strchr(digits, hex[i]) : NULL;
-        if (!digit)
+        const uint8_t digit = json_hex_digits[(uint8_t)hex[i]]; /* + 1 */
+        if (digit == 0 || (hex[i] >= 'A' && hex[i] <= 'F'))
             return false;
-        id[i / 2] = (uint8_t)((i % 2 ? id[i / 2] << 4 : 0) | (digit - digits));
+        id[i / 2] = (uint8_t)((i % 2 ? id[i / 2] << 4 : 0) | (digit - 1));
     }
     return true;
 }

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "base/le.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "format/token_scan.h"
 #include "system/platform_thread.h"
 

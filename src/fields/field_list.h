@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/failure.h"
+#include "base/error.h"
 
 enum {
     FIELD_LIST_MAX = 64,

@@ -8,6 +8,7 @@
 #include "loader/loader.h"
 #include "system/platform_thread.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "tokmap_loader.h"
 
 #define ROWS_AT_ONCE 256

@@ -21,6 +21,7 @@
 #include "loader/fetch_ring.h"
 #include "loader/latency.h"
 #include "system/platform_thread.h"
+#include "base/array.h"
 #include "base/error.h"
 
 enum {
@@ -101,14 +102,8 @@ static step *step_at(const tokmap_i_fetch *f, uint64_t i)
 
 bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n)
 {
-    if (n > to->capacity - to->n) {
-        const size_t capacity = 2 * (to->n + n);
-        tokmap_piece *larger = realloc(to->list, capacity * sizeof *larger);
-        if (!larger)
-            return false;
-        to->list = larger;
-        to->capacity = capacity;
-    }
+    if (!array_reserve(&to->list, &to->capacity, to->n + n, sizeof *pieces))
+        return false;
     if (n > 0)
         memcpy(to->list + to->n, pieces, n * sizeof *pieces);
     to->n += n;

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "loader/loader.h"
 
 #define BEGINNING "{\"ledger\":1,"

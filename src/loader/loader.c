@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "loader/fetch_pages.h"
 #include "base/error.h"
+#include "base/options.h"
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err)
 {

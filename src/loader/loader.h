@@ -14,6 +14,7 @@
 #include "loader/sweep.h"
 #include "order/skips.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "tokmap_loader.h"
 
 #define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)

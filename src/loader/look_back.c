@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "loader/loader.h"
 #include "rows/rows_find.h"
 

@@ -53,7 +53,8 @@ typedef struct tokmap_i_rows_reader {
     tokmap_i_index_cache *files; /* NULL: all rows are in memory */
     uint64_t place;              /* for the caller: where the last row is in its epoch */
     tokmap_piece *pieces;        /* of the last row */
-    uint32_t n_pieces, capacity;
+    uint32_t n_pieces;
+    size_t capacity;
 } tokmap_i_rows_reader;
 
 /* n_bytes: of all files, 0 if there are none. false: no memory. */

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "rows/rows.h"
 #include "system/platform.h"
 

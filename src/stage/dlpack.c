@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "stage/stage.h"
 #include "base/error.h"
+#include "base/options.h"
 
 enum {
     ON_HOST = 1,

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "stage/stage.h"
 #include "base/error.h"
+#include "base/options.h"
 
 /* ---- One slot ---- */
 

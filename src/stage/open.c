@@ -9,6 +9,7 @@
 #include "system/platform_memory.h"
 #include "stage/stage.h"
 #include "base/error.h"
+#include "base/options.h"
 
 enum {
     DEFAULT_SLOTS = 4,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/options.h"
 
 static tokmap_status check_fork(const tokmap_stage *s, tokmap_error *err)
 {

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "dataset/token_files.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "format/token_scan.h"
 #include "writer/writer.h"
 

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/le.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "system/platform.h"

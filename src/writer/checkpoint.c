@@ -10,6 +10,7 @@
 #include "dataset/dataset.h"
 #include "system/platform.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "writer/writer.h"
 
 enum {

@@ -31,7 +31,8 @@ static size_t chunk_head_bytes(const tokmap_i_meta_writer *w)
     return 8 + w->n_columns * (size_t)CHUNK_COLUMN_BYTES + CHECKSUM_BYTES;
 }
 
-static tokmap_status fail_changed(const tokmap_i_meta_writer *w, uint64_t offset, tokmap_error *err)
+static tokmap_status refuse_changed(const tokmap_i_meta_writer *w, uint64_t offset,
+                                    tokmap_error *err)
 {
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
                    "%s: does not hold what was written to it at byte %" PRIu64
@@ -315,7 +316,7 @@ static tokmap_status read_part(tokmap_i_meta_writer *w, uint64_t offset, uint8_t
     const int error = tokmap_i_file_read(w->fd, dst, n_bytes, offset, &n_read);
     if (error)
         return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->path);
-    return n_read == n_bytes ? TOKMAP_OK : fail_changed(w, offset + n_read, err);
+    return n_read == n_bytes ? TOKMAP_OK : refuse_changed(w, offset + n_read, err);
 }
 
 tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_writer *w, uint32_t column)
@@ -334,20 +335,20 @@ static tokmap_status read_chunk(tokmap_i_meta_writer *w, uint64_t at, uint32_t c
 {
     const size_t head_bytes = chunk_head_bytes(w);
     if (w->n_bytes - at < head_bytes)
-        return fail_changed(w, at, err);
+        return refuse_changed(w, at, err);
     const tokmap_status status = read_part(w, at, c->head, head_bytes, err);
     if (status)
         return status;
     if (le_get64(c->head + head_bytes - CHECKSUM_BYTES) !=
         tokmap_i_checksum(c->head, head_bytes - CHECKSUM_BYTES))
-        return fail_changed(w, at, err);
+        return refuse_changed(w, at, err);
     c->n_rows = le_get64(c->head);
     c->end = at + head_bytes;
     for (uint32_t i = 0; i < w->n_columns; i++) {
         const uint8_t *entry = c->head + 8 + i * (size_t)CHUNK_COLUMN_BYTES;
         const uint64_t n_bytes = le_get64(entry);
         if (n_bytes > w->n_bytes - c->end || n_bytes < c->n_rows)
-            return fail_changed(w, at, err);
+            return refuse_changed(w, at, err);
         if (i == column) {
             c->segment_at = c->end;
             c->segment_bytes = n_bytes;
@@ -389,7 +390,7 @@ tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *o
     while (c->rows_left == 0) {
         chunk k;
         if (c->at != c->segment.n_bytes)
-            return fail_changed(c->w, c->chunk, err);
+            return refuse_changed(c->w, c->chunk, err);
         if (c->chunk == c->w->n_bytes)
             return TOKMAP_END;
         tokmap_status status = read_chunk(c->w, c->chunk, c->column, &k, err);
@@ -403,13 +404,13 @@ tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *o
         if (status)
             return status;
         if (tokmap_i_checksum(p, (size_t)k.segment_bytes) != k.segment_checksum)
-            return fail_changed(c->w, k.segment_at, err);
+            return refuse_changed(c->w, k.segment_at, err);
         c->at = 0;
         c->rows_left = k.n_rows;
         c->chunk = k.end;
     }
     c->rows_left--;
-    return parse_value(c, out) ? TOKMAP_OK : fail_changed(c->w, c->chunk, err);
+    return parse_value(c, out) ? TOKMAP_OK : refuse_changed(c->w, c->chunk, err);
 }
 
 /* ---- Checkpoints ---- */
@@ -435,7 +436,7 @@ static tokmap_status open_file(tokmap_i_meta_writer *w, uint64_t n_bytes, tokmap
         return FAIL_IO(err, error, "%s: cannot open", w->path);
     w->n_bytes = n_bytes;
     if (n_bytes < NAMES_AT)
-        return fail_changed(w, n_bytes, err);
+        return refuse_changed(w, n_bytes, err);
     const tokmap_status status = read_part(w, 0, head, n_read, err);
     if (status)
         return status;
@@ -443,19 +444,19 @@ static tokmap_status open_file(tokmap_i_meta_writer *w, uint64_t n_bytes, tokmap
     const uint64_t n_columns = le_get64(head + sizeof magic);
     if (memcmp(head, magic, sizeof magic) != 0 || n_columns == 0 ||
         n_columns > TOKMAP_I_MAX_META_COLUMNS)
-        return fail_changed(w, 0, err);
+        return refuse_changed(w, 0, err);
     for (; w->n_columns < n_columns; w->n_columns++) {
         const uint64_t name_bytes = n_read - at < 8 ? UINT64_MAX : le_get64(head + at);
         if (name_bytes > n_read - MIN(at + 8, n_read) ||
             !tokmap_i_meta_name_valid((const char *)head + at + 8, (size_t)name_bytes))
-            return fail_changed(w, at, err);
+            return refuse_changed(w, at, err);
         w->names[w->n_columns] = strndup((const char *)head + at + 8, (size_t)name_bytes);
         if (!w->names[w->n_columns])
             return FAIL_MEMORY(err);
         at += 8 + (size_t)name_bytes;
     }
     if (n_read - at < CHECKSUM_BYTES || le_get64(head + at) != tokmap_i_checksum(head, at))
-        return fail_changed(w, at, err);
+        return refuse_changed(w, at, err);
     w->head_bytes = at + CHECKSUM_BYTES;
     tokmap_i_hasher_add(w->hasher, head, w->head_bytes);
     return TOKMAP_OK;

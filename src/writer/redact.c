@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/le.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "writer/writer.h"
@@ -244,35 +245,34 @@ tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
         w, complete, is_joined ? TOKMAP_I_OUTPUT_JOINED : TOKMAP_I_OUTPUT_NEW, __func__, err);
     if (status || !complete)
         return status;
-    tokmap_error *failure = &w->failure;
     const tokmap_i_header *h = &ds->header;
     uint64_t *list = calloc((size_t)n_documents + 1, sizeof *list);
     redact_job job = {.a = {.w = w, .ds = ds, .redacted = list, .reader.file.fd = -1},
                       .left = list,
                       .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0)};
-    status = list ? tokmap_i_check_struct(info, &kind, failure) : FAIL_MEMORY(failure);
+    status = list ? tokmap_i_check_struct(info, &kind, &w->failure) : FAIL_MEMORY(&w->failure);
     if (!status && (w->n_tokens > 0 || w->index->n_documents > 0 || w->options.resumable))
-        status = FAIL(failure, TOKMAP_ERR_ARGUMENT, "%s: must be empty, and not resumable",
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: must be empty, and not resumable",
                       w->names.index_path);
     for (uint64_t i = 0; !status && i < n_documents; i++) {
         list[i] = documents[i];
         if (list[i] >= h->n_documents || (i > 0 && list[i] <= list[i - 1]))
-            status = FAIL(failure, TOKMAP_ERR_ARGUMENT,
+            status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
                           "%s: documents[%" PRIu64 "] is %" PRIu64 ": must ascend, below %" PRIu64,
                           ds->index_path, i, list[i], h->n_documents);
     }
     if (!status) {
         list[n_documents] = UINT64_MAX;
-        status = tokmap_i_append_open(&job.a, failure);
+        status = tokmap_i_append_open(&job.a, &w->failure);
     }
     if (!status)
-        status = write_tokens(&job, failure);
+        status = write_tokens(&job, &w->failure);
     if (!status)
-        status = find_unused(&job, failure);
+        status = find_unused(&job, &w->failure);
     if (!status)
-        status = tokmap_i_append_index(&job.a, failure);
+        status = tokmap_i_append_index(&job.a, &w->failure);
     if (!status)
-        status = tokmap_i_give_struct(info, &job.counts, &kind, failure);
+        status = tokmap_i_give_struct(info, &job.counts, &kind, &w->failure);
     w->is_whole = true;
     tokmap_i_append_close(&job.a);
     free(list);

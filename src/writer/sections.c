@@ -15,7 +15,7 @@
 
 /* ---- Documents ---- */
 
-static tokmap_status fail_changed(const tokmap_i_index_writer *w, tokmap_error *err)
+static tokmap_status refuse_changed(const tokmap_i_index_writer *w, tokmap_error *err)
 {
     return FAIL(err, TOKMAP_ERR_CORRUPT,
                 "%s: does not hold what was written to it; another process changed it", w->path);
@@ -46,13 +46,13 @@ static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap
         if (tokmap_i_group_is_wide(record)) {
             const uint64_t wide_index = le_get64(record);
             if (wide_index >= w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES)
-                return fail_changed(w, err);
+                return refuse_changed(w, err);
             span = le_get64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
         }
         status = tokmap_i_index_writer_put(w, entry, sizeof entry, err);
         start += span;
     }
-    return status || start == w->group_start ? status : fail_changed(w, err);
+    return status || start == w->group_start ? status : refuse_changed(w, err);
 }
 
 /* Writes what follows the groups: their starts, in levels, and the wide ends. The starts are

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "format/token_scan.h"
 #include "system/platform.h"
 #include "writer/sections.h"
@@ -382,19 +383,18 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
     tokmap_status status = tokmap_i_writer_enter(w, true, TOKMAP_I_OUTPUT_ANY, __func__, err);
     if (status)
         return status;
-    tokmap_error *failure = &w->failure;
-    status = check_complete(w, failure);
+    status = check_complete(w, &w->failure);
     if (!status)
-        status = finish_tokens(w, failure);
+        status = finish_tokens(w, &w->failure);
     if (!status)
         status = tokmap_i_index_writer_finish(w->index, &w->header, w->metadata.data,
-                                              w->metadata.n_bytes, failure);
+                                              w->metadata.n_bytes, &w->failure);
     if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->fd, &w->names.values_file))
-        status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.values);
+        status = FAIL_IO(&w->failure, EIO, "%s: cannot read", w->names.values);
     if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
-        status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.token_partial);
+        status = FAIL_IO(&w->failure, EIO, "%s: cannot read", w->names.token_partial);
     if (!status)
-        status = tokmap_i_names_publish(&w->names, failure);
+        status = tokmap_i_names_publish(&w->names, &w->failure);
     w->finished = status == TOKMAP_OK;
     return tokmap_i_writer_leave(w, status, err);
 }

@@ -4,7 +4,7 @@
  * data, the first one in this build is used. */
 #pragma once
 
-#include "base/failure.h"
+#include "base/error.h"
 
 #define DECODER_MAGIC_BYTES 4
 

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "system/platform.h"
 #include "system/platform_thread.h"
 #include "base/array.h"

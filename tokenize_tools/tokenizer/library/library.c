@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "system/platform_memory.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/file/stated_tokens.h"
