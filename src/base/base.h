@@ -15,7 +15,8 @@ static inline uint64_t div_up(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
-/* Only for values far below 2^64, such as sizes that were already checked. */
+/* Rounds a up to a multiple of b. Only for values far below 2^64, such as sizes that were already
+ * checked. */
 static inline uint64_t round_up(uint64_t a, uint64_t b)
 {
     return div_up(a, b) * b;
@@ -30,7 +31,7 @@ static inline bool is_zero(const void *bytes, size_t n_bytes)
     return any == 0;
 }
 
-/* What follows the last slash. */
+/* Returns what follows the last slash. */
 static inline const char *name_in_path(const char *path)
 {
     const char *slash = strrchr(path, '/');

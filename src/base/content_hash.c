@@ -13,8 +13,8 @@
  * the product of two words without carries is the product of the polynomials times x, which the
  * constants make up for. */
 
-/* What each value of a byte adds to a remainder when 0 to 3 bytes follow it: the sum of what its
- * bits add, the highest bit first. */
+/* The table of what each value of a byte adds to a remainder when 0 to 3 bytes follow it: the sum
+ * of what its bits add, the highest bit first. */
 #define OF_BYTE(b, k7, k6, k5, k4, k3, k2, k1, k0)                                                 \
     (((b) >> 7 & 1) * k7 ^ ((b) >> 6 & 1) * k6 ^ ((b) >> 5 & 1) * k5 ^ ((b) >> 4 & 1) * k4 ^       \
      ((b) >> 3 & 1) * k3 ^ ((b) >> 2 & 1) * k2 ^ ((b) >> 1 & 1) * k1 ^ ((b)&1) * k0)
@@ -33,7 +33,7 @@
             OF_64(192u, __VA_ARGS__)                                                               \
     }
 
-/* [modulus][bytes that follow][byte]. A constant is the one before it, times x. */
+/* Indexed by modulus, bytes that follow, and byte. A constant is the previous one times x. */
 static const uint64_t content_hash_tables[2][4][256] = {
     {
         /* CRC-64/NVME */
@@ -101,20 +101,20 @@ static void add_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
 /* A register holds a part of the sequence, and a group of registers the remainder so far: as many
  * bytes as the group has. A step multiplies the remainder by the power of x that moves it forward
  * by its own length, with one product for each half of 16 bytes, and adds the next bytes. At the
- * end the group is a sequence as short as itself. */
+ * end, the sequence that is left is one group long. */
 
 #if defined __x86_64__
 
 enum {
     GROUP_128 = 4 * 16,
-    GROUP_WIDE = 4 * 64 /* of registers of 32 bytes too */
+    GROUP_WIDE = 4 * 64 /* also for registers of 32 bytes */
 };
 
 #define CLMUL __attribute__((target("pclmul,sse4.1")))
 #define VCLMUL_256 __attribute__((target("vpclmulqdq,avx2")))
 #define VCLMUL_512 __attribute__((target("vpclmulqdq,avx512f")))
 
-/* One remainder of a multiple of 4 bytes. */
+/* Returns one remainder of a multiple of 4 bytes. */
 static uint64_t reduce(const uint64_t (*t)[256], const uint8_t *p, size_t n_bytes)
 {
     uint64_t crc = 0;
@@ -130,7 +130,7 @@ CLMUL static inline __m128i move_128(__m128i l, __m128i by)
     return _mm_xor_si128(_mm_clmulepi64_si128(l, by, 0x00), _mm_clmulepi64_si128(l, by, 0x11));
 }
 
-/* n_bytes is a multiple of GROUP_128, and not 0. */
+/* Folds n_bytes, a multiple of GROUP_128 and not 0, into one remainder. */
 CLMUL static uint64_t fold_128(const modulus *m, uint64_t crc, const uint8_t *p, size_t n_bytes)
 {
     const __m128i by = _mm_loadu_si128((const __m128i *)m->move_64);
@@ -153,7 +153,7 @@ VCLMUL_256 static inline __m256i move_256(__m256i l, __m256i by)
                             _mm256_clmulepi64_epi128(l, by, 0x11));
 }
 
-/* The 32 bytes at `at`. narrow: 16 bytes are stored for them, as numbers of 16 bits. */
+/* Loads the 32 bytes at `at`. narrow: they are stored as 16 bytes, numbers of 16 bits. */
 VCLMUL_256 static inline __m256i load_256(const uint8_t *p, size_t at, bool narrow)
 {
     if (narrow)
@@ -161,7 +161,8 @@ VCLMUL_256 static inline __m256i load_256(const uint8_t *p, size_t at, bool narr
     return _mm256_loadu_si256((const __m256i *)(p + at));
 }
 
-/* One remainder of a multiple of GROUP_WIDE, and not 0; narrow: half as many bytes are stored. */
+/* Folds a multiple of GROUP_WIDE, not 0, into one remainder. narrow: half as many bytes are
+ * stored. */
 VCLMUL_256 static uint64_t fold_256(const modulus *m, uint64_t crc, const uint8_t *p,
                                     size_t n_bytes, bool narrow)
 {
@@ -191,7 +192,7 @@ VCLMUL_512 static inline __m512i load_512(const uint8_t *p, size_t at, bool narr
     return _mm512_loadu_si512(p + at);
 }
 
-/* Both remainders. */
+/* Folds a multiple of GROUP_WIDE, not 0, into both remainders. */
 VCLMUL_512 static inline void fold_512(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
                                        bool narrow)
 {
@@ -222,7 +223,7 @@ VCLMUL_512 static void fold_with_512(uint64_t crc[2], const uint8_t *p, size_t n
         fold_512(crc, p, n_bytes, false);
 }
 
-/* Adds a multiple of GROUP_WIDE; false: this machine or the engine cannot. */
+/* Adds a multiple of GROUP_WIDE. Returns false if this machine or the engine cannot. */
 static bool fold_wide(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow,
                       tokmap_i_content_engine engine)
 {
@@ -237,7 +238,7 @@ static bool fold_wide(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool na
     return true;
 }
 
-/* Adds as much from the front as the engine can; returns how much. */
+/* Adds as much from the front as the engine can, and returns how much. */
 static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
                          tokmap_i_content_engine engine)
 {
@@ -253,7 +254,7 @@ static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
     return n;
 }
 
-/* The same for tokens of 2 bytes, in tokens. */
+/* The same as fold_bytes, for tokens of 2 bytes, counted in tokens. */
 static size_t fold_tokens(uint64_t crc[2], const uint8_t *p, size_t n_tokens)
 {
     const size_t n = n_tokens / (GROUP_WIDE / 4) * (GROUP_WIDE / 4);
@@ -322,7 +323,7 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
     p += 2 * n_folded;
     n_tokens -= n_folded;
     for (; n_tokens >= N_AT_ONCE; n_tokens -= N_AT_ONCE, p += 2 * (size_t)N_AT_ONCE) {
-        for (size_t i = 0; i < N_AT_ONCE; i++) /* a constant number, for the compiler */
+        for (size_t i = 0; i < N_AT_ONCE; i++) /* a constant, for the compiler */
             wide[i] = le_get16(p + 2 * i);
         tokmap_i_content_hash_add(h, wide, sizeof wide);
     }
@@ -334,7 +335,7 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
 
 /* ---- Joining ---- */
 
-/* a * b. */
+/* Returns a * b. */
 static uint64_t multiply_mod(const modulus *m, uint64_t a, uint64_t b)
 {
     uint64_t product = 0;
@@ -346,7 +347,7 @@ static uint64_t multiply_mod(const modulus *m, uint64_t a, uint64_t b)
     return product;
 }
 
-/* crc * x^(8 * n_bytes). */
+/* Returns crc * x^(8 * n_bytes). */
 static uint64_t shift_bytes(const modulus *m, uint64_t crc, uint64_t n_bytes)
 {
     uint64_t power = UINT64_C(1) << 55; /* x^8 */

@@ -11,15 +11,15 @@
 
 /* ---- The error of a call ---- */
 
-/* What an error holds besides its text. */
+/* The parts of an error besides its text. */
 typedef struct tokmap_i_cause {
     tokmap_status status;
     int sys_errno;
     uint64_t file_offset;
 } tokmap_i_cause;
 
-/* Fills err (may be NULL), unless the status is TOKMAP_OK, and returns the status. sys_errno adds
- * ": " and the system's text for it. */
+/* Fills in err, which may be NULL, unless the status is TOKMAP_OK; returns the status. If sys_errno
+ * is not 0, adds ": " and the system's text for it. */
 tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -48,7 +48,7 @@ static inline tokmap_i_cause tokmap_i_cause_of_io(int errno_value, uint64_t file
 #define CHECK_IO_AT(err, errno_value, offset, ...)                                                 \
     tokmap_i_fail(err, tokmap_i_cause_of_io(errno_value, offset), __VA_ARGS__)
 #define FAIL_MEMORY(err) FAIL(err, TOKMAP_ERR_MEMORY, "out of memory")
-/* For a call of the public headers. */
+/* An argument of a public call is NULL. */
 #define FAIL_NULL(err) FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", __func__)
 
 void tokmap_i_error_clear(tokmap_error *err);
@@ -58,24 +58,26 @@ void tokmap_i_error_clear(tokmap_error *err);
  * It is carried from where it is found to where it is printed. The first caller on the way that
  * knows the place puts it before the text. */
 
-enum { /* of `status`, which else is the errno of a failed system call; ENOMEM: out of memory */
+/* values of `status`; any other value is the errno of a failed system call, ENOMEM if out of
+ * memory */
+enum {
     FAILURE_CONTENT = 0,  /* a file or a text is wrong */
     FAILURE_CHANGED = -1, /* a file is no longer the one that the work began with */
-    FAILURE_BESIDE = -2   /* as FAILURE_CONTENT, of a second file that was given with the first */
+    FAILURE_BESIDE = -2   /* a second file, given with the first, is wrong */
 };
 
 typedef struct failure {
     int status;
-    uint64_t place;  /* byte, character or line; what it is, the functions that set it say */
+    uint64_t place;  /* a byte, character or line: the function that sets it says which */
     bool has_place;  /* the text begins with it */
     char text[2048]; /* one line */
 } failure;
 
-/* All return false, so that a check can end with them. Those that set the status clear the place.
- * The arguments may point into the text. */
+/* Store a failure. All return false, so that a check can end with them. All except fail_at clear
+ * the place. The arguments may point into the text. */
 bool fail(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool fail_changed(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The system's text follows. */
+/* Adds ": " and the system's text for the error. */
 bool fail_system(failure *f, int sys_errno, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool fail_memory(failure *f);

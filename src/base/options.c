@@ -8,7 +8,7 @@
 
 #define MAX_STRUCT_BYTES 4096 /* no struct is larger */
 
-/* struct_size is the first field. */
+/* Reads struct_size, the first field. */
 static size_t size_of(const void *caller)
 {
     size_t n_bytes;

@@ -10,20 +10,20 @@
 
 enum {
     BLOCK_BYTES = 4096,
-    SLOT_BYTES = BLOCK_BYTES + TOKMAP_I_PIECE_BYTES, /* room for a piece across its end */
+    SLOT_BYTES = BLOCK_BYTES + TOKMAP_I_PIECE_BYTES, /* room for a piece that crosses its end */
     MOST_SLOTS = 4096                                /* 16 MiB of blocks */
 };
 
 typedef struct slot {
-    const void *owner; /* of the file; NULL: the slot is empty */
+    const void *owner; /* identifies the file; NULL: the slot is empty */
     uint64_t block;
     uint8_t bytes[SLOT_BYTES];
 } slot;
 
 struct tokmap_i_index_cache {
     tokmap_i_pieces pieces;
-    tokmap_i_cached_file file; /* of the lookups */
-    tokmap_error err;          /* of the last read, if it failed */
+    tokmap_i_cached_file file; /* the file of the lookups */
+    tokmap_error err;          /* the error of the last read, if it failed */
     uint64_t n_slots;          /* a power of two */
     slot slots[];
 };

@@ -74,7 +74,7 @@ tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_
 
 /* ---- Documents ---- */
 
-/* Reads group records and their level 0 entries, a chunk of each at a time. */
+/* Group records and their level 0 entries are read in pieces of this many. */
 enum {
     CHUNK_GROUPS = 2048,
     RECORDS_BYTES = CHUNK_GROUPS * TOKMAP_I_GROUP_BYTES,
@@ -92,8 +92,8 @@ typedef struct walk {
     void *context;
 } walk;
 
-/* Level `level` must hold every 16th entry of the level below, and its padding must be as
- * specified. */
+/* Entries of a level and of the level below are compared in pieces of this many: level i must hold
+ * every 16th entry of level i - 1, and its padding must be as specified. */
 enum {
     LEVEL_CHUNK = 4096,
     LOWER_BYTES = LEVEL_CHUNK * TOKMAP_I_NODE_KEYS * 8
@@ -202,7 +202,8 @@ tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i
 
 /* ---- Values of documents ---- */
 
-/* Documents are checked in runs, whose validity, values and offsets are read together. */
+/* Documents are checked in runs, so that validity, values and offsets of a run are read
+ * together. */
 enum {
     RUN_DOCUMENTS = 32 << 10, /* a multiple of 8 */
     VALIDITY_BYTES = RUN_DOCUMENTS / 8,
@@ -216,7 +217,7 @@ typedef struct column_check {
     const tokmap_i_meta_column *c;
     uint64_t section_offset;
     uint64_t n_valid, last_offset;
-    uint32_t width[TOKMAP_I_META_PARTS]; /* of an entry */
+    uint32_t width[TOKMAP_I_META_PARTS]; /* bytes of an entry */
     uint8_t *run[TOKMAP_I_META_PARTS];   /* the entries of the current run */
 } column_check;
 
@@ -305,7 +306,7 @@ static tokmap_status check_column(column_check *k, tokmap_error *err)
     return status || !problem ? status : fail_column(k, problem, err);
 }
 
-/* The zeros before each part. */
+/* Checks that the bytes between parts are zeros. */
 static tokmap_status check_gaps(column_check *k, uint64_t *end, tokmap_error *err)
 {
     for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {

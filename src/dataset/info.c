@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.c - what an open dataset is, its documents, their values, inputs and metadata. */
+/* info.c - describes an open dataset: its documents, their values, inputs and metadata. */
 #include <string.h>
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.c - several datasets that are used as one list: each once. */
+/* list.c - checks several datasets that are used as one list, in which each may appear once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 typedef struct choice {
     tokmap_i_file_stat index;
-    size_t at;       /* which path */
+    size_t at;       /* index in the list of paths */
     bool is_dataset; /* false: a file that belongs to the dataset of this index */
 } choice;
 
@@ -76,7 +76,7 @@ tokmap_status tokmap_dataset_choose_paths(const char *const *paths, size_t n_pat
         n += paths[i] && find_choice(paths[i], &choices[n]);
     }
     qsort(choices, n, sizeof *choices, compare_choices);
-    const choice *first = choices; /* with this index */
+    const choice *first = choices; /* the first path with this index */
     for (const choice *c = choices; c < choices + n; c++) {
         if (c->index.device != first->index.device || c->index.inode != first->index.inode)
             first = c;

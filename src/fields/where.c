@@ -16,7 +16,7 @@
 #include "base/moment.h"
 #include "base/utf8.h"
 
-typedef enum comparison { /* a bit for each order of two values that it accepts */
+typedef enum comparison { /* a bit for each order of two values that the comparison accepts */
     IS_LESS = 1,
     IS_EQUAL = 2,
     IS_LESS_OR_EQUAL = IS_LESS | IS_EQUAL,
@@ -42,7 +42,7 @@ typedef struct test {
 
 #define EXIT_TRUE SIZE_MAX
 #define EXIT_FALSE (SIZE_MAX - 1)
-#define EXIT_HELD (SIZE_MAX - 2) /* while the other two are exchanged */
+#define EXIT_HELD (SIZE_MAX - 2) /* replaces one of the two exits while they are exchanged */
 
 struct where {
     size_t n_tests;
@@ -80,7 +80,7 @@ static bool read_moment(const tokmap_value *v, moment *m)
     return true;
 }
 
-/* 0: they cannot be compared. */
+/* Returns the order of two values; 0 if they cannot be compared. */
 static unsigned order_values(const tokmap_value *a, const tokmap_value *b)
 {
     const bool strings = a->type == TOKMAP_VALUE_STRING && b->type == TOKMAP_VALUE_STRING;
@@ -139,10 +139,10 @@ typedef enum token_kind {
 typedef struct token {
     token_kind kind;
     size_t at;
-    comparison comparison; /* COMPARISON */
-    size_t name_at;        /* FIELD: in the text */
+    comparison comparison; /* of a COMPARISON */
+    size_t name_at;        /* of a FIELD: byte of the text */
     size_t name_bytes;
-    tokmap_value literal; /* LITERAL */
+    tokmap_value literal; /* of a LITERAL */
 } token;
 
 typedef struct parser {
@@ -315,7 +315,7 @@ static bool read_operand(parser *p, operand *o)
     return advance(p);
 }
 
-/* After the `is`. */
+/* Reads what follows `is`. */
 static bool read_is(parser *p, test *t)
 {
     if (!t->left.is_field)
@@ -340,7 +340,7 @@ static bool add_test(parser *p, const test *t)
     return true;
 }
 
-/* After the field: `in` and a list, of which each value is a test. */
+/* Reads what follows the field: `in` and a list, each value of which becomes a test. */
 static bool parse_list(parser *p, test *t)
 {
     t->comparison = IS_EQUAL;
@@ -418,7 +418,8 @@ static bool parse_not(parser *p)
     return advance(p);
 }
 
-/* Only the exits of the last operand are still open: those of the others are connected. */
+/* Reads operands joined by `and`, or by `or`. Only the exits of the last operand are still open:
+ * the exits of the others are connected. */
 static bool parse_chain(parser *p, bool (*parse)(parser *), token_kind kind, size_t exit)
 {
     for (;;) {

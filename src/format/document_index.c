@@ -9,7 +9,7 @@
 enum {
     SPAN_OFFSET = 4 * (TOKMAP_I_GROUP_DOCUMENTS - 1),
     NODE_BYTES = 8 * TOKMAP_I_NODE_KEYS,
-    GUESS_LEVELS = 2 /* above level 0: those whose guesses are right more often than not */
+    GUESS_LEVELS = 2 /* levels above level 0 whose guesses are right more often than not */
 };
 
 void tokmap_i_documents_layout_of(uint64_t n_documents, tokmap_i_documents_layout *out)
@@ -94,7 +94,7 @@ static uint64_t end_at(const group_ends *ends, uint32_t j)
                       : le_get32(ends->bytes + 4 * (size_t)j);
 }
 
-/* How many of the numbers are at or below `most`. */
+/* Counts the numbers that are at or below `most`. */
 LOOKUP uint32_t count_keys(const uint8_t *keys, uint32_t n_keys, uint64_t most)
 {
     uint32_t n = 0;
@@ -103,7 +103,7 @@ LOOKUP uint32_t count_keys(const uint8_t *keys, uint32_t n_keys, uint64_t most)
     return n;
 }
 
-/* How many of the 64 ends are at or below `relative`: counting all is faster than searching,
+/* Counts the ends that are at or below `relative`. Counting all 64 is faster than searching,
  * because there are no branches to predict and the cache lines are fetched together. */
 static uint32_t count_ends(const group_ends *ends, uint64_t relative)
 {
@@ -118,15 +118,15 @@ static uint32_t count_ends(const group_ends *ends, uint64_t relative)
     return n;
 }
 
-/* UINT64_MAX, which is no valid start, if it could not be read. */
+/* Returns the start of a group; UINT64_MAX, which is not a valid start, if it could not be read. */
 LOOKUP uint64_t group_start(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group)
 {
     const uint8_t *start = piece_at(docs, from, docs->layout.level_offset[0] + group * 8);
     return from && !start ? UINT64_MAX : le_get64(start);
 }
 
-/* Document j of a group. In a damaged section it may not be the one that was looked for; the caller
- * checks. */
+/* Reads document j of a group. In a damaged section it may not be the one that was looked up; the
+ * caller checks. */
 LOOKUP tokmap_status read_document(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                    uint64_t group, uint32_t j, tokmap_document *out)
 {

@@ -55,7 +55,8 @@ int tokmap_i_suffix_valid(const char *suffix)
            (n < 8 || strcmp(suffix + n - 8, ".partial") != 0);
 }
 
-/* Checks what is the same in all versions: is it an index, is it intact, is it too new. */
+/* Checks what is the same in all versions: whether this is an index, is intact, and is not too
+ * new. */
 static tokmap_status check_identity(const uint8_t *p, size_t n_bytes,
                                     const tokmap_i_index_file *file, tokmap_error *err)
 {
@@ -97,8 +98,8 @@ static bool id_fits(uint64_t id, const tokmap_i_header *h)
     return (h->token_bytes == 4 || id <= UINT16_MAX) && (h->vocab_size == 0 || id < h->vocab_size);
 }
 
-/* Checks each rule for a single field, in file order; *offset is that of the field that breaks
- * it. */
+/* Checks each rule for a single field, in file order. *offset becomes the offset of the field that
+ * breaks a rule. */
 static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint64_t *offset)
 {
     const uint32_t w = h->token_bytes;
@@ -203,7 +204,7 @@ uint64_t tokmap_i_n_blocks(const tokmap_i_header *h)
     return div_up(h->n_tokens * h->token_bytes, TOKMAP_I_BLOCK_BYTES);
 }
 
-/* The flags of a section of a known kind. */
+/* Returns the flags of a section of a known kind. */
 static uint32_t flags_of(uint32_t kind)
 {
     return kind == TOKMAP_I_META ? 0 : SECTION_MUST_UNDERSTAND;
@@ -249,7 +250,7 @@ static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
     tokmap_i_id128(record, sizeof record, id);
 }
 
-/* Sizes that follow from the counts. All sections but the last three must be present. */
+/* Checks sizes that follow from the counts. All sections except the last three must be present. */
 static const char *wrong_size(const tokmap_i_header *h)
 {
     const uint64_t documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes;
@@ -257,7 +258,7 @@ static const char *wrong_size(const tokmap_i_header *h)
         return "documents";
     const uint64_t checksums = tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes;
     if (checksums % 8 != 0 || checksums / 8 != tokmap_i_n_blocks(h))
-        return "block checksums"; /* of a joined dataset, as many as its segments need */
+        return "block checksums"; /* a joined dataset must have as many as its segments need */
     if (tokmap_i_section_find(h, TOKMAP_I_INPUTS)->n_bytes < 8)
         return "inputs";
     if (tokmap_i_section_find(h, TOKMAP_I_METADATA)->n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
@@ -274,7 +275,8 @@ static const char *wrong_size(const tokmap_i_header *h)
     return NULL;
 }
 
-/* Kinds ascend without repeats, so the four known ones are present exactly if they come first. */
+/* Checks the table as a whole. Kinds ascend without repeats, so the four known ones are present
+ * exactly if they come first. */
 static tokmap_status check_whole(const tokmap_i_header *h, const tokmap_i_index_file *file,
                                  tokmap_error *err)
 {

@@ -27,7 +27,7 @@ enum {
 enum {
     AT_PREVIOUS = 8,
     AT_FLAGS = 72,
-    AT_NEW_SPANS = 76, /* how many, in 4 bytes */
+    AT_NEW_SPANS = 76, /* their number, in 4 bytes */
     AT_PAYLOAD_CHECKSUM = 144,
     AT_HEAD_CHECKSUM = 152
 };
@@ -36,7 +36,7 @@ enum {
     FLAG_SPANS = 2
 };
 
-/* The other fields of the head of a record. They are stored as in memory, which is
+/* Defines the other fields of the head of a record. They are stored as in memory, which is
  * little-endian. */
 #define FIELD(at, member)                                                                          \
     {                                                                                              \
@@ -172,7 +172,7 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         (before->sequence == 0 || now->has_spans == before->has_spans);
     if ((flags & ~(uint32_t)(FLAG_INPUT_BEFORE_DOCUMENT | FLAG_SPANS)) != 0 || !possible)
         return "a record has impossible counts";
-    /* Names are not longer than the limit, and values began before the first document ended. */
+    /* Names are at most as long as the limit, and values began before the first document ended. */
     const bool follows =
         now->n_tokens >= before->n_tokens && now->n_documents >= before->n_documents &&
         now->group_start >= before->group_start && now->n_wide >= before->n_wide &&

@@ -23,11 +23,11 @@ enum {
     AT_NAME_END = 40
 };
 
-static const char no_text[1]; /* the text of an empty part, so that it is never NULL */
+static const char no_text[1]; /* the text of an empty part, so that the pointer is never NULL */
 
 /* ---- Names ---- */
 
-/* The size of the character of UTF-8 at p, 1 to 4; 0 if there is none, or if it is U+0000. */
+/* Returns the size of the UTF-8 character at p, 1 to 4; 0 if there is none, or if it is U+0000. */
 static size_t character_bytes(const uint8_t *p, size_t n_bytes)
 {
     static const uint32_t least[5] = {0, 1, 0x80, 0x800, 0x10000};
@@ -86,7 +86,7 @@ bool tokmap_i_meta_place(tokmap_i_meta *m)
     return true;
 }
 
-/* Where the first part begins; 0 if there is none. */
+/* Returns where the first part begins; 0 if there is none. */
 static uint64_t column_offset(const tokmap_i_meta_column *c)
 {
     for (int part = 0; part < TOKMAP_I_META_PARTS; part++)

@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "base/le.h"
 
-/* The size of a section; roles: each span has its own. */
+/* Returns the size of a section. roles: each span has its own role. */
 static uint64_t section_bytes(const tokmap_i_spans *s, bool roles)
 {
     return TOKMAP_I_SPANS_HEAD_BYTES + 8 * s->n_pages + (TOKMAP_I_SPAN_BYTES + roles) * s->n_spans;
@@ -69,7 +69,7 @@ static const uint8_t *at(const tokmap_i_span_cursor *c, uint64_t offset)
     return c->from ? c->from->get(c->from, offset) : c->spans->bytes + offset;
 }
 
-/* How many spans are on the pages before this one. */
+/* Sets *n to the number of spans on the pages before this one. */
 static bool count_before(const tokmap_i_span_cursor *c, uint64_t page, uint64_t *n)
 {
     *n = c->spans->n_spans;

@@ -3,8 +3,9 @@
 
 #include "base/le.h"
 
-/* One loop, compiled once for each target below: it becomes vector code where the target has the
- * instructions (unsigned 16-bit maximum came with SSE4.1, so a portable build lacks it). */
+/* Returns the largest id. One loop, compiled once for each target below: it becomes vector code
+ * where the target has the instructions (the unsigned 16-bit maximum came with SSE4.1, so a
+ * portable build lacks it). */
 static inline __attribute__((always_inline)) uint32_t largest(const uint8_t *p, size_t n_tokens,
                                                               uint32_t token_bytes)
 {

@@ -26,8 +26,8 @@ typedef struct byte_range {
     uint64_t first, n_bytes;
 } byte_range;
 
-/* The pages that hold any byte of the piece. The end may be after the end of the file, on its last
- * page. */
+/* Returns the pages that hold any byte of the piece. The end may be after the end of the file, on
+ * its last page. */
 static byte_range pages_of(const tokmap_i_token_piece *p)
 {
     const uint64_t page = tokmap_i_page_bytes(), first = p->first_byte / page * page;
@@ -60,8 +60,8 @@ tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error
 
 /* ---- The map ---- */
 
-/* If a file was shortened within a page, that page can still be mapped, with zeros after the
- * end. */
+/* If a file was shortened within a page, that page can still be mapped, with zeros after the end,
+ * so only the size shows it. */
 tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *seen,
                                    tokmap_error *err)
 {
@@ -86,9 +86,9 @@ tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *s
 }
 
 /* Tries again after a populate that failed without saying why or where. The piece is read and
- * discarded, which brings the pages into the page cache, though not into the map, and finds the
- * byte that cannot be read. TOKMAP_OK: the second try worked, or the system cannot populate at all,
- * and the piece is in the page cache. */
+ * discarded: this brings the pages into the page cache, though not into the map, and finds the byte
+ * that cannot be read. TOKMAP_OK: the second try worked, or the system cannot populate at all, and
+ * the piece is in the page cache. */
 static tokmap_status bring_again(const tokmap_dataset *ds, const tokmap_i_token_piece *p,
                                  const uint8_t *map, tokmap_error *err)
 {

@@ -3,8 +3,8 @@
 
 #include "base/base.h"
 
-/* A bin for each number below 16; above, the bin depends on the highest bit and the four bits below
- * it. */
+/* Counts the number: a bin for each number below 16; above, the bin depends on the highest bit and
+ * the four bits below it. */
 void tokmap_i_latency_add(tokmap_i_latency *l, uint64_t ns)
 {
     const uint32_t high = 63 - (uint32_t)__builtin_clzll(ns | 8);

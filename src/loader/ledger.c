@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
     t->n += n > 0 ? (size_t)n : 0;
 }
 
-/* A string of any bytes: what is not printable ASCII, and a backslash, as \xHH. */
+/* Adds a string of any bytes: bytes that are not printable ASCII, and backslashes, become \xHH. */
 static void add_string(text *t, const char *name, const char *s, size_t n_bytes)
 {
     add(t, "\"%s\":\"", name);
@@ -117,7 +117,7 @@ static void add_sources(text *t, const tokmap_loader *l)
     add(t, "]");
 }
 
-/* With a point, whatever the locale says. */
+/* Adds a weight with a point, whatever the locale. */
 static void add_weight(text *t, const char *separator, double weight)
 {
     char digits[32];
@@ -149,7 +149,7 @@ static void add_phases(text *t, const tokmap_loader *l)
 
 /* ---- Calls ---- */
 
-/* The digits of the checksum, or NULL: this is no line. */
+/* Returns the digits of the checksum; NULL if this is not a line of a ledger. */
 static const char *checksum_of(const char *line, size_t n_bytes)
 {
     const size_t least = sizeof BEGINNING - 1 + END_BYTES;

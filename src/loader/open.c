@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c - from options to a loader: checks, mixture, rows. */
+/* open.c - opens a loader: checks the options, makes the mixture and the rows. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -169,7 +169,7 @@ static tokmap_status add_phase(const tokmap_loader *l, const tokmap_loader_optio
 {
     const uint32_t n_sources = o->n_sources;
     uint32_t too_small, *quotas = malloc(n_sources * sizeof *quotas);
-    double total = 0, *shares = malloc(n_sources * sizeof *shares); /* of samples */
+    double total = 0, *shares = malloc(n_sources * sizeof *shares); /* shares of samples */
     tokmap_status status = TOKMAP_OK;
     for (uint32_t k = 0; shares && k < n_sources; k++) {
         const tokmap_i_windows *w = &l->sources[k].windows;
@@ -289,7 +289,7 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
     tokmap_status status = check_batch(rank, n_ranks, batch_rows, err);
     if (status)
         return status;
-    tokmap_loader old = *l; /* to restore after a failure */
+    tokmap_loader old = *l; /* restored after a failure */
     if (batch_rows != old.batch_rows) {
         status = open_rows(l, batch_rows, old.parts.wanted, err);
         l->fetch = NULL; /* its ring is for the old rows */
@@ -297,7 +297,8 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
             status = tokmap_i_loader_open_fetch(l, err);
         close_rows(status ? l : &old);
     }
-    if (status) { /* only what close_rows would close: the thread of the fetch reads the rest */
+    /* frees only what close_rows would free: the thread of the fetch reads the rest */
+    if (status) {
         l->batch_rows = old.batch_rows;
         l->rows = old.rows;
         l->lent = old.lent;
@@ -362,7 +363,7 @@ tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
     if (!status)
         status = tokmap_i_check_flag("mixed_tokenizers", given.mixed_tokenizers, err);
     if (!status && options->struct_size < SIZE_UP_TO(tokmap_loader_options, mixed_tokenizers))
-        given.mixed_tokenizers = 1; /* a program that cannot set it */
+        given.mixed_tokenizers = 1; /* the program was built before the option */
     if (!status)
         status = check_arrays(&given, err);
     if (status)

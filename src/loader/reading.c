@@ -14,13 +14,14 @@ enum {
     ROWS_AHEAD = 256, /* at first, in MIN_STEPS to MAX_STEPS steps */
     MIN_STEPS = 2,
     MAX_STEPS = 64,
-    MOST_ROWS_AHEAD = 4096, /* .. and at most, where reading is slow */
+    MOST_ROWS_AHEAD = 4096, /* at most, where reading is slow */
     MOST_STEPS = 1024,
     MOST_BYTES_AHEAD = 64 << 20,
     N_WAYS = TOKMAP_IO_COPY + 1,
-    PLACES = 64,   /* sampled to see whether the data are in memory */
-    MOST_RANKS = 8 /* for whole blocks: with more ranks, each machine would mostly read blocks that
-                      its own ranks do not use */
+    PLACES = 64, /* bytes that are probed to see whether the data are in memory */
+    /* for whole blocks: with more ranks, each machine would mostly read blocks that its own ranks
+     * do not use */
+    MOST_RANKS = 8
 };
 
 /* ---- The plan ---- */
@@ -60,11 +61,11 @@ static void read_blocks_ahead(void *context, uint64_t position)
 
 /* ---- The choice ---- */
 
-/* What is known of the data before they are read. */
+/* What is known about the data before they are read. */
 typedef struct data_place {
-    uint64_t n_bytes, available; /* of all datasets; of memory */
+    uint64_t n_bytes, available; /* size of all datasets; available memory */
     bool fits;
-    uint32_t n_cold;     /* of PLACES that were tried */
+    uint32_t n_cold;     /* probed pages that are not in memory */
     const char *unknown; /* a file whose file system cannot say what is in memory, or NULL */
 } data_place;
 
@@ -73,7 +74,8 @@ static uint64_t data_bytes(const tokmap_dataset *ds)
     return ds->header.n_tokens * ds->header.token_bytes;
 }
 
-/* A file that cannot be opened counts as cold: the row that needs it says why. */
+/* Probes one byte. A file that cannot be opened counts as not in memory: the row that needs it says
+ * why. */
 static void try_place(data_place *p, const tokmap_dataset *ds, uint64_t token)
 {
     const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, token, 1);
@@ -88,7 +90,7 @@ static void try_place(data_place *p, const tokmap_dataset *ds, uint64_t token)
         p->unknown = piece.file->path;
 }
 
-/* Tries places in all of the data, and one in each dataset, which may be small and on another file
+/* Probes bytes all over the data, and one in each dataset, which may be small and on another file
  * system. */
 static data_place look_at_data(const tokmap_loader *l)
 {
@@ -136,7 +138,7 @@ static tokmap_status forced_by_environment(tokmap_io *wanted, const char **by, t
                 "TOKMAP_IO is '%.40s': must be auto, map, direct, populate, read or copy", name);
 }
 
-/* Says how much of the data is in memory, and whether there is room for all. */
+/* Writes the reason: how much of the data is in memory, and whether all of it would fit. */
 static void explain(tokmap_loader *l, const data_place *p)
 {
     char in_memory[48] = "the file system cannot say what is in memory";
@@ -204,7 +206,7 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         .datasets = l->datasets,
         .n_datasets = l->n_datasets,
         .n_steps = n_steps,
-        .most_steps = l->io == TOKMAP_IO_DIRECT ? 0 : most_steps, /* as many reads anyway */
+        .most_steps = l->io == TOKMAP_IO_DIRECT ? 0 : most_steps, /* it starts all anyway */
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
         .drop_behind = l->o.drop_behind,
@@ -267,7 +269,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
         return FAIL_MEMORY(err);
     tokmap_status status = tokmap_i_loader_leave_index_map(l, err);
     if (!status && l->o.windows != TOKMAP_WINDOWS_CONCAT) {
-        p->sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
+        p->sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* the cache of that thread */
         if (!p->sampler.index)
             status = FAIL_MEMORY(err);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sources.c - the sources of a loader: which documents of which datasets, and their ids. */
+/* sources.c - the sources of a loader: the documents of their datasets, and their ids. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,9 +8,9 @@
 #include "loader/loader.h"
 #include "base/error.h"
 
-#define GROUP_TOKENS ((uint64_t)1 << 27) /* best fit; so two groups have at most 1 GiB */
+#define GROUP_TOKENS ((uint64_t)1 << 27) /* for best fit; so two groups have at most 1 GiB */
 
-/* Ids of different tokenizers would be trained on as if they meant the same. */
+/* Refuses different tokenizers: their ids would be trained on as if they meant the same. */
 static tokmap_status check_tokenizers(const tokmap_loader_options *o, tokmap_error *err)
 {
     const tokmap_dataset *first = NULL;
@@ -34,7 +34,7 @@ uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uin
     return h;
 }
 
-/* Sets the copy of each order id: how many sources before it have the same id. Uses an
+/* Numbers equal order ids: sets `copy` to the number of earlier sources with the same id. Uses an
  * open-addressing hash table. */
 static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
 {
@@ -60,7 +60,7 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* Finds what of a dataset is served. wanted: the first document and the end, or NULL. */
+/* Finds the part of a dataset that is used. wanted: the first document and the end, or NULL. */
 static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted,
                                 tokmap_i_range *range, tokmap_error *err)
 {
@@ -105,7 +105,7 @@ static int compare_served(const void *a, const void *b)
     return by_id ? by_id : (i > k) - (i < k);
 }
 
-/* No document may come from two sources, unless both have the whole dataset. */
+/* Refuses a document that comes from two sources, unless both have the whole dataset. */
 static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
 {
     size_t n = 0;
@@ -134,7 +134,7 @@ static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
     return status;
 }
 
-/* Finds the order id: that of the dataset, or the one that is given, if it has had that. */
+/* Finds the order id: the id of the dataset, or the given id, if the dataset has had it. */
 static tokmap_status find_order_id(const tokmap_dataset *ds, const char *order_of, uint8_t id[16],
                                    tokmap_error *err)
 {

@@ -28,7 +28,7 @@ enum {
     SPANS_AT = 72,
     RESERVED_AT = 80,
     CHECKSUM_AT = 120,
-    MAX_READ = 1 << 26 /* bytes of metadata, for earlier ids of redacted data */
+    MAX_READ = 1 << 26 /* bytes of metadata that are read to find earlier ids of redacted data */
 };
 
 static uint64_t hash_fields(const uint64_t *fields, size_t n_fields)
@@ -52,7 +52,7 @@ static uint64_t hash_windows(const tokmap_loader *l, uint64_t block_windows)
                        5);
 }
 
-/* 0: no dataset of the first n_sources sources has any. */
+/* Hashes the spans of the first n_sources sources; 0 if they have none. */
 static uint64_t hash_spans(const tokmap_loader *l, uint32_t n_sources)
 {
     uint64_t hash = TOKMAP_I_HASH_START;
@@ -66,7 +66,7 @@ static uint64_t hash_spans(const tokmap_loader *l, uint32_t n_sources)
     return any ? hash : 0;
 }
 
-/* The state of a loader that has the first n_sources sources of l, and this mixture of them. */
+/* Encodes the state of a loader that has the first n_sources sources of l, and this mixture. */
 static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mixture *mixture,
                    const tokmap_i_skips *skips, uint64_t next_sample, uint8_t *state)
 {
@@ -118,8 +118,8 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
     return status;
 }
 
-/* Tries whether the state is of the same data, but before they were redacted: combination i of the
- * ids that they have had, those of the first of all with 0. */
+/* Finds out whether the state was saved with the same data before they were redacted, and says so:
+ * tries the combinations of the ids that they have had. Combination 0 has the first id of each. */
 static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tokmap_error *err)
 {
     char advice[440] = ""; /* fits into the text of an error */
@@ -233,7 +233,7 @@ tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP
 
 /* ---- Amend: docs/ORDER.md, section 9 ---- */
 
-/* Phase i, if it begins before `end`; else one that begins there. */
+/* Returns phase i, if it begins before `end`; else a phase that begins there. */
 static tokmap_i_mixture_phase phase_before(const tokmap_i_mixture *m, uint32_t i, uint64_t end)
 {
     tokmap_i_mixture_phase none = {.from = end};
@@ -243,7 +243,8 @@ static tokmap_i_mixture_phase phase_before(const tokmap_i_mixture *m, uint32_t i
     return phase.from < end ? phase : none;
 }
 
-/* Both mixtures must have the same samples below `end`; `old` has the first n_sources sources. */
+/* Compares two mixtures, which must have the same samples below `end`; `old` has the first
+ * n_sources sources. */
 static tokmap_status check_prefix(const tokmap_i_mixture *old, uint32_t n_sources,
                                   const tokmap_loader *l, uint64_t end, tokmap_error *err)
 {
@@ -308,7 +309,7 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
                     " sources, but the loader that is described had %" PRIu32,
                     n_sources, before->n_sources);
     tokmap_loader_options o = before ? *before : l->o;
-    if (!before) { /* that of this loader, as far as the state could know it */
+    if (!before) { /* the skips and phases of this loader, as far as the state can include them */
         o.n_sources = n_sources;
         o.n_skips = le_get64(state + SKIPS_AT) == 0 ? 0 : o.n_skips;
         while (o.n_phases > 0 && o.phases[o.n_phases - 1].first_sample >= end)

@@ -151,7 +151,7 @@ uint64_t tokmap_i_rows_reader_bytes(const tokmap_i_rows_reader *reader)
     return reader ? sizeof *reader + tokmap_i_index_cache_bytes(reader->files) : 0;
 }
 
-/* If its file could not be read, that is why. */
+/* Fails because a chunk is damaged, or because its file could not be read. */
 static tokmap_status fail_chunk(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
                                 uint64_t number, const char *problem, tokmap_error *err)
 {
@@ -163,7 +163,7 @@ static tokmap_status fail_chunk(const tokmap_i_rows *r, const tokmap_i_rows_read
                          r->path ? r->path : r->ds->index_path, number, problem);
 }
 
-/* Reads a chunk whole, and remembers that nothing is wrong with it. */
+/* Reads a whole chunk, and remembers that it is sound. */
 static tokmap_status check_chunk(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
                                  uint64_t number, uint64_t begin, uint64_t end, tokmap_error *err)
 {
@@ -190,7 +190,7 @@ static tokmap_status check_chunk(const tokmap_i_rows *r, const tokmap_i_rows_rea
     return TOKMAP_OK;
 }
 
-/* 0 if it cannot be read. */
+/* Returns where a chunk is; 0 if that cannot be read. */
 static uint64_t offset_of_chunk(const tokmap_i_rows *r, tokmap_i_pieces *file, uint64_t number)
 {
     const uint64_t table = r->header.n_bytes - 8 * r->header.n_chunks;
@@ -228,7 +228,7 @@ tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *
 
 /* ---- Rows ---- */
 
-/* Fills in a piece: part number `part` of a document, UINT64_MAX for its last one. */
+/* Fills in a piece: part number `part` of a document; UINT64_MAX means its last part. */
 static tokmap_status find_piece(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
                                 uint64_t document, uint64_t part, tokmap_piece *out,
                                 tokmap_error *err)
@@ -252,15 +252,15 @@ static tokmap_status find_piece(const tokmap_i_rows *r, const tokmap_i_rows_read
     return TOKMAP_OK;
 }
 
-/* Which part of its document the piece alone in this row is: those of one document follow one
- * another. */
+/* Returns which part of its document the piece alone in this row is: the parts of a document follow
+ * one another. */
 static uint64_t part_of(const tokmap_i_chunk *c, uint32_t row)
 {
     const uint32_t document = tokmap_i_chunk_number(c, row);
     return row - tokmap_i_chunk_first(c, document) + (document == 0 ? c->first_part : 0);
 }
 
-/* Where the pieces of a shared row begin, in the list of them. */
+/* Returns where the pieces of a shared row begin in the list of pieces. */
 static uint32_t start_of(const tokmap_i_chunk *c, uint32_t row)
 {
     return row < c->n_shared ? tokmap_i_chunk_number(c, (uint64_t)c->n_alone + row) : c->n_pieces;

@@ -163,7 +163,7 @@ static void put_number(uint8_t *numbers, uint32_t number_bytes, uint64_t i, uint
         le_put32(numbers + 4 * i, (uint32_t)x);
 }
 
-/* The pieces of a row in their order. */
+/* Writes the pieces of a row in their order. */
 static void put_numbers(const tokmap_i_packed *p, const tokmap_i_chunk *c, uint32_t *starts,
                         uint8_t *numbers)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows_write.c - tokmap_rows_write: a rows file, complete or absent. */
+/* rows_write.c - tokmap_rows_write: writes a rows file that is complete or absent. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static tokmap_status write_rows(tokmap_i_rows *r, const tokmap_i_rows_kind *kind
     return status;
 }
 
-/* Whether a file may be replaced: there is none, or it is a rows file. */
+/* Whether the file may be replaced: it does not exist, or is a rows file. */
 static bool may_replace(const char *path)
 {
     uint8_t bytes[sizeof tokmap_i_rows_magic];

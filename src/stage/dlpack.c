@@ -41,7 +41,7 @@ typedef struct tensor {
     tokmap_i_device_slot *slot;
 } tensor;
 
-/* A forked child has no device, so there it only frees the tensor. */
+/* Deletes a tensor. A forked child has no device, so there it only frees the memory. */
 static void delete_tensor(managed_tensor *self)
 {
     tensor *t = (tensor *)self;
@@ -67,7 +67,7 @@ static void delete_tensor(managed_tensor *self)
     free(t);
 }
 
-/* With the mutex held. */
+/* Exports an output. The mutex is held. */
 static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
                                    tokmap_stage_tensor *wanted, tokmap_error *err)
 {

@@ -24,7 +24,7 @@ uint32_t tokmap_i_index_writer_n_sections(const tokmap_i_index_writer *w)
     return TOKMAP_I_MIN_SECTIONS + w->is_joined + (w->meta != NULL) + w->has_spans;
 }
 
-/* The offset of the first group. */
+/* Returns the offset of the first group. */
 static uint64_t documents_start(const tokmap_i_index_writer *w)
 {
     const tokmap_i_header counted = {.n_sections = tokmap_i_index_writer_n_sections(w)};
@@ -189,7 +189,7 @@ bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_n
         return false;
     const uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
     const uint64_t first =
-        last == w->inputs.data ? 0 : le_get64(last - 8); /* where the name before ends */
+        last == w->inputs.data ? 0 : le_get64(last - 8); /* where the previous name ends */
     *out = (tokmap_i_new_input){.name = (const char *)w->names.data + first,
                                 .name_bytes = (size_t)(w->names.n_bytes - first),
                                 .entry.end_document = le_get64(last),

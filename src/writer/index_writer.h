@@ -15,11 +15,11 @@
 #include "tokmap.h"
 
 typedef struct tokmap_i_index_writer {
-    const char *path; /* the caller's */
+    const char *path; /* owned by the caller */
     int fd;
     uint8_t *out; /* bytes that are not written yet */
     size_t out_used;
-    size_t out_hashed;                             /* how much of it the hasher has */
+    size_t out_hashed;                             /* bytes of `out` that the hasher has */
     uint64_t written;                              /* bytes of the file before `out` */
     tokmap_i_hasher *hasher;                       /* of the current section */
     uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS]; /* as stored in a checkpoint */
@@ -30,28 +30,28 @@ typedef struct tokmap_i_index_writer {
     tokmap_i_bytes blocks;                /* checksums, u64 as stored */
     tokmap_i_bytes inputs;                /* entries as stored */
     tokmap_i_bytes names;
-    /* Which sections there will be. The caller sets these before the first document ends, or a
-     * resumed file is checked. */
+    /* The sections that the index will have. The caller sets these before the first document ends,
+     * or before a resumed file is checked. */
     bool is_joined, has_spans;
     tokmap_i_meta_writer *meta;             /* NULL: documents have no values */
     tokmap_i_bytes segments, segment_names; /* as stored */
     tokmap_i_bytes spans;                   /* as in a journal */
 } tokmap_i_index_writer;
 
-/* Takes over the fd of the file, even on failure. The file is empty, is emptied by the caller
- * before anything is written, or is resumed. */
+/* Opens the file of fd, which is closed even on failure. The file is empty, or the caller empties
+ * it before anything is written, or it is resumed. */
 tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path, int fd,
                                          tokmap_error *err);
-/* The next document ends at token `end`, counted from the first token of the dataset. */
+/* Ends the next document at token `end`, counted from the first token of the dataset. */
 tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
                                              tokmap_error *err);
-/* The next block of tokens has this checksum. */
+/* Adds the checksum of the next block of tokens. */
 tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t checksum,
                                           tokmap_error *err);
-/* The checksums of many, as the format stores them. */
+/* Adds the checksums of many blocks, as the format stores them. */
 tokmap_status tokmap_i_index_writer_blocks(tokmap_i_index_writer *w, const uint8_t *checksums,
                                            size_t n_bytes, tokmap_error *err);
-/* The next input, which covers all documents and tokens since the previous one. */
+/* An input, which covers all documents and tokens since the previous one. */
 typedef struct tokmap_i_new_input {
     const char *name;
     size_t name_bytes;
@@ -59,18 +59,20 @@ typedef struct tokmap_i_new_input {
 } tokmap_i_new_input;
 tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input,
                                           tokmap_error *err);
-/* The last input, which must exist, goes on to the end of `input`; it keeps its name. The checksum
+/* Extends the last input, which must exist, to the end of `input`; it keeps its name. The checksum
  * of the two together is not known. */
 void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input);
-/* The name and the end of the last input. False: there is none, and *out is empty. */
+/* Finds the name and the end of the last input. Returns false, and *out is empty, if there is
+ * none. */
 bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_new_input *out);
 
-/* The next span, in order. */
+/* Adds the next span, in order. */
 tokmap_status tokmap_i_index_writer_span(tokmap_i_index_writer *w, const tokmap_span *span,
                                          tokmap_error *err);
 
-/* The next tokens, up to `end_token`, are in the file of this path from the folder of the index.
- * TOKMAP_ERR_ARGUMENT: it is too long, or there are too many. */
+/* Adds a segment: the next tokens, up to `end_token`, are in this file, whose path begins at the
+ * folder of the index. TOKMAP_ERR_ARGUMENT: the path is too long, or there are too many
+ * segments. */
 tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w, const char *name,
                                             uint64_t end_token, uint64_t token_offset,
                                             tokmap_error *err);
@@ -78,10 +80,10 @@ tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w, const char
 /* ---- Checkpoints ---- */
 
 /* Makes all documents so far durable, and fills in the part of a checkpoint that the index knows:
- * all but tokens, note and sequence. */
+ * everything except tokens, note and sequence. */
 tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_checkpoint *now,
                                          tokmap_error *err);
-/* Points all measured parts but the note to the newest data, valid until the next call. */
+/* Points all measured parts except the note to the newest data, valid until the next call. */
 void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts *parts);
 /* Restores one checkpoint; called for each in order. */
 tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
@@ -90,7 +92,7 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
 /* Checks that the file matches the last restored checkpoint, without changing it. */
 tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t ends_checksum,
                                           tokmap_error *err);
-/* Cuts off what comes after that checkpoint. */
+/* Cuts off what follows that checkpoint. */
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err);
 
 /* ---- For sections.c ---- */

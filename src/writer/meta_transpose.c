@@ -28,7 +28,7 @@ static void close_table(string_table *t)
     free(t);
 }
 
-/* The number of a string, which is added if it is new. *fits becomes false if there are too
+/* Finds the number of a string, which is added if it is new. Sets *fits to false if there are too
  * many. */
 static tokmap_status number_string(string_table *t, const tokmap_value *v, uint32_t *number,
                                    bool *fits, tokmap_error *err)
@@ -60,10 +60,10 @@ typedef struct transpose {
     tokmap_i_meta_writer *w;
     tokmap_i_index_writer *to;
     uint64_t at;           /* bytes of the section so far */
-    uint64_t text_end;     /* of the strings so far */
+    uint64_t text_end;     /* bytes of the strings so far */
     uint64_t row;          /* the document whose value is written */
-    uint8_t validity;      /* of the documents since the last multiple of eight */
-    string_table *strings; /* of the current column, if it is a dictionary */
+    uint8_t validity;      /* bits of the documents since the last multiple of eight */
+    string_table *strings; /* the strings of the current column, if it is a dictionary */
     tokmap_i_meta meta;
 } transpose;
 
@@ -94,7 +94,7 @@ static tokmap_status pad_to(transpose *t, uint64_t at, tokmap_error *err)
 
 /* ---- What a column will be ---- */
 
-/* A dictionary if it is smaller than the strings themselves. */
+/* Chooses a dictionary if it is smaller than the strings themselves. */
 static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error *err)
 {
     tokmap_i_meta_column *c = &t->meta.columns[column];
@@ -128,7 +128,7 @@ static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error 
 
 /* ---- Parts ---- */
 
-/* What a part has for a value. */
+/* Writes what a part has for a value. */
 static tokmap_status put_value(transpose *t, const tokmap_i_meta_column *c, tokmap_i_meta_part part,
                                const tokmap_value *v, tokmap_error *err)
 {
@@ -191,7 +191,7 @@ static tokmap_status put_part(transpose *t, uint32_t column, tokmap_i_meta_part 
     return status == TOKMAP_END ? TOKMAP_OK : status;
 }
 
-/* The strings get their numbers while the codes are written. */
+/* Writes a column. The strings get their numbers while the codes are written. */
 static tokmap_status put_column(transpose *t, uint32_t column, tokmap_error *err)
 {
     const tokmap_i_meta_column *c = &t->meta.columns[column];

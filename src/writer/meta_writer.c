@@ -17,13 +17,13 @@ static const uint8_t magic[8] = {0x89, 'T', 'M', 'V', '\r', '\n', 0x1a, '\n'};
  * segment, and the checksum of all that. A value: its type, and if it is not null 8 bytes, or the
  * size of a string in 4 bytes and the string. */
 enum {
-    CHUNK_BYTES = 1 << 20, /* of values, after which a chunk is written */
+    CHUNK_BYTES = 1 << 20, /* a chunk is written after this many bytes of values */
     NAMES_AT = 16,
     CHECKSUM_BYTES = 8,
     CHUNK_COLUMN_BYTES = 16,
     MAX_HEAD_BYTES =
         NAMES_AT + TOKMAP_I_MAX_META_COLUMNS * (8 + TOKMAP_I_MAX_META_NAME) + CHECKSUM_BYTES,
-    SHOWN_BYTES = 40 /* of a string in a message */
+    SHOWN_BYTES = 40 /* length of a string in a message */
 };
 
 static size_t chunk_head_bytes(const tokmap_i_meta_writer *w)
@@ -79,7 +79,7 @@ static tokmap_status check_names(const char *path, const char *const *names, uin
     return TOKMAP_OK;
 }
 
-/* NULL when out of memory. */
+/* Returns a new writer; NULL when out of memory. */
 static tokmap_i_meta_writer *new_writer(const char *path)
 {
     tokmap_i_meta_writer *w = calloc(1, sizeof *w);
@@ -170,7 +170,7 @@ static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,
                 c->first_document, is, w->n_rows);
 }
 
-/* The column gets this value in document n_rows. */
+/* Stores what is known of a column after it has this value in document n_rows. */
 static tokmap_status take_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_value *v,
                                 tokmap_error *err)
 {
@@ -248,7 +248,7 @@ tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_val
     return TOKMAP_OK;
 }
 
-/* Adds a value to the chunk. False when out of memory. */
+/* Adds a value to the chunk. Returns false when out of memory. */
 static bool add_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_value *v)
 {
     tokmap_i_bytes *b = &w->segments[column];
@@ -324,7 +324,7 @@ tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_writer *w, uint32_t c
     return (tokmap_i_meta_cursor){.w = w, .column = column, .chunk = w->head_bytes};
 }
 
-/* Reads the head of a chunk, and finds the segment of a column and the next chunk. */
+/* The head of a chunk: the segment of a column, and where the next chunk is. */
 typedef struct chunk {
     uint8_t head[MAX_HEAD_BYTES];
     uint64_t n_rows, segment_at, segment_bytes, segment_checksum, end;
@@ -359,7 +359,7 @@ static tokmap_status read_chunk(tokmap_i_meta_writer *w, uint64_t at, uint32_t c
     return TOKMAP_OK;
 }
 
-/* False if there is no whole value. */
+/* Reads a value of the segment. Returns false if no whole value is left. */
 static bool parse_value(tokmap_i_meta_cursor *c, tokmap_value *out)
 {
     const size_t left = c->segment.n_bytes - c->at;
@@ -462,7 +462,7 @@ static tokmap_status open_file(tokmap_i_meta_writer *w, uint64_t n_bytes, tokmap
     return TOKMAP_OK;
 }
 
-/* After the last value of a column: adds all heads to the hasher. */
+/* Adds all heads to the hasher, after the last value of a column. */
 static tokmap_status hash_heads(tokmap_i_meta_writer *w, tokmap_error *err)
 {
     chunk c;
@@ -475,7 +475,7 @@ static tokmap_status hash_heads(tokmap_i_meta_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* What is known of each column is learned again. The caller makes the message. */
+/* Collects again what is known of each column. The caller makes the message. */
 static tokmap_status check_all(tokmap_i_meta_writer *w, const tokmap_i_checkpoint *c,
                                tokmap_error *err)
 {

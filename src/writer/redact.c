@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* redact.c - a dataset with a filler in place of the tokens of some documents. Its token files are
- * copies, whose blocks the file system may share; only the blocks of these documents are read and
- * checked, and only these tokens are written. docs/FORMAT.md section 7.1. */
+/* redact.c - writes a dataset with a filler in place of the tokens of some documents. Its token
+ * files are copies, whose blocks the file system may share; only the blocks of these documents are
+ * read and checked, and only these tokens are written. docs/FORMAT.md section 7.1. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,10 +18,10 @@
 typedef struct redact_job {
     tokmap_i_append a;
     tokmap_redact_info counts;
-    const uint64_t *left; /* the documents behind `now`, then UINT64_MAX */
-    tokmap_document now;  /* what is left of one; behind all tokens: there is none */
+    const uint64_t *left; /* the documents after `now`, then UINT64_MAX */
+    tokmap_document now;  /* the rest of a document; beyond all tokens if there are no more */
     uint32_t filler;
-    tokmap_i_content_hash change; /* of the tokens up to `hashed`: each XOR what it was */
+    tokmap_i_content_hash change; /* of the tokens up to `hashed`: each XOR its old value */
     uint64_t hashed;
 } redact_job;
 
@@ -42,7 +42,7 @@ static tokmap_status next_document(redact_job *job, tokmap_error *err)
 }
 
 /* Replaces the tokens that the document has in a block, also in the copy. The hash is linear, so it
- * changes by that of the difference. */
+ * changes by the hash of the difference. */
 static tokmap_status fill(redact_job *job, const tokmap_i_token_piece *p, tokmap_error *err)
 {
     const tokmap_i_header *h = &job->a.ds->header;
@@ -116,8 +116,8 @@ static tokmap_status redact_file(redact_job *job, tokmap_i_token_file *file, uin
     return status;
 }
 
-/* Writes a file for a joined dataset. Its name says what must be in it, so it replaces one that
- * exists, which may be damaged. */
+/* Writes a file for a joined dataset. Its name determines its content, so it replaces an existing
+ * file of that name, which may be damaged. */
 static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, uint64_t n_blocks,
                                     tokmap_error *err)
 {
@@ -151,8 +151,9 @@ static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, 
 
 /* ---- Files of a dataset that is replaced ---- */
 
-/* Whether a file of the old dataset is only its own: redact_segment wrote it beside the output, and
- * neither the new dataset nor the source uses it, under any name. False if this cannot be told. */
+/* Whether a file of the old dataset is used by nothing else: redact_segment wrote it beside the
+ * output, and neither the new dataset nor the source uses it, under any name. False if this cannot
+ * be decided. */
 static bool is_unused(const redact_job *job, const char *path, uint64_t n_bytes)
 {
     const tokmap_writer *w = job->a.w;

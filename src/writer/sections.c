@@ -84,7 +84,7 @@ static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_erro
 
 /* ---- Spans ---- */
 
-/* The part of span number *i from token *from on that is on one page; moves both on. */
+/* Returns the part of span number *i, from token *from on, that is on one page; moves both on. */
 static tokmap_span next_part(const tokmap_i_index_writer *w, uint64_t *i, uint64_t *from)
 {
     const uint8_t *p = w->spans.data + TOKMAP_I_ADDED_SPAN_BYTES * *i;
@@ -116,7 +116,7 @@ static void measure(const tokmap_i_index_writer *w, tokmap_i_spans *s, tokmap_i_
     s->hash = tokmap_i_span_hash_get(&hash);
 }
 
-/* Writes a list: what of each part is in `bytes`. */
+/* Writes one of the two lists: the roles of all parts, or their tokens. */
 static tokmap_status put_list(tokmap_i_index_writer *w, bool roles, tokmap_error *err)
 {
     const uint64_t n = w->spans.n_bytes / TOKMAP_I_ADDED_SPAN_BYTES;

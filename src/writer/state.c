@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state.c - what every public call of a writer begins and ends with. */
+/* state.c - begins and ends every public call of a writer. */
 #include "base/error.h"
 #include "writer/writer.h"
 

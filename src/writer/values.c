@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.c - values of documents in a writer: the calls, what ends with each document, and adding
- * those of a dataset. */
+/* values.c - values of documents in a writer: the public calls, the end of a document, and the
+ * values of a dataset that is added. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -86,7 +86,8 @@ tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *value
     return tokmap_i_writer_leave(w, status, err);
 }
 
-/* A caller that resumes without naming the columns may be another job. */
+/* The caller must have named the columns: one that resumes without naming them may be another
+ * job. */
 tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_error *err)
 {
     if (w->meta && !w->meta_named)
@@ -104,7 +105,7 @@ static bool is_name(const tokmap_i_meta_column *c, const char *name)
     return c->name_bytes == strlen(name) && memcmp(c->name, name, c->name_bytes) == 0;
 }
 
-/* The number of the column of ds with this name; n_columns if there is none. */
+/* Returns the number of the column of ds with this name; n_columns if there is none. */
 static uint32_t find_column(const tokmap_dataset *ds, const char *name)
 {
     const uint32_t n_columns = ds->meta ? ds->meta->n_columns : 0;
@@ -187,7 +188,7 @@ tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_rea
         if (!status)
             status = tokmap_i_meta_writer_end(w->meta, err);
     }
-    if (status == TOKMAP_ERR_ARGUMENT) { /* values that do not go together: no rule was broken */
+    if (status == TOKMAP_ERR_ARGUMENT) { /* values that do not match: no rule was broken */
         status = TOKMAP_ERR_MISMATCH;
         if (err)
             err->status = status;

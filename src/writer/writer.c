@@ -52,7 +52,7 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
                              w->names.index_partial);
 }
 
-/* The smallest id that is out of range. */
+/* Returns the smallest id that is out of range. */
 static uint64_t id_limit(const tokmap_i_header *h)
 {
     const uint64_t width_limit = h->token_bytes == 2 ? UINT16_MAX + 1ull : TOKMAP_NO_ID;
@@ -81,7 +81,7 @@ tokmap_status tokmap_i_take_ids(tokmap_i_header *h, int32_t has_eod, uint32_t eo
     return tokmap_i_check_flag("has_eod", has_eod, err);
 }
 
-/* Checks w->options, and does what they say. */
+/* Checks w->options, and applies them. */
 static tokmap_status take_options(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_writer_options *o = &w->options;
@@ -336,7 +336,8 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* If the file was changed meanwhile, the index that we are about to publish would be wrong. */
+/* Checks that nobody changed the file meanwhile: the index that is about to be published would be
+ * wrong. */
 static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
@@ -414,7 +415,7 @@ void tokmap_writer_close(tokmap_writer *w)
     if (!w)
         return;
     if (tokmap_i_fork_mark_is_child(&w->fork_mark))
-        w->names.has_journal = true; /* so the files stay, which are the parent's */
+        w->names.has_journal = true; /* so that close keeps the files, which are the parent's */
     tokmap_i_fork_mark_free(&w->fork_mark);
     tokmap_i_names_close(&w->names);
     tokmap_i_index_writer_close(w->index);
