@@ -95,10 +95,10 @@ typedef enum tokmap_windows {
     /* No window crosses a document boundary; the last one of a document is shorter. Open reads the
      * document index. */
     TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1,
-    /* Rows of several documents, almost without padding: docs/ORDER.md, section 11. Every token
-     * but the first of each document is a label once in an epoch. A row consists of pieces, which
-     * gather puts together; no label is in another piece than its input. A rows file
-     * says what is in the rows (tokmap_rows_write); up to 10^7 documents need none. */
+    /* Rows of several documents, almost without padding: docs/ORDER.md, section 11. Every token,
+     * except the first of each document, is a label once in an epoch. A row consists of pieces,
+     * which gather puts together; a label is always in the same piece as its input. A rows file
+     * (tokmap_rows_write) lists what is in the rows; up to 10^7 documents need none. */
     TOKMAP_WINDOWS_BEST_FIT = 2
 } tokmap_windows;
 
@@ -115,7 +115,7 @@ typedef enum tokmap_cp_mode {
     /* Parts number cp_rank and 2 * cp_size - 1 - cp_rank of 2 * cp_size equal parts: with causal
      * attention, all ranks have the same work. */
     TOKMAP_CP_ZIGZAG = 1,
-    /* The same as ZIGZAG, but for each document with the padding after it. Only with
+    /* The same as TOKMAP_CP_ZIGZAG, but within each document with the padding after it. Only with
      * TOKMAP_WINDOWS_BEST_FIT and an align that is a multiple of 2 * cp_size. */
     TOKMAP_CP_DOCUMENTS = 2
 } tokmap_cp_mode;

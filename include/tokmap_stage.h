@@ -163,10 +163,10 @@ TOKMAP_API tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_b
 /* Returns the batch to the stage. Work that is queued in the stream later must not use it. */
 TOKMAP_API tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *batch,
                                               void *stream, tokmap_error *err);
-/* The same as next and release, but writes to the caller's device memory, for example the
- * fixed addresses of a graph. One kernel in the stream does it. Set the pointers in *batch to
- * that memory; outputs that are NULL are left out, and others must be among the outputs of the
- * stage. The other fields of *batch are filled in. */
+/* The same as tokmap_stage_next followed by tokmap_stage_release, but writes to the caller's device
+ * memory, for example to the fixed addresses of a graph. One kernel in the stream does it. Set the
+ * pointers in *batch to that memory; outputs that are NULL are left out, and others must be among
+ * the outputs of the stage. The other fields of *batch are filled in. */
 TOKMAP_API tokmap_status tokmap_stage_fill(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
                                            tokmap_error *err);
 

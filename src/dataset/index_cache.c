@@ -39,7 +39,7 @@ static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
         const uint64_t n_bytes = MIN(SLOT_BYTES, c->file.n_bytes - MIN(begin, c->file.n_bytes));
         s->owner = NULL;
         if (n_bytes == 0)
-            FAIL(&c->err, TOKMAP_ERR_CORRUPT, "%s: damaged: refers to what is not in it",
+            FAIL(&c->err, TOKMAP_ERR_CORRUPT, "%s: damaged: refers to something that is not in it",
                  c->file.path);
         if (n_bytes == 0 || tokmap_i_read_exactly(file, begin, (size_t)n_bytes, s->bytes, &c->err))
             return NULL;

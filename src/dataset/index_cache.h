@@ -31,9 +31,9 @@ uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c);
 /* Returns the pieces for lookups in the documents section of a dataset, valid until the next call;
  * NULL if c is NULL: then lookups use the map. */
 tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds);
-/* The same as tokmap_i_index_cache_of, but for the spans section, which must exist. */
+/* The same as tokmap_i_index_cache_of, with the spans section, which must exist. */
 tokmap_i_pieces *tokmap_i_index_cache_spans(tokmap_i_index_cache *c, const tokmap_dataset *ds);
-/* The same as tokmap_i_index_cache_of, but for any file. After a piece that is NULL,
+/* The same as tokmap_i_index_cache_of, with any file. After a piece that is NULL,
  * tokmap_i_index_cache_check says why, until the next file is set. */
 tokmap_i_pieces *tokmap_i_index_cache_set(tokmap_i_index_cache *c,
                                           const tokmap_i_cached_file *file);

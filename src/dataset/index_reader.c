@@ -263,7 +263,7 @@ static const char *check_run(column_check *k, uint32_t n_documents)
         k->n_valid += valid;
         if (!valid && (has[TOKMAP_I_META_VALUES] ? !is_zero(value, width)
                                                  : le_get64(offset) != le_get64(offset + 8)))
-            return "a document without a value has one";
+            return "a document has both a value and the mark that it has none";
         if (codes && (width == 1 ? *value : le_get16(value)) >= k->c->n_strings)
             return "a code of a column has no string";
     }

@@ -89,7 +89,7 @@ tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i
     if (stat->n_bytes == n_bytes)
         return TOKMAP_OK;
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(stat->n_bytes, n_bytes),
-                   "%s: has %" PRIu64 " bytes, but its index %s says %" PRIu64
+                   "%s: has %" PRIu64 " bytes, but its index %s states %" PRIu64
                    "; it was shortened or changed, or belongs to another index",
                    file->path, stat->n_bytes, ds->index_path, n_bytes);
 }
@@ -154,10 +154,10 @@ tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_toke
 }
 
 /* No other descriptor has a number that is in use, so the comparison is safe. */
-void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *lent)
+void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *opened)
 {
-    if (lent->fd != tokmap_i_token_file_fd(file))
-        tokmap_i_file_close(lent->fd);
+    if (opened->fd != tokmap_i_token_file_fd(file))
+        tokmap_i_file_close(opened->fd);
 }
 
 /* ---- Maps ---- */

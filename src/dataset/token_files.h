@@ -105,7 +105,7 @@ tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_f
  * tokmap_i_token_file_map. Unless it fails, call tokmap_i_token_file_give_back afterwards. */
 tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_token_file *file,
                                          tokmap_i_named_file *out, tokmap_error *err);
-void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *lent);
+void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *opened);
 
 /* Copies the bytes of a piece, without the map. TOKMAP_ERR_IO also if the file was shortened. */
 tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,

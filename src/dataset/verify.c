@@ -197,11 +197,11 @@ static void check_files(verify_job *job)
     job->failed = !job->missing;
     for (uint64_t i = 0; i < ds->n_files && !job->failed; i++) {
         tokmap_i_token_file *file = &ds->files[i];
-        tokmap_i_named_file lent;
+        tokmap_i_named_file opened;
         tokmap_error err;
-        const tokmap_status status = tokmap_i_token_file_borrow(ds, file, &lent, &err);
+        const tokmap_status status = tokmap_i_token_file_borrow(ds, file, &opened, &err);
         if (!status) {
-            tokmap_i_token_file_give_back(file, &lent);
+            tokmap_i_token_file_give_back(file, &opened);
             continue;
         }
         bad_block bad = {
@@ -277,7 +277,7 @@ static void pass_spans(verify_job *job, uint64_t begin, uint64_t end)
         if (s.first_token < MAX(begin, last_end) || s.n_tokens > end - s.first_token)
             job->bad_span = "a span overlaps another one, or is not inside a document";
         else if (touches && s.role == last.role && last.n_tokens > 0 && s.first_token % page != 0)
-            job->bad_span = "two spans are one";
+            job->bad_span = "two spans that touch have the same role";
         tokmap_i_span_hash_add(&job->span_hash, &s);
         job->span = s;
     }
@@ -310,7 +310,7 @@ static void check_spans(verify_job *job)
     if (!job->bad_span && job->has_next)
         job->bad_span = "a span overlaps another one, or is not inside a document";
     if (!job->bad_span && tokmap_i_span_hash_get(&job->span_hash) != job->ds->spans.hash)
-        job->bad_span = "the hash of its spans is not theirs";
+        job->bad_span = "the hash of its spans does not match them";
     if (!status && job->bad_span)
         status = tokmap_i_fail_damaged(job->ds, section->offset, job->bad_span, &err);
     if (status)
@@ -429,7 +429,7 @@ static void check_header(verify_job *job)
         tokmap_i_content_hash_join(&tokens, &job->block_hashes[i]);
     if (job->report.n_blocks_checked == job->n_blocks && job->largest_id != h->largest_id) {
         snprintf(largest, sizeof largest,
-                 "the largest id is %" PRIu32 " by its header, %" PRIu32 " in the tokens",
+                 "the largest id is %" PRIu32 " in its header, but %" PRIu32 " in the tokens",
                  h->largest_id, job->largest_id);
         problem = largest;
     } else if (!job->block_hashes) {
@@ -437,7 +437,7 @@ static void check_header(verify_job *job)
     } else if (memcmp(tokens.crc, h->tokens_hash.crc, sizeof tokens.crc) != 0) {
         problem = TOKMAP_I_WRONG_TOKENS_HASH;
     } else if (memcmp(job->documents_hash.crc, h->documents_hash.crc, sizeof tokens.crc) != 0) {
-        problem = "the hash of the document lengths in its header is not theirs";
+        problem = "the hash of the document lengths in its header does not match them";
     }
     if (!problem)
         return;

@@ -504,7 +504,7 @@ bool where_check_types(const where *w, const tokmap_value_type *types, failure *
         if (left == WHERE_TIME || right == WHERE_TIME) {
             if (is_moment(&t->left) && is_moment(&t->right))
                 continue;
-            fail(err, "compares a date or time with a string that is none; write it as "
+            fail(err, "compares a date or time with a string that is not one; write it as "
                       "2026-11-25 or 2026-11-25T08:30:00Z");
             return field_fail_at(err, w->text, t->left.at);
         }

@@ -171,7 +171,8 @@ tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
                        file->name, what, offset);
     if (h->index_bytes != file->n_bytes)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(h->index_bytes, file->n_bytes),
-                       "%s: damaged: the file has %" PRIu64 " bytes, its header says %" PRIu64,
+                       "%s: damaged: the file has %" PRIu64
+                       " bytes, but its header states %" PRIu64,
                        file->name, file->n_bytes, h->index_bytes);
     const uint64_t table_end =
         TOKMAP_I_HEADER_BYTES + (uint64_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;

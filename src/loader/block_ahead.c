@@ -70,7 +70,7 @@ static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t firs
             continue;
         if (!maps)
             tokmap_i_pages_will_need(range);
-        else if (tokmap_i_pages_bring(range, &tokens, NULL) || !tokens)
+        else if (tokmap_i_pages_fault_in(range, &tokens, NULL) || !tokens)
             return false;
     }
     return true;

@@ -104,10 +104,11 @@ static step *step_at(const tokmap_i_fetch *f, uint64_t i)
 
 bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n)
 {
+    if (n == 0)
+        return true;
     if (!array_reserve(&to->list, &to->capacity, to->n + n, sizeof *pieces))
         return false;
-    if (n > 0)
-        memcpy(to->list + to->n, pieces, n * sizeof *pieces);
+    memcpy(to->list + to->n, pieces, n * sizeof *pieces);
     to->n += n;
     return true;
 }
@@ -179,23 +180,24 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
 {
     step *s = step_at(f, i);
     const bool copies = f->o.io == TOKMAP_IO_READ;
-    tokmap_i_size_seen seen = {NULL, 0};
+    tokmap_i_known_size known = {NULL, 0};
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++) {
         void *to =
             copies ? tokmap_i_ring_place(f->ring, (uint32_t)(i % (f->n_steps + 1)), r) : NULL;
         if (copies)
             status = copy_row(f, s, &s->rows[r], to);
-        const bool brings = !copies && !s->rows[r].is_mapped;
-        for (size_t k = 0; k < n_ranges(&s->rows[r]) && brings && !status; k++)
-            status = tokmap_i_pages_bring(range_of(f, &s->rows[r], k), &s->rows[r].tokens, &s->err);
+        const bool faults_in = !copies && !s->rows[r].is_mapped;
+        for (size_t k = 0; k < n_ranges(&s->rows[r]) && faults_in && !status; k++)
+            status =
+                tokmap_i_pages_fault_in(range_of(f, &s->rows[r], k), &s->rows[r].tokens, &s->err);
     }
     if (copies || atomic_load(&f->hurry))
         return status;
     for (uint32_t r = 0; r < s->n_rows && !status; r++) {
         for (size_t k = 0; k < n_ranges(&s->rows[r]) && !status; k++)
             if (s->rows[r].tokens || s->rows[r].is_mapped)
-                status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), &seen, &s->err);
+                status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), &known, &s->err);
         if (s->rows[r].at.n_pieces > 0)
             s->rows[r].tokens = NULL;
     }

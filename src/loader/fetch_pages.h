@@ -17,10 +17,10 @@ typedef struct tokmap_i_token_range {
 tokmap_i_token_piece tokmap_i_pages_take(tokmap_i_token_range *r);
 
 /* A token file and the size that it had when it was last asked. */
-typedef struct tokmap_i_size_seen {
+typedef struct tokmap_i_known_size {
     const tokmap_i_token_file *file; /* NULL: none yet */
     uint64_t n_bytes;
-} tokmap_i_size_seen;
+} tokmap_i_known_size;
 
 /* Starts to read what is not in memory. Reports no errors: faulting in or reading will find
  * them. */
@@ -28,11 +28,12 @@ void tokmap_i_pages_will_need(tokmap_i_token_range r);
 /* Waits until the range is in the map, and sets *tokens to its address there; to NULL, without
  * waiting, if it is not in the map of one file. TOKMAP_ERR_IO, with the byte, if it cannot be read.
  * Call check afterwards. */
-tokmap_status tokmap_i_pages_bring(tokmap_i_token_range r, const void **tokens, tokmap_error *err);
+tokmap_status tokmap_i_pages_fault_in(tokmap_i_token_range r, const void **tokens,
+                                      tokmap_error *err);
 /* Returns TOKMAP_ERR_IO if the file of a range that was faulted in has become too short for it. If
- * *seen has the size of this file, the file is not asked again, so it must have been set after the
+ * *known has the size of this file, the file is not asked again, so it must have been set after the
  * range was faulted in. */
-tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *seen,
+tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_known_size *known,
                                    tokmap_error *err);
 /* Copies the range, without the map. */
 tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error *err);

@@ -244,13 +244,14 @@ static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
         const tokmap_dataset *ds = r->o.datasets[d];
         for (uint32_t k = 0; k < ds->n_files && ds->header.n_tokens > 0; k++) {
             direct_file *out = &r->files[r->first_file[d] + k];
-            tokmap_i_named_file lent;
+            tokmap_i_named_file opened;
             int error = 0;
             out->file = &ds->files[k];
-            const tokmap_status status = tokmap_i_token_file_borrow(ds, &ds->files[k], &lent, err);
+            const tokmap_status status =
+                tokmap_i_token_file_borrow(ds, &ds->files[k], &opened, err);
             if (!status) {
-                error = tokmap_i_file_open_direct(lent.fd, &out->fd, &out->alignment);
-                tokmap_i_token_file_give_back(&ds->files[k], &lent);
+                error = tokmap_i_file_open_direct(opened.fd, &out->fd, &out->alignment);
+                tokmap_i_token_file_give_back(&ds->files[k], &opened);
             }
             if (status || error)
                 return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0,

@@ -120,8 +120,8 @@ static void copy_scalar(const span *s, bool streaming)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Assembler in place of intrinsics: clang merges the two equal stores of the two branches, and the
- * result is an ordinary store. */
+/* Inline assembly in place of intrinsics: clang merges the two equal stores of the two branches,
+ * and the result is an ordinary store. */
 #define STREAM(type, dst, x) __asm__("vmovntdq %1, %0" : "=m"(*(type *)(dst)) : "v"(x))
 
 /* The loop for one kind of vector. The first and the last vector may overlap their neighbours, so

@@ -57,7 +57,7 @@ static void add_hex(text *t, const char *name, const uint8_t *bytes, size_t n_by
     add(t, "\"");
 }
 
-/* ---- What a line says ---- */
+/* ---- The parts of a line ---- */
 
 static void add_event(text *t, const tokmap_ledger_entry *e)
 {
@@ -180,7 +180,7 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
         return status;
     const char *before = e.after ? checksum_of(e.after, strlen(e.after)) : "";
     if (!before)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "ledger: `after` is no line of a ledger");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "ledger: `after` is not a line of a ledger");
     text t = {line, line ? *n_bytes : 0, 0};
     add(&t, BEGINNING);
     add_event(&t, &e);
@@ -212,7 +212,7 @@ tokmap_status tokmap_ledger_check(const char *line, size_t n_bytes, const char *
         return FAIL_NULL(err);
     const char *checksum = checksum_of(line, n_bytes);
     if (!checksum || memcmp(line, "{\"ledger\":", 10) != 0)
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "is no line of a ledger");
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "is not a line of a ledger");
     write_checksum(digits, line, n_bytes - END_BYTES);
     if (memcmp(digits, checksum, DIGITS) != 0)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "was changed: its checksum is wrong");

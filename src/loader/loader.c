@@ -186,7 +186,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
 
 const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};
 
-void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows)
+void tokmap_i_copy_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows)
 {
     const size_t n_bytes = MIN(stride, sizeof *rows);
     for (uint32_t i = 0; i < n_rows; i++) {
@@ -297,9 +297,9 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
     if (status)
         return status;
     status = tokmap_i_loader_next(l, batch, err);
-    if (!status && l->lent) {
-        tokmap_i_lend_rows(l->lent, l->o.row_stride, l->rows, l->batch_rows);
-        batch->rows = (const tokmap_row *)(void *)l->lent;
+    if (!status && l->row_copies) {
+        tokmap_i_copy_rows(l->row_copies, l->o.row_stride, l->rows, l->batch_rows);
+        batch->rows = (const tokmap_row *)(void *)l->row_copies;
         batch->row_stride = l->o.row_stride;
     }
     return tokmap_i_loader_leave(l, status);
@@ -349,7 +349,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
         source_bytes += 3 * sizeof *p->ahead.counts;
     uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
                        l->n_datasets * sizeof *l->datasets;
-    n_bytes += l->lent ? n_rows * l->o.row_stride : 0;
+    n_bytes += l->row_copies ? n_rows * l->o.row_stride : 0;
     n_bytes += l->pieces.capacity * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
     n_bytes += l->parts.n_bytes;

@@ -71,7 +71,7 @@ struct tokmap_loader {
     tokmap_row *rows;
     tokmap_i_fetch_pieces pieces; /* of the rows */
     /* copies of the rows, o.row_stride apart; NULL: the rows themselves are handed out */
-    uint8_t *lent;
+    uint8_t *row_copies;
     uint8_t *joined; /* for each row, room for tokens that are not in one piece of memory */
     tokmap_i_row_parts parts;
     tokmap_i_slice slice;
@@ -80,7 +80,7 @@ struct tokmap_loader {
 /* The kind of tokmap_row, which may be shorter or longer in the caller's version. */
 extern const tokmap_i_struct_kind tokmap_i_row_kind;
 /* Copies rows to the caller's stride. Bytes after our row are 0. */
-void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows);
+void tokmap_i_copy_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows);
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
 /* Enclose each call that uses what changes after open. Enter fails with TOKMAP_ERR_FORKED, or with

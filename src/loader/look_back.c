@@ -401,7 +401,7 @@ static tokmap_status count_document(count *c, const walk *w, uint64_t *n, tokmap
     return status;
 }
 
-/* The same as count_document, but for best fit. */
+/* The same as count_document, with best fit. */
 static tokmap_status count_pieces(count *c, const walk *w, uint64_t *n, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;

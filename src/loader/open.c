@@ -261,14 +261,15 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
 {
     l->batch_rows = n_rows;
     l->rows = calloc(n_rows, sizeof *l->rows);
-    l->lent = l->o.row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->o.row_stride);
+    l->row_copies =
+        l->o.row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->o.row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
     const bool joins = l->o.random_offset || l->has_joined || l->io == TOKMAP_IO_COPY;
     if (joins)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
-    if (!l->rows || (l->o.row_stride != sizeof *l->rows && !l->lent) || (joins && !l->joined) ||
-        !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
+    if (!l->rows || (l->o.row_stride != sizeof *l->rows && !l->row_copies) ||
+        (joins && !l->joined) || !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
         return FAIL_MEMORY(err);
     l->parts.index = l->sampler.index;
     return TOKMAP_OK;
@@ -278,7 +279,7 @@ static void close_rows(tokmap_loader *l)
 {
     tokmap_i_loader_close_fetch(l);
     free(l->rows);
-    free(l->lent);
+    free(l->row_copies);
     free(l->joined);
     tokmap_i_row_parts_close(&l->parts);
 }
@@ -301,7 +302,7 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
     if (status) {
         l->batch_rows = old.batch_rows;
         l->rows = old.rows;
-        l->lent = old.lent;
+        l->row_copies = old.row_copies;
         l->joined = old.joined;
         l->parts = old.parts;
         l->io = old.io;

@@ -18,7 +18,7 @@ enum {
     MOST_STEPS = 1024,
     MOST_BYTES_AHEAD = 64 << 20,
     N_WAYS = TOKMAP_IO_COPY + 1,
-    PLACES = 64, /* bytes that are probed to see whether the data are in memory */
+    PROBES = 64, /* bytes that are probed to see whether the data are in memory */
     /* for whole blocks: with more ranks, each machine would mostly read blocks that its own ranks
      * do not use */
     MOST_RANKS = 8
@@ -62,12 +62,12 @@ static void read_blocks_ahead(void *context, uint64_t position)
 /* ---- The choice ---- */
 
 /* What is known about the data before they are read. */
-typedef struct data_place {
+typedef struct residency {
     uint64_t n_bytes, available; /* size of all datasets; available memory */
     bool fits;
     uint32_t n_cold;     /* probed pages that are not in memory */
     const char *unknown; /* a file whose file system cannot say what is in memory, or NULL */
-} data_place;
+} residency;
 
 static uint64_t data_bytes(const tokmap_dataset *ds)
 {
@@ -76,7 +76,7 @@ static uint64_t data_bytes(const tokmap_dataset *ds)
 
 /* Probes one byte. A file that cannot be opened counts as not in memory: the row that needs it says
  * why. */
-static void try_place(data_place *p, const tokmap_dataset *ds, uint64_t token)
+static void probe_token(residency *p, const tokmap_dataset *ds, uint64_t token)
 {
     const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, token, 1);
     tokmap_i_named_file file;
@@ -92,23 +92,23 @@ static void try_place(data_place *p, const tokmap_dataset *ds, uint64_t token)
 
 /* Probes bytes all over the data, and one in each dataset, which may be small and on another file
  * system. */
-static data_place look_at_data(const tokmap_loader *l)
+static residency probe_data(const tokmap_loader *l)
 {
-    data_place p = {.available = tokmap_i_memory_available()};
+    residency p = {.available = tokmap_i_memory_available()};
     uint64_t random = TOKMAP_I_GOLDEN;
     for (uint32_t d = 0; d < l->n_datasets; d++) {
         if (l->datasets[d]->header.n_tokens > 0 && !p.unknown)
-            try_place(&p, l->datasets[d], 0);
+            probe_token(&p, l->datasets[d], 0);
         p.n_bytes += data_bytes(l->datasets[d]);
     }
     p.fits = p.n_bytes <= p.available - p.available / 8;
     p.n_cold = 0;
-    for (uint32_t i = 0; i < PLACES && !p.unknown; i++) {
+    for (uint32_t i = 0; i < PROBES && !p.unknown; i++) {
         uint64_t at = tokmap_i_scale(random = tokmap_i_mix(random + i), p.n_bytes);
         uint32_t d = 0;
         for (; at >= data_bytes(l->datasets[d]); d++)
             at -= data_bytes(l->datasets[d]);
-        try_place(&p, l->datasets[d], at / l->datasets[d]->header.token_bytes);
+        probe_token(&p, l->datasets[d], at / l->datasets[d]->header.token_bytes);
     }
     return p;
 }
@@ -139,12 +139,12 @@ static tokmap_status forced_by_environment(tokmap_io *wanted, const char **by, t
 }
 
 /* Writes the reason: how much of the data is in memory, and whether all of it would fit. */
-static void explain(tokmap_loader *l, const data_place *p)
+static void explain(tokmap_loader *l, const residency *p)
 {
     char in_memory[48] = "the file system cannot say what is in memory";
     if (!p->unknown)
         snprintf(in_memory, sizeof in_memory, "%" PRIu32 " of %d places are not in memory",
-                 p->n_cold, PLACES);
+                 p->n_cold, PROBES);
     snprintf(l->io_reason, sizeof l->io_reason, "%s; %.1f GiB of data, %.1f GiB of memory%s",
              in_memory, (double)p->n_bytes / (1 << 30), (double)p->available / (1 << 30),
              p->fits ? "" : ": they do not fit");
@@ -161,7 +161,7 @@ tokmap_status tokmap_i_loader_choose_io(tokmap_loader *l, tokmap_error *err)
     snprintf(l->io_reason, sizeof l->io_reason, "chosen by %s", by);
     if (wanted != TOKMAP_IO_AUTO)
         return TOKMAP_OK;
-    const data_place p = look_at_data(l);
+    const residency p = probe_data(l);
     explain(l, &p);
     l->io = p.fits || reads_blocks(l) ? TOKMAP_IO_POPULATE : TOKMAP_IO_DIRECT;
     if (!p.unknown && p.n_cold <= 1)

@@ -27,7 +27,7 @@ void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       tokmap_i_extent within, bool masked, tokmap_row *row);
 
-/* The same as tokmap_i_row_parts_fill, but for a row of pieces of documents. */
+/* The same as tokmap_i_row_parts_fill, with a row of pieces of documents. */
 tokmap_status tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i,
                                            const tokmap_dataset *ds, const tokmap_piece *pieces,
                                            size_t n_pieces, bool masked, tokmap_row *row);

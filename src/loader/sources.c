@@ -41,8 +41,8 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
     uint32_t n_places = 2;
     while (n_places < 2 * l->n_sources)
         n_places *= 2;
-    tokmap_i_order_id *seen = calloc(n_places, sizeof *seen); /* copy: how many have this id */
-    if (!seen)
+    tokmap_i_order_id *ids = calloc(n_places, sizeof *ids); /* copy: how many have this id */
+    if (!ids)
         return FAIL_MEMORY(err);
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_loader_source *s = &l->sources[k];
@@ -50,13 +50,13 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
         for (uint32_t d = 0; d < s->windows.n_datasets; d++)
             id.source_id = tokmap_i_loader_add_id(id.source_id, s, d, s->order_ids[d]);
         uint32_t at = (uint32_t)id.source_id & (n_places - 1);
-        while (seen[at].copy > 0 && seen[at].source_id != id.source_id)
+        while (ids[at].copy > 0 && ids[at].source_id != id.source_id)
             at = (at + 1) & (n_places - 1);
-        seen[at].source_id = id.source_id;
-        id.copy = seen[at].copy++;
+        ids[at].source_id = id.source_id;
+        id.copy = ids[at].copy++;
         s->shuffle.id = s->windows.id = id;
     }
-    free(seen);
+    free(ids);
     return TOKMAP_OK;
 }
 

@@ -70,7 +70,7 @@ static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_ki
     tokmap_i_content_hash_store(&of_dataset->documents_hash, hash);
     if (h->n_bytes != n_bytes)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: damaged: has %" PRIu64 " bytes, but its header says %" PRIu64
+                    "%s: damaged: has %" PRIu64 " bytes, but its header states %" PRIu64
                     ": make it again with: %s",
                     r->path, n_bytes, h->n_bytes, wanted);
     if (h->n_tokens != of_dataset->n_tokens || h->n_documents != of_dataset->n_documents ||
@@ -174,7 +174,7 @@ static tokmap_status check_chunk(const tokmap_i_rows *r, const tokmap_i_rows_rea
         return TOKMAP_OK;
     if (begin % 8 != 0 || begin > end || end - begin > r->header.largest_chunk ||
         end - begin < TOKMAP_I_CHUNK_HEADER_BYTES || (end - begin) % 8 != 0)
-        return fail_chunk(r, reader, number, "is not where its file says", err);
+        return fail_chunk(r, reader, number, "is not where its file states", err);
     uint8_t *bytes = malloc((size_t)(end - begin));
     if (!bytes)
         return FAIL_MEMORY(err);
@@ -242,7 +242,7 @@ static tokmap_status find_piece(const tokmap_i_rows *r, const tokmap_i_rows_read
     part = part == UINT64_MAX ? n_parts - 1 : part;
     if (n_parts == 0 || part >= n_parts)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: document %" PRIu64 " is not as its rows say: one of them is damaged",
+                    "%s: document %" PRIu64 " does not match its rows: one of them is damaged",
                     r->ds->index_path, document);
     const uint64_t skipped = part * r->header.kind.length;
     *out = (tokmap_piece){.document = document,

@@ -57,7 +57,7 @@ static tokmap_status open_and_write(const tokmap_dataset *ds, const tokmap_i_row
         return FAIL_MEMORY(err);
     if (!may_replace(path))
         return FAIL(err, TOKMAP_ERR_EXISTS,
-                    "%s: exists, and is no rows file: remove it, or choose another path", path);
+                    "%s: exists and is not a rows file: remove it, or choose another path", path);
     snprintf(r->path, n_bytes, "%s" PARTIAL, path);
     const char *text;
     int error = tokmap_i_file_lock(r->path, &r->fd);

@@ -133,7 +133,7 @@ tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *bat
     status = tokmap_i_stage_begin_call(s, batch, wanted->stream, &mode, err);
     if (status)
         return status;
-    tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    tokmap_i_device_slot *d = tokmap_i_stage_find_used(s, batch->id);
     if (d && d->held)
         status = export_output(s, d, wanted, err);
     else

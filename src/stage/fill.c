@@ -90,7 +90,7 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
 {
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
     const uint32_t stride = s->loader->o.row_stride, n_rows = loaded->n_rows;
-    uint8_t *lent = s->lent + (size_t)n_rows * stride; /* after the unedited rows */
+    uint8_t *copies = s->edit_copies + (size_t)n_rows * stride; /* after the unedited rows */
     tokmap_status status = copy_rows(s, s->rows, NULL, err);
     if (status)
         return status;
@@ -100,14 +100,14 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
         s->rows[r].n_pieces = 0;
     }
     memcpy(edited, s->rows, n_rows * sizeof *edited);
-    tokmap_i_lend_rows(s->lent, stride, s->rows, n_rows);
-    tokmap_i_lend_rows(lent, stride, s->rows, n_rows);
+    tokmap_i_copy_rows(s->edit_copies, stride, s->rows, n_rows);
+    tokmap_i_copy_rows(copies, stride, s->rows, n_rows);
     tokmap_batch batch = *loaded;
-    batch.rows = (const tokmap_row *)(void *)s->lent;
+    batch.rows = (const tokmap_row *)(void *)s->edit_copies;
     batch.row_stride = stride;
-    s->options.edit(s->options.context, (tokmap_row *)(void *)lent, &batch);
+    s->options.edit(s->options.context, (tokmap_row *)(void *)copies, &batch);
     for (uint32_t r = 0; r < n_rows && !status; r++) {
-        status = tokmap_i_take_known(&edited[r], lent + (size_t)r * stride, stride,
+        status = tokmap_i_take_known(&edited[r], copies + (size_t)r * stride, stride,
                                      &tokmap_i_row_kind, err);
         if (!status && !is_sound(s, &s->rows[r], &edited[r]))
             status = FAIL(err, TOKMAP_ERR_ARGUMENT,

@@ -303,9 +303,9 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
     s->rows = calloc(2 * n_rows, sizeof *s->rows);
     if (s->options.edit) {
         s->tokens = malloc(n_rows * (s->shape.length + 1ull) * s->shape.token_bytes);
-        s->lent = malloc(2 * n_rows * s->loader->o.row_stride);
+        s->edit_copies = malloc(2 * n_rows * s->loader->o.row_stride);
     }
-    if (!s->rows || (s->options.edit && (!s->tokens || !s->lent)))
+    if (!s->rows || (s->options.edit && (!s->tokens || !s->edit_copies)))
         return FAIL_MEMORY(err);
     if (s->options.no_thread)
         return TOKMAP_OK;
@@ -320,9 +320,9 @@ static void free_rows(tokmap_stage *s)
 {
     free(s->rows);
     free(s->tokens);
-    free(s->lent);
+    free(s->edit_copies);
     s->rows = NULL;
-    s->tokens = s->lent = NULL;
+    s->tokens = s->edit_copies = NULL;
 }
 
 /* Frees everything; no tensor may be left. */

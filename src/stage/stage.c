@@ -135,7 +135,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
         if (s->slots[i].exported.is_back)
             tokmap_i_stage_return_slot(s, &s->slots[i]);
     for (uint32_t i = 0; i < s->options.n_slots; i++)
-        n_held += s->slots[i].state == TOKMAP_I_DEVICE_LENT;
+        n_held += s->slots[i].state == TOKMAP_I_DEVICE_OUT;
     if (n_held + 1 >= s->options.n_slots)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "n_slots is %" PRIu32 ", and %" PRIu32
@@ -150,7 +150,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
     if (status)
         return status;
     s->n_late += d->is_late;
-    d->state = TOKMAP_I_DEVICE_LENT;
+    d->state = TOKMAP_I_DEVICE_OUT;
     d->id = ++s->n_batches;
     d->held = !memory;
     d->exported.is_used = false;
@@ -236,7 +236,7 @@ tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
-    const tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    const tokmap_i_device_slot *d = tokmap_i_stage_find_used(s, batch->id);
     status = d ? tokmap_i_stage_check(s, s->driver->stream_wait(stream, d->ready, 0),
                                       "waiting for an event", err)
                : FAIL(err, TOKMAP_ERR_ARGUMENT, "batch %" PRIu64 " is not held", batch->id);
@@ -247,10 +247,10 @@ tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch
 
 /* ---- Release ---- */
 
-tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id)
+tokmap_i_device_slot *tokmap_i_stage_find_used(tokmap_stage *s, uint64_t id)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
-        if (s->slots[i].state == TOKMAP_I_DEVICE_LENT && s->slots[i].id == id)
+        if (s->slots[i].state == TOKMAP_I_DEVICE_OUT && s->slots[i].id == id)
             return &s->slots[i];
     return NULL;
 }
@@ -262,7 +262,7 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
-    tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    tokmap_i_device_slot *d = tokmap_i_stage_find_used(s, batch->id);
     if (!d || !d->held)
         status =
             FAIL(err, TOKMAP_ERR_ARGUMENT,

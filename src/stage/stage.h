@@ -40,7 +40,7 @@ typedef enum tokmap_i_device_state {
     TOKMAP_I_DEVICE_FREE,
     TOKMAP_I_DEVICE_TAKEN, /* by the thread that queues */
     TOKMAP_I_DEVICE_READY,
-    TOKMAP_I_DEVICE_LENT
+    TOKMAP_I_DEVICE_OUT
 } tokmap_i_device_state;
 
 typedef struct tokmap_i_host_slot {
@@ -80,9 +80,9 @@ struct tokmap_stage {
     tokmap_i_fork_mark fork_mark;
     tokmap_stage_options options; /* with the defaults filled in */
     tokmap_loader *loader;
-    tokmap_row *rows; /* rows of a batch; with `edit`, first as read, then as edited */
-    uint8_t *tokens;  /* the tokens of these rows, for `edit`; or NULL */
-    uint8_t *lent;    /* copies of `rows` and `tokens` for `edit`, at the loader's stride */
+    tokmap_row *rows;     /* rows of a batch; with `edit`, first as read, then as edited */
+    uint8_t *tokens;      /* the tokens of these rows, for `edit`; or NULL */
+    uint8_t *edit_copies; /* copies of `rows` and `tokens` for `edit`, at the loader's stride */
     tokmap_i_image_shape shape;
     uint32_t n_cu; /* entries of cu_seqlens */
     uint64_t image_bytes;
@@ -137,7 +137,7 @@ void tokmap_i_stage_free_later(tokmap_stage *s);
 tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batch *batch,
                                         tokmap_i_stream stream, int *mode, tokmap_error *err);
 /* Returns the slot of a batch that the caller or tensors still use, or NULL. The mutex is held. */
-tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id);
+tokmap_i_device_slot *tokmap_i_stage_find_used(tokmap_stage *s, uint64_t id);
 /* Records an event in the stream that used the tensors of the slot, so that the slot is reused only
  * after that work. While the stream is captured, the event would become part of the graph: then, as
  * after an error, it is recorded later. The mutex is held and the context current. */

@@ -58,7 +58,7 @@ const char *tokmap_i_file_lock_text(int error);
  * and what to do. */
 int tokmap_i_file_probe(const char *path, const char **text);
 int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out);
-/* The same as tokmap_i_file_stat_fd, but for the file that the path leads to. */
+/* The same as tokmap_i_file_stat_fd, for the file that the path leads to. */
 int tokmap_i_file_stat_path(const char *path, tokmap_i_file_stat *out);
 /* Whether the path, possibly through links, leads to this file. */
 bool tokmap_i_file_is(const char *path, const tokmap_i_file_stat *file);

@@ -97,7 +97,7 @@ static tokmap_status next_span(tokmap_i_append *a, tokmap_error *err)
                ? TOKMAP_OK
                : tokmap_i_fail_damaged(
                      a->ds, tokmap_i_section_find(&a->ds->header, TOKMAP_I_SPANS)->offset,
-                     "its spans do not stand in order", err);
+                     "its spans are not in order", err);
 }
 
 static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)

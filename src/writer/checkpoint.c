@@ -159,7 +159,7 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
         return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
     if (stat.n_bytes < n_bytes)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: shorter than its journal says" TOKMAP_I_CANNOT_RESUME,
+                    "%s: shorter than its journal states" TOKMAP_I_CANNOT_RESUME,
                     w->names.token_partial);
     tokmap_status status = TOKMAP_OK;
     for (uint64_t i = 0; !status && i < n_blocks; i++)

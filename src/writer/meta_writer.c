@@ -223,7 +223,7 @@ tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_val
                                        tokmap_error *err)
 {
     if (w->has_row)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: document %" PRIu64 " has its values already",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: document %" PRIu64 " already has its values",
                     w->path, w->n_rows);
     size_t text_bytes = 0;
     for (uint32_t i = 0; i < w->n_columns; i++) {

@@ -20,7 +20,7 @@ tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_ou
     const bool is_over = w->finished || (w->is_whole && output != TOKMAP_I_OUTPUT_ANY);
     if (!w->failure.status && is_over)
         FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: %s", w->names.index_path,
-             w->finished ? "is finished and can only be closed" : "takes nothing after redact");
+             w->finished ? "is finished and can only be closed" : "accepts nothing after redact");
     else if (!w->failure.status && !complete)
         FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", w->names.index_path);
     else if (!w->failure.status && output != TOKMAP_I_OUTPUT_ANY && output != is)

@@ -61,7 +61,7 @@ tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const char *const
     if (status)
         return status;
     if (w->meta_named)
-        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: its columns of values are set already",
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: its columns of values are already set",
                       w->names.index_path);
     else
         status = set_columns(w, names, n_columns, &w->failure);
@@ -179,7 +179,7 @@ tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_rea
         for (uint32_t i = 0; i < n_columns; i++)
             if (tokmap_i_meta_get(ds->meta, from[i], d, &row[i]))
                 return FAIL(err, TOKMAP_ERR_CORRUPT,
-                            "%s: damaged: column '%s' has no sound value in document %" PRIu64,
+                            "%s: damaged: column '%s' has no valid value in document %" PRIu64,
                             ds->index_path, w->meta->names[i], d);
         if (redacted && d == *redacted)
             redacted++;

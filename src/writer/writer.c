@@ -275,9 +275,8 @@ tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64
         .entry.input_checksum = input_checksum,
     };
     if (w->names.output == TOKMAP_I_OUTPUT_JOINED) {
-        status =
-            FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
-                 "%s: is joined, so the datasets say what the inputs are", w->names.index_path);
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                      "%s: is joined, so its inputs come from its datasets", w->names.index_path);
     } else if (n_documents > 0 && !adopted && last_end != w->n_tokens) {
         status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an input cannot end within a document",
                       w->names.index_path);
