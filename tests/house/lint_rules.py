@@ -66,6 +66,18 @@ SYSTEM_CALLS = """
     """.split()
 # Not a member that has such a name.
 SYSTEM_CALL = re.compile(r"\bpthread_\w+|(?<![\w.>])(%s)\s*\(" % "|".join(SYSTEM_CALLS))
+# The beginnings of the paths of files whose comments are checked for words that stop a reader. Others are added
+# when they are clean.
+PLAIN = ("include/tokmap.h", "include/tokmap_loader.h", "include/tokmap_stage.h", "include/tokmap_writer.h", "src/")
+# At the beginning of a comment.
+UNPLAIN_OPENING = re.compile(r"Of |Those of |That of |The same(?! as `?\w*[_A-Z])")
+# English that is hard to read, and words that only this project uses.
+UNPLAIN = re.compile(
+    r"(?<!there )\b(?:is|are) no (?!longer|more)\w+|\bbut for\b|\bas there\b(?! (?:is|are|was|were))"
+    r"|\b(?:lend|lends|lent|twins?|facts|black|spoiled|walkers?|kit|scratch|painted|second look)\b"
+    r"|\b(?:header|index|journal|record|file|line|format|docs/\w+\.md) says\b",
+    re.IGNORECASE)
+
 # What the library says belongs to its caller.
 FORBIDDEN_CALL = re.compile(
     r"\b(v?f?printf|v?dprintf|f?puts|f?putc|putchar|perror|_?exit|_Exit|quick_exit|abort|assert"
@@ -303,6 +315,22 @@ def check_order(sources, breaches):
                                        " which comes first")
 
 
+# ---- Words ----
+
+
+def check_words(path, text, breaches):
+    if not str(path).startswith(PLAIN):
+        return
+    pattern = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*(.*?)\*/'
+    for match in re.finditer(pattern, text, re.DOTALL):
+        words = re.sub(r"\n\s*\*", " ", match.group(1) or "")
+        words = re.sub(r"\s+", " ", words).strip()
+        found = UNPLAIN_OPENING.match(words) or UNPLAIN.search(words)
+        if found:
+            line = text.count("\n", 0, match.start()) + 1
+            breaches.error(path, line, f'a comment with "{found.group().strip()}": say it in plain words')
+
+
 # ---- Names ----
 
 
@@ -396,6 +424,7 @@ def check(root):
             sources[path] = code_only(text)
             check_lengths(path, text, sources[path], breaches)
             check_cuda(path, sources[path], breaches)
+            check_words(path, text, breaches)
             if is_of_a_library(path):
                 check_library(path, sources[path], breaches)
             if folder in ("src", "tokenize_tools"):
