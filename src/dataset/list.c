@@ -30,7 +30,8 @@ static bool find_index(const char *path, tokmap_i_file_stat *index, bool *by_pre
     return found;
 }
 
-/* P.X.tmr and P.X.redacted have one suffix more than P.idx and P.bad. */
+/* Finds the dataset of a path, or the dataset to which the file belongs. P.X.tmr and P.X.redacted
+ * have one suffix more than P.idx and P.bad. */
 static bool find_choice(const char *path, choice *out)
 {
     bool by_prefix;

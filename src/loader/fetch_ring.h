@@ -14,7 +14,8 @@ typedef struct tokmap_i_ring tokmap_i_ring;
  * not work here; err says why. Each file is tried. */
 tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_fetch_options *o,
                                  tokmap_error *err);
-/* No read may be in flight. In a forked child it does not affect the parent's ring. */
+/* Closes a ring. No read may be in flight. In a forked child it does not affect the parent's
+ * ring. */
 void tokmap_i_ring_close(tokmap_i_ring *r);
 
 /* Returns the place of a row: aligned for any token width, with room for max_tokens of the widest

@@ -41,5 +41,6 @@ typedef enum tokmap_i_gather_level {
 } tokmap_i_gather_level;
 
 bool tokmap_i_gather_works(tokmap_i_gather_level level);
-/* streaming: bypass the caches, for any size. */
+/* The same as tokmap_i_gather_run, with these instructions. streaming: bypass the caches, for any
+ * size. */
 void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level level, bool streaming);

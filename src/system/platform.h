@@ -47,8 +47,8 @@ int tokmap_i_file_lock(const char *path, int *fd);
 /* Locks an open file. EWOULDBLOCK: another process has locked it. ENOLCK: the file system has no
  * locks. On NFS, a file must be open for writing to be locked exclusively. */
 int tokmap_i_file_lock_open(int fd, bool is_shared);
-/* From now on this process takes no locks, because nobody else writes its files. Call it before
- * threads are started. */
+/* Makes this process take no locks from now on, because nobody else writes its files. Call it
+ * before threads are started. */
 void tokmap_i_file_take_no_locks(void);
 /* Returns the meaning of an error of a lock, for a message; "cannot create" for all errors except
  * ENOLCK. */
