@@ -7,10 +7,10 @@
 
 #include "format/document_index.h"
 #include "format/format.h"
-#include "system/platform.h"
 #include "format/input_table.h"
 #include "format/meta_section.h"
 #include "format/spans_section.h"
+#include "system/platform.h"
 #include "tokmap.h"
 
 /* A file that holds consecutive tokens of the dataset. See token_files.h. */

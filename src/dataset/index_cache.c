@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/le.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "dataset/token_files.h"
 
 enum {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/le.h"
-#include "base/hash.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/le.h"
 
 tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_dataset *ds,
                                          tokmap_error *err)

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/le.h"
-#include "base/hash.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/le.h"
 #include "format/segments_section.h"
 
 /* The number of times that open starts again because a writer was replacing the dataset. */

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/base.h"
+#include "base/error.h"
 #include "base/hash.h"
-#include "dataset/token_files.h"
+#include "base/le.h"
+#include "base/options.h"
 #include "dataset/index_cache.h"
 #include "dataset/index_reader.h"
-#include "base/base.h"
-#include "base/le.h"
-#include "base/error.h"
-#include "base/options.h"
+#include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "system/platform_thread.h"
 

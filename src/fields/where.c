@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/number.h"
 #include "base/json_parts.h"
 #include "base/moment.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
 typedef enum comparison { /* a bit for each order of two values that the comparison accepts */

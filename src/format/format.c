@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "base/le.h"
 #include "format/document_index.h"
 #include "format/meta_section.h"
 #include "format/segments_section.h"
 #include "format/spans_section.h"
-#include "base/hash.h"
-#include "base/error.h"
 
 static const uint8_t magic[8] = {0x89, 'T', 'M', 'I', '\r', '\n', 0x1a, '\n'};
 #define BYTE_ORDER_MARK 0x01020304u

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "base/le.h"
 #include "format/document_index.h"
 #include "format/format.h"
-#include "base/hash.h"
 #include "format/input_table.h"
 #include "tokmap_writer.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/le.h"
 #include "base/hash.h"
+#include "base/le.h"
 
 /* Byte offsets of fields, in file order. */
 enum {

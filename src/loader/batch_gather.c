@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "loader/gather.h"
 #include "loader/loader.h"
 #include "system/platform_thread.h"
-#include "base/error.h"
-#include "base/options.h"
 #include "tokmap_loader.h"
 
 #define ROWS_AT_ONCE 256

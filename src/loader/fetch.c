@@ -17,13 +17,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/base.h"
+#include "base/error.h"
 #include "loader/fetch_pages.h"
 #include "loader/fetch_ring.h"
 #include "loader/latency.h"
 #include "system/platform_thread.h"
-#include "base/array.h"
-#include "base/error.h"
 
 enum {
     MAX_ROWS = 1 << 26, /* of all steps together */

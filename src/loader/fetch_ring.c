@@ -14,11 +14,11 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "loader/fetch_pages.h"
 #include "system/platform_memory.h"
 #include "system/platform_thread.h"
 #include "system/platform_uring.h"
-#include "base/error.h"
 
 enum {
     MAX_READS = 128, /* in flight: enough for a fast disk, and for a slow disk to sort */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/options.h"
 #include "loader/loader.h"
 

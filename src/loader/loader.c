@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "loader/fetch_pages.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "loader/fetch_pages.h"
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err)
 {

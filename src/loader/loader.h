@@ -4,17 +4,17 @@
 
 #include <stdatomic.h>
 
+#include "base/error.h"
+#include "base/options.h"
 #include "loader/block_ahead.h"
 #include "loader/fetch.h"
 #include "loader/latency.h"
-#include "system/platform.h"
 #include "loader/row_parts.h"
 #include "loader/sampler.h"
 #include "loader/slice.h"
 #include "loader/sweep.h"
 #include "order/skips.h"
-#include "base/error.h"
-#include "base/options.h"
+#include "system/platform.h"
 #include "tokmap_loader.h"
 
 #define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)

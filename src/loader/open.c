@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "loader/loader.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "loader/loader.h"
 
 #define MAX_LENGTH ((uint32_t)1 << 24)
 #define MAX_ROWS ((uint32_t)1 << 24)

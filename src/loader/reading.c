@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "dataset/token_files.h"
 #include "loader/loader.h"
 #include "system/platform_memory.h"
-#include "base/error.h"
 
 enum {
     ROWS_AHEAD = 256, /* at first, in MIN_STEPS to MAX_STEPS steps */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "base/le.h"
 #include "loader/loader.h"
-#include "base/error.h"
 
 #define GROUP_TOKENS ((uint64_t)1 << 27) /* for best fit; so two groups have at most 1 GiB */
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/le.h"
-#include "base/hash.h"
-#include "loader/loader.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/le.h"
+#include "loader/loader.h"
 
 static const uint8_t magic[8] = {0x89, 'T', 'M', 'S', '\r', '\n', 0x1A, '\n'};
 

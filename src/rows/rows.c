@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/base.h"
-#include "base/le.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "dataset/token_files.h"
 #include "system/platform.h"
 

@@ -2,8 +2,8 @@
 #include "rows/rows_file.h"
 
 #include "base/base.h"
-#include "base/le.h"
 #include "base/hash.h"
+#include "base/le.h"
 #include "tokmap_loader.h"
 
 enum {

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/base.h"
-#include "base/le.h"
 #include "base/array.h"
+#include "base/base.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "dataset/index_reader.h"
 #include "rows/best_fit.h"
 #include "rows/rows.h"

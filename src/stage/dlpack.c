@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "stage/stage.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "stage/stage.h"
 
 enum {
     ON_HOST = 1,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage/driver.h"
 
+#include "base/error.h"
 #include "system/platform.h"
 #include "system/platform_library.h"
 #include "system/platform_thread.h"
-#include "base/error.h"
 
 /* The names of the calls. `_v2` is a part of a name, and its meaning never changes. */
 static const struct {

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 
 #include "base/base.h"
-#include "stage/stage.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "stage/stage.h"
 
 /* ---- One slot ---- */
 

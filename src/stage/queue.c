@@ -2,8 +2,8 @@
 /* queue.c - the calls of the driver for each batch. */
 #include <stdio.h>
 
-#include "stage/stage.h"
 #include "base/error.h"
+#include "stage/stage.h"
 
 /* ---- Contexts and errors ---- */
 

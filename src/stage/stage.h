@@ -17,11 +17,11 @@
  * fills it, queues it or hands it out. */
 #pragma once
 
-#include "stage/driver.h"
 #include "loader/latency.h"
 #include "loader/loader.h"
-#include "system/platform_thread.h"
+#include "stage/driver.h"
 #include "stage/slot_image.h"
+#include "system/platform_thread.h"
 #include "tokmap_stage.h"
 
 enum {

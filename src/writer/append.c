@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/le.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "base/options.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"

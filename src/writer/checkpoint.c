@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "base/le.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 #include "system/platform.h"
-#include "base/error.h"
-#include "base/options.h"
 #include "writer/writer.h"
 
 enum {

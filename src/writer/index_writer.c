@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "base/le.h"
 #include "format/document_index.h"
 #include "format/segments_section.h"
 #include "format/spans_section.h"
 #include "system/platform.h"
-#include "base/error.h"
 
 static bool append_u64(tokmap_i_bytes *b, uint64_t value)
 {

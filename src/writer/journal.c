@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "system/platform.h"
 #include "base/error.h"
+#include "system/platform.h"
 
 #define SCAN_BYTES (64 << 10)
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "writer/meta_transpose.h"
 
-#include "base/hash.h"
 #include "base/base.h"
-#include "base/le.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/le.h"
 #include "format/meta_section.h"
 
 /* ---- The different strings of a column, numbered in the order in which they came ---- */

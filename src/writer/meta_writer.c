@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "base/le.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "format/meta_section.h"
 #include "system/platform.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/platform.h"
 #include "base/error.h"
 #include "dataset/dataset.h"
+#include "system/platform.h"
 
 static bool writes_tokens(const tokmap_i_names *n)
 {

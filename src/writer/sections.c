@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/le.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "format/document_index.h"
 #include "format/segments_section.h"
 #include "format/spans_section.h"
