@@ -20,20 +20,20 @@
  *
  * The rules below hold for all headers of tokmap.
  *
- * Status    A call returns a tokmap_status: 0, a negative error, or a positive condition. Only two
- *           kinds of calls do not: those that close, and those that cannot fail and return one
- *           number or pointer. Any call may return TOKMAP_ERR_ARGUMENT, when the caller breaks a
- *           rule of the header, and TOKMAP_ERR_MEMORY; calls that use files may return
- *           TOKMAP_ERR_IO. Each comment names the other errors of its call. The library never
- *           prints, never exits, and never asserts on the content of a file.
+ * Status    A call returns a tokmap_status: 0, a negative error, or a positive condition. Only
+ *           calls that close, and calls that cannot fail and return one number or pointer, do not.
+ *           Any call may return TOKMAP_ERR_ARGUMENT, when the caller breaks a rule of the header,
+ *           and TOKMAP_ERR_MEMORY; calls that use files may return TOKMAP_ERR_IO. Each comment
+ *           names the other errors of its call. The library never prints, never exits, and never
+ *           asserts on the content of a file.
  * Error     Where a call takes a tokmap_error, it fills it in when it fails. It may be NULL.
  * NULL      Handles, and pointers to what a call reads or fills in, must not be NULL, unless a
  *           comment says so or the number of elements is 0: TOKMAP_ERR_ARGUMENT, or 0 or NULL from
  *           a call that returns a number or pointer. Close calls accept NULL.
- * Options   Begin with TOKMAP_INIT(type). It sets struct_size and makes all other fields 0. Two
- *           structs with strides begin with macros of their own, which set these too:
+ * Options   Begin with TOKMAP_INIT(type). This sets struct_size and makes all other fields 0. Two
+ *           structs with strides have macros of their own, which set the strides too:
  *           TOKMAP_LOADER_OPTIONS_INIT and TOKMAP_ENCODE_OPTIONS_INIT. A 0 means the default where
- *           a comment names one, and otherwise that nothing is set. A flag is 0 or 1. An id that
+ *           a comment names one, otherwise that the option is not set. A flag is 0 or 1. An id that
  *           may be 0 has a flag beside it (has_...).
  * Growth    Later versions add fields at the end of a struct. The caller states the sizes:
  *           struct_size is the sizeof of the struct that contains it, and a stride is the sizeof of
@@ -109,21 +109,22 @@ typedef enum tokmap_status {
 
 typedef struct tokmap_error {
     tokmap_status status;
-    int sys_errno;        /* 0: not an error of the system */
-    uint64_t file_offset; /* byte of the file where it happened; 0 if there is no such place */
-    char text[512];       /* one line without a newline; names the file */
+    int sys_errno; /* 0: not an error of the system */
+    /* the byte of the file where it happened; 0 if the error has no such byte */
+    uint64_t file_offset;
+    char text[512]; /* one line without a newline; names the file */
 } tokmap_error;
 
-/* The version of the linked library, like TOKMAP_VERSION_TEXT. */
+/* Returns the version of the linked library, like TOKMAP_VERSION_TEXT. */
 TOKMAP_API const char *tokmap_version(void);
-/* A few words for a status. Never NULL, never freed. */
+/* Returns a few words for a status. Never NULL; not to be freed. */
 TOKMAP_API const char *tokmap_status_text(tokmap_status status);
 
 /* ---- Types: datasets ---- */
 
 typedef struct tokmap_dataset tokmap_dataset;
 
-/* An id field with this value holds no id. */
+/* The value of an id field that holds no id. */
 #define TOKMAP_NO_ID UINT32_MAX
 
 typedef struct tokmap_document {
@@ -132,14 +133,15 @@ typedef struct tokmap_document {
     uint64_t n_tokens;
 } tokmap_document;
 
-/* Why the labels of a span of tokens never count in the loss. Other roles mean the same. */
+/* The reason why the labels of a span of tokens never count in the loss. Other values mean the
+ * same. */
 typedef enum tokmap_span_role {
     TOKMAP_SPAN_PROMPT = 0,
-    TOKMAP_SPAN_REDACTED = 1, /* its tokens were taken out */
+    TOKMAP_SPAN_REDACTED = 1, /* its tokens were removed */
     TOKMAP_SPAN_REDACTED_PROMPT = 2
 } tokmap_span_role;
 
-/* Neighbouring tokens of a document. */
+/* Consecutive tokens of a document. */
 typedef struct tokmap_span {
     uint64_t first_token;
     uint64_t n_tokens;
@@ -156,9 +158,10 @@ typedef enum tokmap_value_type {
 
 typedef struct tokmap_value {
     tokmap_value_type type;
-    int64_t integer;  /* INT64 */
-    double real;      /* FLOAT64 */
-    const char *text; /* STRING: bytes, not terminated; UTF-8 unless the writer got others */
+    int64_t integer; /* INT64 */
+    double real;     /* FLOAT64 */
+    /* STRING: bytes, not terminated; UTF-8 unless the writer was given other bytes */
+    const char *text;
     size_t text_bytes;
 } tokmap_value;
 
@@ -171,18 +174,17 @@ typedef struct tokmap_value {
  * up to 1,024 of them stay mapped, and up to 256 stay open.
  * While a writer replaces a dataset, and after it was killed, this opens the old dataset or the new
  * one.
- * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: P.tmi is no index, newer than
- * this library, or damaged.
- * TOKMAP_ERR_MISMATCH: the index belongs to another token file, or the dataset was replaced a
- * hundred times during the call. */
+ * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: P.tmi is not an index, is newer
+ * than this library, or is damaged. TOKMAP_ERR_MISMATCH: the index belongs to another token file,
+ * or the dataset was replaced a hundred times during the call. */
 TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
                                              tokmap_error *err);
-/* The same, but the token file is only opened when its tokens are first used. A call that uses them
- * then fails if it is missing or has another size. For programs that look at many datasets and read
- * no tokens. */
+/* The same as tokmap_dataset_open, but the token file is only opened when its tokens are first
+ * used. A call that uses them then fails if it is missing or has another size. For programs that
+ * open many datasets and read no tokens. */
 TOKMAP_API tokmap_status tokmap_dataset_open_index(tokmap_dataset **out, const char *path,
                                                    tokmap_error *err);
-/* Pointers that other calls returned for this dataset are invalid afterwards. */
+/* Closes a dataset. Pointers that other calls returned for it are invalid afterwards. */
 TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
 
 /* ---- Use: tokens and documents ---- */
@@ -191,7 +193,7 @@ TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
  * of token_bytes, aligned to token_bytes. Read-only, valid until close. Reads nothing from the
  * file. TOKMAP_ERR_ARGUMENT: the range is not inside the dataset.
  * TOKMAP_IN_PIECES: the dataset is a joined one, and the range is in more than one segment, or its
- * segment is not mapped because 1,024 others are; copy it with tokmap_dataset_read.
+ * segment is not mapped because 1,024 other segments are; copy it with tokmap_dataset_read.
  * TOKMAP_ERR_IO, TOKMAP_ERR_CORRUPT: the token file was not opened yet, and cannot be opened or
  * mapped, or has another size; tokmap_dataset_read of the same range says which. */
 TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first,
@@ -203,28 +205,28 @@ TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_
 TOKMAP_API tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first,
                                              uint64_t n_tokens, void *dst, tokmap_error *err);
 
-/* Document number `index`. One or two cache misses, no system call. TOKMAP_ERR_ARGUMENT: there is
- * no such document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
+/* Finds document number `index`. One or two cache misses, no system call. TOKMAP_ERR_ARGUMENT:
+ * there is no such document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
 TOKMAP_API tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
                                                  tokmap_document *out);
-/* The document that contains token number `token`. Takes less than a microsecond with 10^9
- * documents. Errors as for tokmap_dataset_document. */
+/* Finds the document that contains token number `token`. Takes less than a microsecond with 10^9
+ * documents. The errors are those of tokmap_dataset_document. */
 TOKMAP_API tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
                                                       tokmap_document *out);
 
-/* The spans that have any of the tokens first .. first + n_tokens - 1, in order: *n_found is how
- * many there are, and `spans` gets the first n_most of them. A long one may come in parts.
- * TOKMAP_ERR_CORRUPT: their section is damaged. */
+/* Finds the spans that have any of the tokens first .. first + n_tokens - 1, in order: *n_found
+ * becomes their number, and `spans` gets the first n_most of them. A long span may come in parts.
+ * TOKMAP_ERR_CORRUPT: the section of spans is damaged. */
 TOKMAP_API tokmap_status tokmap_dataset_get_spans(const tokmap_dataset *ds, uint64_t first,
                                                   uint64_t n_tokens, tokmap_span *spans,
                                                   size_t n_most, size_t *n_found);
 
 /* ---- Use: values of documents ---- */
 
-/* A column: one value for each document. The arrays are those of Apache Arrow (Int64, Float64,
- * LargeUtf8, Dictionary), little-endian, and begin at multiples of 64 bytes in the map. Their
- * content is not checked: before use, compare codes with n_strings, and offsets with text_bytes.
- * All pointers are valid until close. */
+/* A column: one value for each document. The arrays have the layout of Apache Arrow (Int64,
+ * Float64, LargeUtf8, Dictionary), little-endian, and begin at multiples of 64 bytes in the map.
+ * Their content is not checked: before use, compare codes with n_strings, and offsets with
+ * text_bytes. All pointers are valid until close. */
 typedef struct tokmap_meta_column {
     size_t struct_size; /* sizeof(tokmap_meta_column), set by the caller */
     const char *name;   /* UTF-8, not terminated */
@@ -236,17 +238,17 @@ typedef struct tokmap_meta_column {
     const uint8_t *validity; /* bit d % 8 of byte d / 8: document d has a value; NULL: all have */
     const void *values;      /* int64_t or double of each document; NULL for other types */
     const void *codes;       /* of each document, u8 or u16; NULL if code_bytes is 0 */
-    const void *offsets;     /* STRING: n_strings + 1 u64: string i is from offsets[i] in `text` */
-    const char *text;        /* up to offsets[i + 1]; NULL for other types */
+    const void *offsets; /* STRING: n_strings + 1 u64: string i begins at offsets[i] in `text` */
+    const char *text;    /* and ends before offsets[i + 1]; NULL for other types */
     uint64_t text_bytes;
 } tokmap_meta_column;
 
-/* Column number `column`, below n_meta_columns of tokmap_dataset_info. TOKMAP_ERR_ARGUMENT: there
- * is no such column. */
+/* Describes column number `column`, below n_meta_columns of tokmap_dataset_info.
+ * TOKMAP_ERR_ARGUMENT: there is no such column. */
 TOKMAP_API tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t column,
                                                         tokmap_meta_column *out);
-/* The value of a document in a column. Text is valid until close. TOKMAP_ERR_ARGUMENT: there is no
- * such column or document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
+/* Returns the value of a document in a column. Text is valid until close. TOKMAP_ERR_ARGUMENT:
+ * there is no such column or document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
 TOKMAP_API tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint32_t column,
                                                  uint64_t document, tokmap_value *out);
 
@@ -256,19 +258,19 @@ typedef enum tokmap_damage_kind {
     TOKMAP_DAMAGE_BLOCK = 0,     /* the checksum of a block of tokens is wrong */
     TOKMAP_DAMAGE_SECTION = 1,   /* the checksum of a section of the index is wrong */
     TOKMAP_DAMAGE_CONTENT = 2,   /* the checksum is right, but the content breaks the format */
-    TOKMAP_DAMAGE_UNREADABLE = 3 /* the system could not read: see error.sys_errno */
+    TOKMAP_DAMAGE_UNREADABLE = 3 /* the system could not read it: see error.sys_errno */
 } tokmap_damage_kind;
 
 typedef struct tokmap_damage {
     size_t struct_size; /* set by the library: its sizeof */
     tokmap_damage_kind kind;
     uint64_t block_index;    /* number of the (first) block, if n_tokens is not 0 */
-    uint64_t first_byte;     /* of the block or section, in the file that error.text names */
+    uint64_t first_byte;     /* start of the block or section, in the file that error.text names */
     uint64_t n_bytes;        /* of the block or section */
     uint64_t first_token;    /* of the block */
     uint64_t n_tokens;       /* of the block; 0: the damage is in the index */
-    uint64_t first_document; /* that the block touches */
-    uint64_t n_documents;    /* that the block touches; 0: none, or not known */
+    uint64_t first_document; /* first document that has tokens in the block */
+    uint64_t n_documents;    /* documents that have tokens in the block; 0: none, or not known */
     tokmap_error error;
 } tokmap_damage;
 
@@ -292,11 +294,10 @@ typedef struct tokmap_verify_report {
 
 /* Reads and checks every byte. With a sample, it reads only some token blocks, but the whole index.
  * The blocks of a joined dataset are counted through all segments. A token file that is missing or
- * has another size is one damage, for all its blocks, and the rest is checked.
- * options and report may be NULL. TOKMAP_OK: everything that was read is intact.
- * TOKMAP_ERR_CORRUPT: damage was found, and err describes the first one. TOKMAP_ERR_IO: the only
- * damage is bytes that the system could not read. TOKMAP_ERR_MISMATCH: the index was replaced
- * since open. */
+ * has another size is reported as one damage for all its blocks, and the rest is checked. options
+ * and report may be NULL. TOKMAP_OK: everything that was read is intact. TOKMAP_ERR_CORRUPT: damage
+ * was found, and err describes the first one. TOKMAP_ERR_IO: the only damage is that the system
+ * could not read some bytes. TOKMAP_ERR_MISMATCH: the index was replaced since open. */
 TOKMAP_API tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds,
                                                const tokmap_verify_options *options,
                                                tokmap_verify_report *report, tokmap_error *err);
@@ -308,82 +309,86 @@ typedef struct tokmap_dataset_info {
     uint64_t n_tokens;
     uint64_t n_documents; /* 0 also if document boundaries are not known */
     uint64_t n_inputs;
-    uint64_t vocab_size;       /* 0: not known */
-    uint64_t token_offset;     /* of the first token in the token file, in bytes */
-    uint64_t token_file_bytes; /* size of the token file; of all of them if there are segments */
-    uint64_t index_bytes;      /* size of the index file */
-    uint64_t documents_bytes;  /* size of the documents section in the index file */
-    uint32_t token_bytes;      /* 2 or 4 */
-    uint32_t largest_id;       /* in the tokens; 0 if there are none */
-    uint32_t eod_id;           /* ends documents; TOKMAP_NO_ID: none does */
+    uint64_t vocab_size;   /* 0: not known */
+    uint64_t token_offset; /* of the first token in the token file, in bytes */
+    /* size of the token file; of all token files if there are segments */
+    uint64_t token_file_bytes;
+    uint64_t index_bytes;     /* size of the index file */
+    uint64_t documents_bytes; /* size of the documents section in the index file */
+    uint32_t token_bytes;     /* 2 or 4 */
+    uint32_t largest_id;      /* largest id in the tokens; 0 if there are none */
+    uint32_t eod_id;          /* the id that ends documents; TOKMAP_NO_ID: there is none */
     uint32_t format_version;
-    uint32_t lowest_reader;  /* lowest version whose readers can read it */
-    uint8_t dataset_id[16];  /* equal for equal tokens and documents, whatever their values */
+    uint32_t lowest_reader; /* lowest version whose readers can read it */
+    /* equal if tokens and documents are equal, even if their values differ */
+    uint8_t dataset_id[16];
     const char *index_path;  /* valid until close */
     const char *token_path;  /* valid until close; NULL: a joined dataset, see its segments */
     uint32_t n_meta_columns; /* columns of values of documents; 0: there are none */
     uint64_t n_segments;     /* token files of a joined dataset; 0: one token file, or no tokens */
-    uint64_t n_spans;        /* of tokens whose labels never count; 0: there are none */
-    uint64_t spans_hash;     /* which tokens these are, without redacted ones; 0: none */
+    uint64_t n_spans;        /* spans of tokens whose labels never count */
+    uint64_t spans_hash;     /* identifies the tokens in spans that are not redacted; 0: none */
 } tokmap_dataset_info;
 
 TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,
                                                  tokmap_dataset_info *info);
 
-/* A segment of a joined dataset: consecutive tokens, which are in one file. */
+/* A segment of a joined dataset: consecutive tokens in one file. */
 typedef struct tokmap_segment_info {
     size_t struct_size; /* sizeof(tokmap_segment_info), set by the caller */
-    const char *path;   /* of the token file, from the folder of P.tmi; valid until close */
-    size_t path_bytes;  /* without the NUL that ends it */
+    const char *path;   /* path of the token file from the folder of P.tmi; valid until close */
+    size_t path_bytes;  /* without the final NUL */
     uint64_t first_token;
     uint64_t n_tokens;
     uint64_t token_offset; /* of the first token in the token file, in bytes */
 } tokmap_segment_info;
 
-/* Segment number `index`, below n_segments of tokmap_dataset_info. TOKMAP_ERR_ARGUMENT: there is no
- * such segment. */
+/* Describes segment number `index`, below n_segments of tokmap_dataset_info. TOKMAP_ERR_ARGUMENT:
+ * there is no such segment. */
 TOKMAP_API tokmap_status tokmap_dataset_get_segment(const tokmap_dataset *ds, uint64_t index,
                                                     tokmap_segment_info *info);
 
 /* An input file of the dataset, and the documents that came from it. */
 typedef struct tokmap_input_info {
     size_t struct_size; /* sizeof(tokmap_input_info), set by the caller */
-    const char *name;   /* any bytes but NUL, not terminated; valid until close */
+    const char *name;   /* any bytes except NUL, not terminated; valid until close */
     size_t name_bytes;
     uint64_t first_document;
     uint64_t n_documents;
     uint64_t first_token;
     uint64_t n_tokens;
-    uint64_t input_bytes;    /* size of the input file; 0: not known */
-    uint64_t input_checksum; /* of the input file: docs/FORMAT.md, section 3.5; 0: not known */
+    uint64_t input_bytes; /* size of the input file; 0: not known */
+    /* checksum of the input file: docs/FORMAT.md, section 3.5; 0: not known */
+    uint64_t input_checksum;
 } tokmap_input_info;
 
-/* Input number `index`. TOKMAP_ERR_ARGUMENT: there is no such input. TOKMAP_ERR_CORRUPT: its
- * entry is damaged. */
+/* Describes input number `index`. TOKMAP_ERR_ARGUMENT: there is no such input. TOKMAP_ERR_CORRUPT:
+ * its entry is damaged. */
 TOKMAP_API tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint64_t index,
                                                   tokmap_input_info *info);
 
-/* The metadata: *n_bytes bytes of JSON, an object, not terminated, valid until close. The library
- * does not check that it is JSON. */
+/* Returns the metadata: *n_bytes bytes of JSON, an object, not terminated, valid until close. The
+ * library does not check that it is JSON. */
 TOKMAP_API const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes);
-/* Whether the ids of all these datasets mean the same. TOKMAP_ERR_MISMATCH: the metadata of two
- * name different tokenizers (another file, its merges, special tokens or pattern; of built-in ones
- * another name), or vocabularies of different sizes; err names both. Datasets whose metadata name
- * no tokenizer, such as adopted files, go with all others. */
+/* Checks that the ids of all these datasets mean the same. TOKMAP_ERR_MISMATCH: the metadata of two
+ * datasets name different tokenizers (another file, its merges, special tokens or pattern; for
+ * built-in tokenizers another name), or vocabularies of different sizes; err names both. Datasets
+ * whose metadata name no tokenizer, such as adopted files, match all others. */
 TOKMAP_API tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datasets,
                                                          size_t n_datasets, tokmap_error *err);
 
 /* ---- Several datasets as one list ---- */
 
-/* Says which of these paths to open, so that each dataset of the list is opened once: sets
- * chosen[i] to 1 or 0. Not chosen are paths that lead to the same index file as an earlier one, and
- * files that belong to a dataset of the list: P.idx, P.*.tmr and P.*.redacted. A path that
- * leads to no index is chosen: tokmap_dataset_open says why it does not. */
+/* Decides which of these paths to open, so that each dataset of the list is opened once: sets
+ * chosen[i] to 1 or 0. Paths that lead to the same index file as an earlier path are not chosen,
+ * nor are files that belong to a dataset of the list: P.idx, P.*.tmr and P.*.redacted. A
+ * path that leads to no index is chosen: tokmap_dataset_open then explains why it cannot be
+ * opened. */
 TOKMAP_API tokmap_status tokmap_dataset_choose_paths(const char *const *paths, size_t n_paths,
                                                      uint8_t *chosen, tokmap_error *err);
-/* Whether no joined dataset of the list has its tokens in the token file of another one, so that
- * they would be used twice. TOKMAP_ERR_MISMATCH: one has; err names both. tokmap_loader_open checks
- * this for all its sources. */
+/* Checks that no joined dataset of the list has its tokens in the token file of another dataset,
+ * which would use them twice. TOKMAP_ERR_MISMATCH: one has; err names both. tokmap_loader_open
+ * checks this for all its sources. */
 TOKMAP_API tokmap_status tokmap_dataset_check_files(const tokmap_dataset *const *datasets,
                                                     size_t n_datasets, tokmap_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokmap_loader.h - serve sequences of tokens for training: shuffled, mixed, resumable, not copied.
+/* tokmap_loader.h - reads sequences of tokens for training: shuffled, mixed, resumable, not copied.
  *
  * Example: one epoch of a dataset. Returns TOKMAP_END after the last step.
  *
@@ -28,18 +28,18 @@
  *           on. A row of several documents, or a slice of a row, consists of pieces, and
  *           tokmap_batch_gather puts it together. A batch is the rows of one step for one rank.
  *           docs/ORDER.md defines the order.
- * Order     A sample has the same tokens whatever the number of ranks, the batch size, the
- *           look-ahead and the way of reading are. All of these may change after a restore. All
- *           ranks open the same sources with the same options, except `rank`. The rows of a step go
- *           to rank 0 first, then to rank 1, and so on. Each window of a source comes once in an
+ * Order     The tokens of a sample do not depend on the number of ranks, the batch size, the
+ *           look-ahead or the way of reading. All of these may change after a restore. All ranks
+ *           open the same sources with the same options, except `rank`. The rows of a step go to
+ *           rank 0 first, then to rank 1, and so on. Each window of a source comes once in an
  *           epoch, unless its sample is skipped.
  * Memory    The datasets belong to the caller, and must stay open until the loader is closed. The
  *           other arrays in the options are copied by open. Rows and everything that a batch points
  *           to are valid until the next call of next, seek, restore, set_batch or close. Rows and
  *           pieces point into the maps of the datasets; with DIRECT, READ and COPY, into the
- *           loader's memory. One that is not in one map is a copy: one that joins the end of a
- *           dataset to its beginning (random_offset), and in a joined dataset one that crosses
- *           token files, or that is in a file without a map.
+ *           loader's memory. A row that is not in one map is a copy: a row that joins the end of a
+ *           dataset to its beginning (random_offset), and in a joined dataset a row that crosses
+ *           token files or is in a file without a map.
  * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
@@ -58,16 +58,17 @@
  *           child's memory and does not affect the parent.
  * Errors    If data cannot be read, next returns TOKMAP_ERR_IO for the step that needs them; err
  *           names the file and the offset. A joined dataset opens its token files when they are
- *           needed, so then next names one that is missing, or that has another size than the index
- *           says (TOKMAP_ERR_CORRUPT). After an error the position is unchanged: next may be
- *           called again, and save works.
- * SIGBUS    Only threads of the caller can get it. Accessing a row in a map raises it if the token
- *           file was shortened (MAP, POPULATE) or cannot be read (MAP). If a file now ends inside a
- *           page, the rest of that page reads as zeros. Looking up documents, for row_parts or
- *           windows within documents, raises it if the index was shortened or cannot be read: in
- *           open, and with MAP also in next and locate, unless a stage uses the loader; so does
- *           the metadata, for tokenizers and order_of in open, and where a state is of other data.
- *           All other lookups read the index, and rows files, without a map. */
+ *           needed, so only then next reports that a file is missing, or has another size than the
+ *           index states (TOKMAP_ERR_CORRUPT). After an error the position is unchanged: next may
+ *           be called again, and save works.
+ * SIGBUS    Only threads of the caller can receive it. Accessing a row in a map raises it if the
+ *           token file was shortened (MAP, POPULATE) or cannot be read (MAP). If a file now ends
+ *           inside a page, the rest of that page reads as zeros. Looking up documents, for
+ *           row_parts or windows within documents, raises it if the index was shortened or cannot
+ *           be read: in open, and with MAP also in next and locate, unless a stage uses the loader.
+ *           So does reading the metadata: in open, for tokenizers and order_of, and in restore, if
+ *           the state was saved with other data. All other lookups read the index, and rows files,
+ *           without a map. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
@@ -94,41 +95,41 @@ typedef enum tokmap_windows {
     /* No window crosses a document boundary; the last one of a document is shorter. Open reads the
      * document index. */
     TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1,
-    /* Rows of several documents that waste next to nothing: docs/ORDER.md, section 11. Every token
-     * but the first of each document is a label once in an epoch. A row consists of pieces, which
-     * gather puts together; labels that cross from one to the next are never given. A rows file
-     * says what is in the rows (tokmap_rows_write); up to 10^7 documents need none. */
+    /* Rows of several documents, almost without padding: docs/ORDER.md, section 11. Every token,
+     * except the first of each document, is a label once in an epoch. A row consists of pieces,
+     * which gather puts together; a label is always in the same piece as its input. A rows file
+     * (tokmap_rows_write) lists what is in the rows; up to 10^7 documents need none. */
     TOKMAP_WINDOWS_BEST_FIT = 2
 } tokmap_windows;
 
-/* With TOKMAP_WINDOWS_BEST_FIT: what becomes of documents that are longer than a row. */
+/* What happens to documents that are longer than a row, with TOKMAP_WINDOWS_BEST_FIT. */
 typedef enum tokmap_whole_documents {
     TOKMAP_WHOLE_SPLIT = 0,   /* they are cut into pieces */
     TOKMAP_WHOLE_DROP = 1,    /* they are left out */
     TOKMAP_WHOLE_TRUNCATE = 2 /* the rest of them is left out */
 } tokmap_whole_documents;
 
-/* Which inputs of a row a rank of context parallelism gets. */
+/* The inputs of a row that a rank of context parallelism gets. */
 typedef enum tokmap_cp_mode {
-    TOKMAP_CP_CONTIGUOUS = 0, /* of cp_size equal parts, number cp_rank */
-    /* Of 2 * cp_size equal parts, numbers cp_rank and 2 * cp_size - 1 - cp_rank: with causal
-     * attention each rank has as much to do. */
+    TOKMAP_CP_CONTIGUOUS = 0, /* part number cp_rank of cp_size equal parts */
+    /* Parts number cp_rank and 2 * cp_size - 1 - cp_rank of 2 * cp_size equal parts: with causal
+     * attention, all ranks have the same work. */
     TOKMAP_CP_ZIGZAG = 1,
-    /* The same of each document with the padding behind it. TOKMAP_WINDOWS_BEST_FIT with an align
-     * that is a multiple of 2 * cp_size. */
+    /* The same as TOKMAP_CP_ZIGZAG, but within each document with the padding after it. Only with
+     * TOKMAP_WINDOWS_BEST_FIT and an align that is a multiple of 2 * cp_size. */
     TOKMAP_CP_DOCUMENTS = 2
 } tokmap_cp_mode;
 
-/* How tokens are read. The environment variable TOKMAP_IO (auto, map, direct, populate, read, copy)
- * overrides the option. Every way except MAP and COPY needs a thread. */
+/* The way in which tokens are read. The environment variable TOKMAP_IO (auto, map, direct,
+ * populate, read, copy) overrides the option. Every way except MAP and COPY needs a thread. */
 typedef enum tokmap_io {
-    /* MAP if the data are in memory at open; DIRECT if they are larger than the available memory,
-     * unless POPULATE reads whole blocks; else POPULATE. Where the file system cannot say what is
-     * in memory (FUSE, overlayfs, squashfs, network file systems), the data count as not in memory,
-     * so AUTO never takes MAP there, and a lost mount is TOKMAP_ERR_IO and not SIGBUS.
-     * If POPULATE was chosen, the data fit into memory, whole blocks are not read, there are at
-     * most 8 ranks and next had to wait for the device, a second thread reads all data once, in
-     * order, in pieces of 16 MiB. */
+    /* The way is MAP if the data are in memory at open; DIRECT if they are larger than the
+     * available memory, unless POPULATE reads whole blocks; else POPULATE. Where the file system
+     * cannot say what is in memory (FUSE, overlayfs, squashfs, network file systems), the data
+     * count as not in memory, so AUTO never chooses MAP there, and a lost mount causes
+     * TOKMAP_ERR_IO and not SIGBUS. A second thread reads all data once, in order, in pieces of 16
+     * MiB, if POPULATE was chosen, the data fit into memory, whole blocks are not read, there are
+     * at most 8 ranks, and next had to wait for the device. */
     TOKMAP_IO_AUTO = 0,
     TOKMAP_IO_MAP = 1, /* use the map; nothing is read in advance */
     /* io_uring and O_DIRECT into memory of the loader: for each row read in advance, its tokens and
@@ -148,40 +149,41 @@ typedef enum tokmap_io {
 
 /* One corpus of a mixture. */
 typedef struct tokmap_loader_source {
-    const tokmap_dataset *const *datasets; /* of one token width; their order matters */
+    const tokmap_dataset *const *datasets; /* all of the same token width; their order matters */
     uint32_t n_datasets;                   /* 1 to 65,535 */
     int32_t masked;                        /* 1: loss_mask is 0 for all of its labels */
-    /* Share of the samples, relative to the weights of the other sources. A single source may have
-     * 0. Multiples of 0.00001 and thirds are met exactly; others to a thousandth, or to 1 of
-     * 2^20 samples: see tokmap_loader_get_source. A weight above 0 that is less than 1 of 2^20
+    /* The share of the samples, relative to the weights of the other sources. A single source may
+     * have weight 0. Multiples of 0.00001 and thirds are met exactly; others to a thousandth, or to
+     * 1 of 2^20 samples: see tokmap_loader_get_source. A weight above 0 that is less than 1 of 2^20
      * samples is an error. */
     double weight;
     uint64_t max_epochs; /* the loader ends before the epoch after these; 0: no limit */
-    /* With TOKMAP_WINDOWS_BEST_FIT: the rows file of each dataset; NULL, here or for a dataset: the
-     * one beside it, if there is one. */
+    /* With TOKMAP_WINDOWS_BEST_FIT: the rows file of each dataset. NULL, here or for a dataset: the
+     * rows file beside the dataset, if there is one. */
     const char *const *rows_files;
-    /* For each dataset that was redacted: an id that it had before, in 32 hex digits, whose order
-     * and states it then has; NULL, here or for a dataset: its own. docs/ORDER.md, section 1. */
+    /* For each dataset that was redacted: an id that it had before, in 32 hex digits. The dataset
+     * then has the order and the states of that id. NULL, here or for a dataset: its own id.
+     * docs/ORDER.md, section 1. */
     const char *const *order_of;
-    /* For each dataset two numbers: it is served as if it had only its documents from the first one
-     * up to the second one, which is left out. 0 and UINT64_MAX, or NULL: the whole dataset. Such a
-     * part has no rows file. docs/ORDER.md, section 3. */
+    /* For each dataset two numbers: only its documents from the first number up to the second,
+     * which is left out, are used. 0 and UINT64_MAX, or NULL: the whole dataset. Such a part has no
+     * rows file. docs/ORDER.md, section 3. */
     const uint64_t *documents;
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
 typedef struct tokmap_loader_phase {
-    uint64_t first_sample; /* above 0, below 2^62, and above that of the phase before */
+    uint64_t first_sample; /* above 0, below 2^62, and above first_sample of the previous phase */
     const double *weights; /* one for each source; 0: none of its samples */
 } tokmap_loader_phase;
 
 /* Samples that are left out. The loader passes over them, and counts them as used. */
 typedef struct tokmap_loader_skip {
-    uint64_t first_sample; /* not below end_sample of the one before */
-    uint64_t end_sample;   /* the first one that is not left out; at most the number of samples */
+    uint64_t first_sample; /* not below end_sample of the previous skip */
+    uint64_t end_sample; /* the first sample that is not left out; at most the number of samples */
 } tokmap_loader_skip;
 
-/* What a row contains beside its tokens. Combine with |. */
+/* The parts of a row beside its tokens. Combine with |. */
 enum {
     TOKMAP_ROW_DOCUMENTS = 1,    /* cu_seqlens, n_documents, longest_document */
     TOKMAP_ROW_POSITION_IDS = 2, /* position_ids */
@@ -204,72 +206,76 @@ typedef struct tokmap_loader_options {
     uint32_t batch_rows;      /* rows of this rank in a step, 1 to 2^24 */
     uint32_t rank;            /* below n_ranks */
     uint32_t n_ranks;         /* up to 2^24; 0 means 1 */
-    /* TOKMAP_ROW_...; with LOSS_MASK or SPAN_MASK if a dataset has spans, else MISMATCH. */
+    /* TOKMAP_ROW_... If a dataset has spans, LOSS_MASK or SPAN_MASK is required, else
+     * TOKMAP_ERR_MISMATCH. */
     uint32_t row_parts;
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
-    uint64_t block_windows; /* windows of a block of TOKMAP_SHUFFLE_BLOCK; 0: those in 1 MiB */
-    uint64_t group_blocks;  /* blocks of a group of TOKMAP_SHUFFLE_BLOCK; 0: 64 */
-    int32_t random_offset;  /* 1: window boundaries differ between epochs; only with CONCAT */
+    /* windows of a block of TOKMAP_SHUFFLE_BLOCK; 0: as many as fit into 1 MiB */
+    uint64_t block_windows;
+    uint64_t group_blocks; /* blocks of a group of TOKMAP_SHUFFLE_BLOCK; 0: 64 */
+    int32_t random_offset; /* 1: window boundaries differ between epochs; only with CONCAT */
     tokmap_io io;
-    /* Steps, up to 1,024 and 2^26 rows. 0: 256 rows, but 2 to 64 steps; when next had to wait for
-     * the device, twice as many, as long as steps come faster by it, up to 4,096 rows and 64 MiB of
+    /* Steps, up to 1,024 and 2^26 rows. 0: 256 rows, but 2 to 64 steps. This is doubled when next
+     * had to wait for the device, as long as steps come faster, up to 4,096 rows and 64 MiB of
      * tokens. */
     uint32_t look_ahead;
     int32_t drop_behind; /* 1: drop used rows from the page cache (POPULATE, READ) */
-    /* 0: all datasets must be of the same tokenizer, where they name one; see
+    /* 0: all datasets that name a tokenizer must name the same one; see
      * tokmap_dataset_check_tokenizers. 1: they may differ. Not checked for programs that were
-     * compiled before this field was added. Of 8 bytes, so that no padding follows it. */
+     * compiled before this field was added. Has 8 bytes, so that no padding follows it. */
     int64_t mixed_tokenizers;
     const tokmap_loader_skip *skips;
     uint32_t n_skips;
-    uint32_t skip_stride; /* sizeof(tokmap_loader_skip), if there are any */
+    uint32_t skip_stride; /* sizeof(tokmap_loader_skip), if there are skips */
     /* With TOKMAP_WINDOWS_BEST_FIT: */
-    uint32_t align;         /* pieces begin at multiples of it; divides sequence_length; 0: 1 */
+    uint32_t align; /* pieces begin at multiples of this; it divides sequence_length; 0: 1 */
     uint32_t max_documents; /* pieces in a row; 0: any number */
     tokmap_whole_documents whole_documents;
     /* With any windows. 1: weights are shares of tokens that are labels, not of samples. */
     int32_t weigh_tokens;
     /* Slices of rows, for context parallelism: rows have sequence_length / cp_size inputs, and
-     * consist of pieces; their cu_seqlens are those of the whole row. The order is the same. */
+     * consist of pieces; their cu_seqlens describe the whole row. The order is the same. */
     uint32_t cp_rank;
     uint32_t cp_size; /* 0 means 1 */
-    int64_t cp_mode;  /* tokmap_cp_mode; of 8 bytes, so that no padding follows it */
+    int64_t cp_mode;  /* tokmap_cp_mode; has 8 bytes, so that no padding follows it */
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
 
-/* What a row of TOKMAP_WINDOWS_BEST_FIT, or of a slice, has of a document, or of several without a
- * boundary in between. */
+/* A piece of a row of TOKMAP_WINDOWS_BEST_FIT, or of a slice: tokens of a document, or of several
+ * documents without a boundary in between. */
 typedef struct tokmap_piece {
-    const void *tokens;   /* those of a row of a batch; else NULL */
-    uint64_t document;    /* of the dataset */
+    const void *tokens;   /* in a row of a batch; else NULL */
+    uint64_t document;    /* its number in the dataset */
     uint64_t first_token; /* in the dataset */
     uint32_t n_tokens;
-    uint32_t place;    /* of its first token in the row */
-    uint64_t n_inputs; /* the first ones of its tokens; all but the first one are labels */
+    uint32_t place; /* position of its first token in the row */
+    /* how many of its first tokens are inputs; all its tokens except the first are labels */
+    uint64_t n_inputs;
 } tokmap_piece;
 
 typedef struct tokmap_row {
     const void *tokens;   /* little-endian, token_bytes each; NULL if it consists of pieces */
-    uint32_t n_tokens;    /* sequence_length + 1; 2 up to that if rows may be shorter */
+    uint32_t n_tokens;    /* sequence_length + 1; if rows may be shorter, 2 up to that */
     uint32_t token_bytes; /* 2 or 4 */
     uint32_t source;      /* its number in the options */
     uint32_t dataset;     /* its number in the source */
     uint64_t epoch;       /* of the source, from 0 */
-    uint64_t window;      /* of the source; comes once in each epoch */
+    uint64_t window;      /* number of the window in the source; each comes once in an epoch */
     uint64_t first_token; /* in the dataset */
-    /* NULL or 0 from here on, unless row_parts asks for them. The last three have sequence_length
-     * elements each; those of the rows of a batch are one array. */
-    const int32_t *cu_seqlens;   /* n_documents + 1: each first input, then the number of inputs */
-    uint32_t n_documents;        /* in the row; parts of documents count */
+    /* The fields from here on are NULL or 0, unless row_parts asks for them. The last three arrays
+     * have sequence_length elements each; for the rows of a batch they form one array. */
+    /* n_documents + 1: the first input of each document, then the number of inputs */
+    const int32_t *cu_seqlens;
+    uint32_t n_documents;        /* in the row, counting parts of documents */
     uint32_t longest_document;   /* number of inputs */
     const int32_t *position_ids; /* for each input: its position in its document */
     const int32_t *document_ids; /* for each input: the number of its document in the row */
     const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
     uint64_t sample;             /* the number of its sample */
-    const tokmap_piece *pieces;  /* with TOKMAP_WINDOWS_BEST_FIT, and of a slice; else NULL */
+    const tokmap_piece *pieces;  /* with TOKMAP_WINDOWS_BEST_FIT, and in a slice; else NULL */
     size_t n_pieces;
 } tokmap_row;
 
@@ -303,17 +309,17 @@ typedef struct tokmap_batch {
     uint32_t sequence_length; /* inputs of a row: as in the options, divided by cp_size */
     uint32_t token_bytes;     /* of the widest source */
     uint32_t largest_id;      /* in all sources, according to their indexes */
-    uint64_t first_sample; /* of rows[0]; the other rows are those after it, without skipped ones */
+    uint64_t first_sample; /* sample of rows[0]; the other rows follow, without skipped samples */
     uint64_t step_sample;  /* the first sample of the step, which belongs to rank 0 */
 } tokmap_batch;
 
 /* ---- Open and close ---- */
 
-/* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_MISMATCH: the datasets of a
- * source do not fit together, tokenizers differ, order_of is no id that the dataset has had, a
- * source has no window, documents are in two ranges, or document boundaries are needed (row_parts,
- * windows within documents, ranges of documents) but not known. TOKMAP_ERR_CORRUPT: a document
- * index is damaged (windows within documents, ranges of documents).
+/* Opens a loader. TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_MISMATCH: the
+ * datasets of a source do not fit together, tokenizers differ, order_of is not an id that the
+ * dataset has had, a source has no window, documents are in two ranges, or document boundaries are
+ * needed (row_parts, windows within documents, ranges of documents) but not known.
+ * TOKMAP_ERR_CORRUPT: a document index is damaged (windows within documents, ranges of documents).
  * TOKMAP_ERR_IO: no thread could be started, or a file could not be read. */
 TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
                                             const tokmap_loader_options *options,
@@ -322,10 +328,10 @@ TOKMAP_API void tokmap_loader_close(tokmap_loader *l);
 
 /* ---- Use ---- */
 
-/* The rows of this rank for the next step. TOKMAP_END: a source with max_epochs does not have
- * enough windows left for the whole step, of all ranks; err says which source. TOKMAP_ERR_CORRUPT:
- * a document index is damaged (row_parts, windows within documents), or a token file of a joined
- * dataset has the wrong size. */
+/* Returns the rows of this rank for the next step. TOKMAP_END: a source with max_epochs does not
+ * have enough windows left for the whole step, of all ranks; err says which source.
+ * TOKMAP_ERR_CORRUPT: a document index is damaged (row_parts, windows within documents), or a token
+ * file of a joined dataset has the wrong size. */
 TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch,
                                             tokmap_error *err);
 
@@ -338,8 +344,8 @@ typedef enum tokmap_gather_format {
     TOKMAP_GATHER_TOKENS = 0, /* whole rows as token_bytes of the batch, in `inputs` alone */
     TOKMAP_GATHER_I32 = 1,    /* inputs and labels as int32; ids up to 2^31 - 1 */
     TOKMAP_GATHER_I64 = 2,    /* inputs and labels as int64 */
-    /* Whole rows in `inputs` alone: inputs are all columns but the last, labels all but the first.
-     * Half the bytes of I32 and I64, but neither is contiguous. */
+    /* Whole rows in `inputs` alone: inputs are all columns except the last, labels all except the
+     * first. They take half the bytes of I32 and I64, but neither is contiguous. */
     TOKMAP_GATHER_ROWS_I32 = 3, /* ids up to 2^31 - 1 */
     TOKMAP_GATHER_ROWS_I64 = 4
 } tokmap_gather_format;
@@ -348,14 +354,15 @@ typedef struct tokmap_gather_options {
     size_t struct_size; /* sizeof(tokmap_gather_options) */
     tokmap_gather_format format;
     int32_t mask_labels;      /* 1: labels with a loss_mask of 0 become ignore_index */
-    int64_t ignore_index;     /* also for labels that a shorter row lacks */
+    int64_t ignore_index;     /* the value also of labels that a shorter row lacks */
     int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
-    uint32_t pad_id;          /* for inputs that a shorter row lacks */
+    uint32_t pad_id;          /* the value of inputs that a shorter row lacks */
     void *inputs;             /* aligned to its element size; may be NULL with I32 and I64 */
-    void *labels;             /* aligned to its element size; may be NULL; whole rows: must be */
+    void *labels; /* aligned to its element size; may be NULL; must be NULL with whole rows */
     /* NULL, or the loader of the batch, open and used by no other thread: with TOKMAP_IO_MAP, a
-     * gather that takes more than 20 microseconds and a nanosecond for each byte that it writes has
-     * waited for the disk, and its time is added to the waits in tokmap_loader_info. */
+     * gather that takes more than 20 microseconds and a nanosecond for each byte that it writes is
+     * taken to have waited for the disk, and its time is added to the waits in
+     * tokmap_loader_info. */
     tokmap_loader *loader;
 } tokmap_gather_options;
 
@@ -373,11 +380,11 @@ enum {
     TOKMAP_STATE_BYTES = 128
 };
 
-/* Saves the position and everything that the order depends on. The same on every rank. A step
- * counts once next has returned it, not when it is read in advance. */
+/* Saves the position and everything on which the order depends; the result is the same on every
+ * rank. A step counts once next has returned it, not when it is read in advance. */
 TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
                                             uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
-/* The state that tokmap_loader_save gives after a seek to this sample. Any thread may
+/* Saves the state that tokmap_loader_save would save after a seek to this sample. Any thread may
  * call it at any time before close, also during another call. TOKMAP_ERR_ARGUMENT: the sample is
  * after the last one. */
 TOKMAP_API tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
@@ -386,29 +393,28 @@ TOKMAP_API tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t 
 /* Continues at the position that was saved. TOKMAP_ERR_MISMATCH: the state was saved with other
  * data, or with another sequence length, seed, shuffle, kind of windows or mixture; if it was saved
  * before the data were redacted, err says which order_of is missing.
- * TOKMAP_ERR_CORRUPT: it is damaged. TOKMAP_ERR_VERSION: its version of the order is not known to
- * this library. TOKMAP_ERR_ARGUMENT: its position is after the last sample of this loader. */
+ * TOKMAP_ERR_CORRUPT: it is damaged. TOKMAP_ERR_VERSION: this library does not know its version of
+ * the order. TOKMAP_ERR_ARGUMENT: its position is after the last sample of this loader. */
 TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,
                                                const uint8_t state[TOKMAP_STATE_BYTES],
                                                tokmap_error *err);
-/* Continues at the position that was saved with other options. From there on, the mixture may
- * be another: docs/ORDER.md, section 9. `before` are the options of that loader. Only its weights,
- * max_epochs, phases and skips are used; datasets may be NULL. If it is NULL, that loader had those
- * phases of this one that begin before the position, the same max_epochs, and either the same skips
- * after the position or none.
- * Both must have the same phases before the position, and the sources of the old loader must be the
- * first ones of this one; sources that are added have weight 0 before the position. So to change
- * weights at sample 1,000, add a phase that begins there. With TOKMAP_SHUFFLE_BLOCK, a wider source
- * needs the old block_windows. TOKMAP_ERR_MISMATCH: err says what differs. Others: see
- * tokmap_loader_restore. */
+/* Continues at the position that was saved with other options. From there on, the mixture may be a
+ * different one: docs/ORDER.md, section 9. `before` are the options of the loader that saved it.
+ * Only its weights, max_epochs, phases and skips are used; datasets may be NULL. If it is NULL,
+ * that loader had the phases of this loader that begin before the position, the same max_epochs,
+ * and either the same skips after the position or none. Both must have the same phases before the
+ * position, and the sources of the old loader must be the first sources of this loader; sources
+ * that are added have weight 0 before the position. To change weights at sample 1,000, add a phase
+ * that begins there. With TOKMAP_SHUFFLE_BLOCK, a wider source needs the old block_windows.
+ * TOKMAP_ERR_MISMATCH: err says what differs. Other errors: see tokmap_loader_restore. */
 TOKMAP_API tokmap_status tokmap_loader_amend(tokmap_loader *l,
                                              const uint8_t state[TOKMAP_STATE_BYTES],
                                              const tokmap_loader_options *before,
                                              tokmap_error *err);
-/* The next step starts at this sample, or after those that are skipped there. TOKMAP_ERR_ARGUMENT:
- * it is after the last sample. */
+/* Makes the next step start at this sample, or after the samples that are skipped there.
+ * TOKMAP_ERR_ARGUMENT: it is after the last sample. */
 TOKMAP_API tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err);
-/* The first sample of the next step. */
+/* Returns the first sample of the next step. */
 TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);
 
 /* ---- Info ---- */
@@ -416,18 +422,19 @@ TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);
 typedef struct tokmap_loader_info {
     size_t struct_size;      /* sizeof(tokmap_loader_info), set by the caller */
     uint64_t n_sources;      /* as in the options */
-    uint64_t n_samples;      /* until a source with max_epochs ends; UINT64_MAX: no end */
+    uint64_t n_samples;      /* samples until a source with max_epochs ends; UINT64_MAX: no end */
     uint64_t resident_bytes; /* memory of the loader, without maps */
     tokmap_io io;            /* the way that is used, never AUTO */
     uint32_t look_ahead;     /* steps; 0: nothing is read in advance */
     uint64_t bytes_read;     /* requested from the system (DIRECT, READ) */
-    uint64_t n_waits;        /* steps that were not ready when next was called; MAP: see gather */
-    uint64_t ns_waited;      /* time that next waited for them, or gather */
-    uint64_t wait_p50_ns;    /* percentile of the waits of all steps */
-    uint64_t wait_p99_ns;    /* likewise */
-    uint64_t wait_p999_ns;   /* likewise */
-    uint64_t wait_max_ns;    /* the longest wait */
-    const char *io_reason;   /* why this way is used; valid until the loader is closed */
+    /* steps that were not ready when next was called; MAP: see tokmap_gather_options */
+    uint64_t n_waits;
+    uint64_t ns_waited;    /* time that next, or with MAP a gather, waited for them */
+    uint64_t wait_p50_ns;  /* percentile of the waits of all steps */
+    uint64_t wait_p99_ns;  /* likewise */
+    uint64_t wait_p999_ns; /* likewise */
+    uint64_t wait_max_ns;  /* the longest wait */
+    const char *io_reason; /* why this way is used; valid until the loader is closed */
 } tokmap_loader_info;
 
 TOKMAP_API tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
@@ -440,19 +447,20 @@ typedef struct tokmap_loader_source_info {
     uint64_t n_samples_before; /* samples of the source before the position of the loader */
 } tokmap_loader_source_info;
 
-/* TOKMAP_ERR_ARGUMENT: there is no source of this number. */
+/* Describes a source. TOKMAP_ERR_ARGUMENT: there is no source of this number. */
 TOKMAP_API tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
                                                   tokmap_loader_source_info *info);
 
-/* The source of each of n_samples samples, skipped or not. Any thread may call it at any time
- * before close, also during another call. TOKMAP_ERR_ARGUMENT: one is after the last sample. */
+/* Returns the source of each of n_samples samples, skipped or not. Any thread may call it at any
+ * time before close, also during another call. TOKMAP_ERR_ARGUMENT: one is after the last
+ * sample. */
 TOKMAP_API tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_sample,
                                                    size_t n_samples, uint32_t *sources,
                                                    tokmap_error *err);
 
-/* How many samples of each source come before a sample, skipped or not, in counts[0 .. n_sources).
- * Any thread may call it at any time before close, also during another call and while a stage uses
- * the loader. TOKMAP_ERR_ARGUMENT: the sample is after the last one. */
+/* Counts the samples of each source before a sample, skipped or not, in counts[0 .. n_sources). Any
+ * thread may call it at any time before close, also during another call and while a stage uses the
+ * loader. TOKMAP_ERR_ARGUMENT: the sample is after the last one. */
 TOKMAP_API tokmap_status tokmap_loader_count_samples(const tokmap_loader *l, uint64_t sample,
                                                      uint64_t *counts, tokmap_error *err);
 
@@ -465,13 +473,13 @@ typedef struct tokmap_sample {
     uint64_t first_token; /* in the dataset */
     uint32_t n_tokens;    /* of the row */
     /* With TOKMAP_WINDOWS_BEST_FIT, else NULL: in the order of the row, and valid until the next
-     * call. first_token is that of the first one. */
+     * call. first_token is the first token of the first piece. */
     const tokmap_piece *pieces;
     size_t n_pieces;
 } tokmap_sample;
 
-/* Says where a sample comes from, without reading its tokens. TOKMAP_ERR_ARGUMENT: there is no such
- * sample. TOKMAP_ERR_CORRUPT: a document index is damaged. */
+/* Finds where a sample comes from, without reading its tokens. TOKMAP_ERR_ARGUMENT: there is no
+ * such sample. TOKMAP_ERR_CORRUPT: a document index is damaged. */
 TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
                                               tokmap_error *err);
 
@@ -479,7 +487,7 @@ TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample,
 
 typedef struct tokmap_rows_options {
     size_t struct_size;       /* sizeof(tokmap_rows_options) */
-    uint32_t sequence_length; /* this and the next three as in the options of the loader */
+    uint32_t sequence_length; /* this and the next three fields as in the options of the loader */
     uint32_t align;
     uint32_t max_documents;
     tokmap_whole_documents whole_documents;
@@ -492,15 +500,16 @@ typedef struct tokmap_rows_info {
     size_t struct_size; /* sizeof(tokmap_rows_info), set by the caller */
     uint64_t n_rows;
     uint64_t n_pieces; /* documents, or parts of them */
-    uint64_t n_labels; /* of all rows; the other n_rows * sequence_length - n_labels are masked */
-    uint64_t n_bytes;  /* of the file */
+    /* in all rows; the other n_rows * sequence_length - n_labels labels are masked */
+    uint64_t n_labels;
+    uint64_t n_bytes; /* of the file */
 } tokmap_rows_info;
 
 /* Packs the documents of a dataset into rows for TOKMAP_WINDOWS_BEST_FIT, and writes them to a rows
  * file: docs/FORMAT.md, section 13. It replaces a rows file of that name once it is complete. info
  * may be NULL. TOKMAP_ERR_MISMATCH: the document boundaries are not known. TOKMAP_ERR_CORRUPT: the
  * document index is damaged. TOKMAP_ERR_LOCKED: another process writes this file.
- * TOKMAP_ERR_EXISTS: a file of that name is no rows file. */
+ * TOKMAP_ERR_EXISTS: a file of that name is not a rows file. */
 TOKMAP_API tokmap_status tokmap_rows_write(const tokmap_dataset *ds,
                                            const tokmap_rows_options *options,
                                            tokmap_rows_info *info, tokmap_error *err);
@@ -514,14 +523,14 @@ typedef struct tokmap_loader_search {
     uint64_t epoch;     /* of the source */
     uint64_t first_token;
     uint64_t n_tokens;
-    uint64_t *samples; /* is filled in, unordered; room for max_samples */
+    uint64_t *samples; /* filled in, unordered; has room for max_samples */
     uint64_t max_samples;
-    uint64_t n_found; /* is set; if there are more than max_samples, only those are in `samples` */
+    uint64_t n_found; /* set; if it is above max_samples, `samples` has only max_samples of them */
 } tokmap_loader_search;
 
-/* The inverse of locate: the samples of an epoch whose rows have one of these tokens of a dataset;
- * with TOKMAP_WINDOWS_BEST_FIT once for each document.
- * Samples that are skipped are among them. TOKMAP_ERR_ARGUMENT: there are no such tokens. */
+/* The inverse of locate: finds the samples of an epoch whose rows have one of these tokens of a
+ * dataset; with TOKMAP_WINDOWS_BEST_FIT once for each document. Skipped samples are included.
+ * TOKMAP_ERR_ARGUMENT: there are no such tokens. */
 TOKMAP_API tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
                                             tokmap_error *err);
 
@@ -532,42 +541,44 @@ typedef struct tokmap_loader_labels {
     uint64_t first_document;
     uint64_t n_documents;
     uint64_t end_sample; /* at most the number of samples */
-    uint64_t *labels;    /* is filled in: for each document */
+    uint64_t *labels;    /* filled in, one for each document */
 } tokmap_loader_labels;
 
-/* How many labels the samples before end_sample have had in each of these documents: how often one
- * of its tokens was a label, whether masked or not, but for those in spans. Samples that are
- * skipped do not count. Looks at document boundaries and spans, and at no tokens.
- * TOKMAP_ERR_ARGUMENT: there are no such documents, or they are not known. */
+/* Counts the labels that the samples before end_sample have had in each of these documents: how
+ * often a token was a label, whether masked or not, except for tokens in spans. Skipped samples do
+ * not count. Reads document boundaries and spans, and no tokens. TOKMAP_ERR_ARGUMENT: there are no
+ * such documents, or they are not known. */
 TOKMAP_API tokmap_status tokmap_loader_count_labels(tokmap_loader *l,
                                                     const tokmap_loader_labels *options,
                                                     tokmap_error *err);
 
 /* ---- The ledger of a run: docs/FORMAT.md, section 12 ---- */
 
-/* What a line says beside what the loader is. Text may be NULL: then it is empty there. */
+/* The contents of a ledger line beside the description of the loader. Text may be NULL: then it is
+ * empty in the line. */
 typedef struct tokmap_ledger_entry {
-    size_t struct_size;     /* sizeof(tokmap_ledger_entry) */
-    const char *event;      /* such as "opened" */
-    const char *time;       /* such as "2026-11-23T14:05:59Z" */
-    const char *host;       /* where */
-    const char *folder;     /* where relative paths of datasets begin */
-    const char *after;      /* the line before; NULL: this is the first one */
-    uint64_t sample;        /* where the run begins or goes on with this loader, or ends; the line
-                               also says where it goes on after samples that are skipped there */
-    uint64_t micro_batches; /* steps of the loader in a step of the optimizer; 0: not known */
+    size_t struct_size; /* sizeof(tokmap_ledger_entry) */
+    const char *event;  /* such as "opened" */
+    const char *time;   /* such as "2026-11-23T14:05:59Z" */
+    const char *host;   /* name of the machine */
+    const char *folder; /* the folder to which relative paths of datasets refer */
+    const char *after;  /* the previous line; NULL: this is the first one */
+    /* the sample at which the run begins, or continues with this loader, or ends; if samples are
+     * skipped there, the line also states where the run continues after them */
+    uint64_t sample;
+    uint64_t micro_batches; /* steps of the loader in one step of the optimizer; 0: not known */
 } tokmap_ledger_entry;
 
 /* Writes the line into memory with room for *n_bytes, and a NUL after it, but no line feed; sets
  * *n_bytes to its length. Any thread may call it during next. TOKMAP_ERR_ARGUMENT: the sample is
- * after the last one, `after` is no such line, or there is no room; then *n_bytes is too large for
- * it, so call again with room for one byte more. */
+ * after the last one, `after` is not such a line, or there is no room: then *n_bytes is its
+ * length, so call again with room for one byte more. */
 TOKMAP_API tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l,
                                                    const tokmap_ledger_entry *entry, char *line,
                                                    size_t *n_bytes, tokmap_error *err);
-/* Whether a line of n_bytes, without its line feed, is as it was written, and was written after
- * this one; NULL: as the first one. TOKMAP_ERR_CORRUPT: no; err says why. TOKMAP_ERR_VERSION: it
- * has a newer format. */
+/* Checks that a line of n_bytes, without its line feed, is unchanged, and was written after the
+ * line `after`; NULL: as the first line. TOKMAP_ERR_CORRUPT: it is not; err says why.
+ * TOKMAP_ERR_VERSION: it has a newer format. */
 TOKMAP_API tokmap_status tokmap_ledger_check(const char *line, size_t n_bytes, const char *after,
                                              tokmap_error *err);
 

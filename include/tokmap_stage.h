@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokmap_stage.h - copy the batches of a loader to a GPU, before the step that needs them.
+/* tokmap_stage.h - copies the batches of a loader to a GPU, before the step that needs them.
  *
  * Example: trains for a number of steps in one stream.
  *
@@ -29,8 +29,8 @@
  * Loader    While a stage is open, only it uses the loader, and the loader and its datasets must
  *           stay open. A loader has one stage at a time. After close, the loader continues after
  *           the last batch that next or fill returned.
- * Transfer  Tokens cross the bus once, at their stored width; of slices of rows, these and their
- *           labels and ids. A thread of the stage fills pinned memory and queues the transfers,
+ * Transfer  Tokens cross the bus once, at their stored width; for slices of rows, their labels and
+ *           ids are copied too. A thread of the stage fills pinned memory and queues the transfers,
  *           some steps in advance. A kernel in the caller's stream makes inputs, labels, position
  *           ids, document ids and document boundaries from them.
  * Streams   A stream is a CUstream or cudaStream_t of the device's primary context. NULL is the
@@ -50,16 +50,17 @@
  *           TOKMAP_ERR_DEVICE and err says what. TOKMAP_STAGE_HOST always works.
  * Threads   A stage is used by one thread at a time, but release, wait and export may be called in
  *           any thread. `log` and `edit` may be called in threads of the stage, and must not use
- *           it. Each device has a stage and a loader of its own. The current context of the
- *           caller's thread is kept.
+ *           it. Each device needs its own stage and loader. Calls do not change the current context
+ *           of the caller's thread.
  * fork      In a child process, a stage of the parent returns TOKMAP_ERR_FORKED. close does not
  *           affect the parent.
- * Errors    Errors of the loader come with the step that they belong to, after all batches
- *           before it; next may be called again. Tokens and document boundaries are read without
- *           the maps: a shortened file is TOKMAP_ERR_IO and raises no signal. If host memory
- *           cannot be pinned, the stage reports this once to `log` and continues, more slowly.
- *           If the driver fails to queue a transfer, next returns TOKMAP_ERR_DEVICE from then on;
- *           save still works. If it fails to start the kernel, next may be called again. */
+ * Errors    An error of the loader is returned in place of the step to which it belongs, after all
+ *           earlier batches; next may be called again. Tokens and document boundaries are read
+ *           without the maps: a shortened file is TOKMAP_ERR_IO and raises no signal. If host
+ *           memory cannot be pinned, the stage reports this once to `log` and continues, more
+ *           slowly. If the driver fails to queue a transfer, next returns TOKMAP_ERR_DEVICE from
+ *           then on; save still works. If it fails to start the kernel, next may be called
+ *           again. */
 #ifndef TOKMAP_STAGE_H
 #define TOKMAP_STAGE_H
 
@@ -76,22 +77,22 @@ typedef struct tokmap_stage tokmap_stage;
 /* The device that always exists: the processor and ordinary memory. Streams are ignored. */
 #define TOKMAP_STAGE_HOST (-1)
 
-/* What a batch contains. Combine with |. */
+/* The outputs of a batch. Combine with |. */
 enum {
     TOKMAP_STAGE_INPUTS = 1,
     TOKMAP_STAGE_LABELS = 2,        /* ignore_index where loss_mask is 0 or the row is shorter */
     TOKMAP_STAGE_POSITION_IDS = 4,  /* from 0 in each document */
     TOKMAP_STAGE_DOCUMENT_IDS = 8,  /* from 0 in each row */
     TOKMAP_STAGE_CU_SEQLENS = 16,   /* starts of documents in the batch, rows one after another */
-    TOKMAP_STAGE_ROW_POSITIONS = 32 /* with POSITION_IDS: from 0 in each row; not of slices */
+    TOKMAP_STAGE_ROW_POSITIONS = 32 /* with POSITION_IDS: from 0 in each row; not for slices */
 };
 
 typedef struct tokmap_stage_options {
     size_t struct_size; /* sizeof(tokmap_stage_options) */
-    /* Opened with TOKMAP_ROW_DOCUMENTS if an output needs documents; for slices with the part that
-     * is the output. */
+    /* Opened with TOKMAP_ROW_DOCUMENTS if an output needs documents; for slices, with the row part
+     * of that output. */
     tokmap_loader *loader;
-    int32_t device;           /* the driver's number of it, from 0; or TOKMAP_STAGE_HOST */
+    int32_t device;           /* number of the device in the driver, from 0; or TOKMAP_STAGE_HOST */
     uint32_t n_slots;         /* batches in device memory, 2 to 64; 0: 4 */
     uint32_t n_host_slots;    /* batches in pinned memory, 1 to 64; 0: what fits 64 MiB, 2 to 8 */
     uint32_t outputs;         /* TOKMAP_STAGE_...; 0: INPUTS and LABELS */
@@ -99,14 +100,14 @@ typedef struct tokmap_stage_options {
     uint32_t label_bytes;     /* 4: int32, 8: int64; 0: 8. All ids must fit */
     int64_t ignore_index;     /* value of labels that do not count */
     int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
-    uint32_t pad_id;          /* for inputs that a shorter row lacks */
-    /* Documents of a batch; cu_seqlens has one entry more. 0: enough for any batch. If outputs need
+    uint32_t pad_id;          /* the value of inputs that a shorter row lacks */
+    /* Documents of a batch; cu_seqlens has one more entry. 0: enough for any batch. If outputs need
      * documents, every slot reserves 4 bytes for each: with the default and tokens of 2 bytes, a
      * slot is three times as large as its tokens. Only what is used is transferred. */
     uint32_t max_documents;
     int32_t no_thread; /* 1: no thread; next does all the work */
     void *context;     /* passed to the functions below */
-    /* Gets a line of text, at most a few times, in any thread. May be NULL. */
+    /* Receives a line of text, at most a few times, in any thread. May be NULL. */
     void (*log)(void *context, const char *text);
     /* May change the rows of a batch before they are transferred: point `tokens` and `loss_mask`
      * to other memory, which must stay valid until the next call of edit, and lower n_tokens and
@@ -116,8 +117,8 @@ typedef struct tokmap_stage_options {
     void (*edit)(void *context, tokmap_row *rows, const tokmap_batch *batch);
 } tokmap_stage_options;
 
-/* Pointers are device addresses, NULL for what is not among the outputs. All but cu_seqlens have
- * n_rows times sequence_length numbers. */
+/* A batch on the device. Pointers are device addresses, NULL for what is not among the outputs. All
+ * except cu_seqlens have n_rows times sequence_length numbers. */
 typedef struct tokmap_stage_batch {
     size_t struct_size;    /* sizeof(tokmap_stage_batch), set by the caller */
     void *inputs;          /* int32 or int64: input_bytes */
@@ -127,8 +128,9 @@ typedef struct tokmap_stage_batch {
     int32_t *cu_seqlens;   /* max_documents + 1; from n_documents on, the number of all inputs */
     uint32_t n_rows;
     uint32_t sequence_length;
-    uint32_t n_documents;  /* in cu_seqlens; the padding of a row counts as one */
-    uint32_t max_seqlen;   /* inputs of the longest one; may be too high for rows that edit cut */
+    uint32_t n_documents; /* in cu_seqlens; the padding of a row counts as one */
+    /* inputs of the longest document; may be too high for rows that edit shortened */
+    uint32_t max_seqlen;
     uint64_t first_sample; /* as in tokmap_batch */
     uint64_t step_sample;  /* as in tokmap_batch */
     uint64_t id;           /* identifies the batch for wait, release and export */
@@ -136,10 +138,11 @@ typedef struct tokmap_stage_batch {
 
 /* ---- Open and close ---- */
 
-/* The number of devices. TOKMAP_ERR_DEVICE: none, or no driver; err says which. */
+/* Counts the devices. TOKMAP_ERR_DEVICE: there are none, or there is no driver; err says which. */
 TOKMAP_API tokmap_status tokmap_stage_count_devices(uint32_t *n_devices, tokmap_error *err);
 
-/* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_DEVICE: see Driver. */
+/* Opens a stage. TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_DEVICE: see
+ * Driver. */
 TOKMAP_API tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
                                            tokmap_error *err);
 /* Waits until the device has done the queued work of the stage. Exported tensors stay valid. When
@@ -149,7 +152,7 @@ TOKMAP_API void tokmap_stage_close(tokmap_stage *s);
 
 /* ---- Use ---- */
 
-/* The batch of the next step, for `stream`. TOKMAP_END as in tokmap_loader_next.
+/* Returns the batch of the next step, for `stream`. TOKMAP_END as in tokmap_loader_next.
  * TOKMAP_ERR_ARGUMENT: n_slots - 1 batches are held; or the step has more than max_documents, which
  * remains an error until a seek skips the step. */
 TOKMAP_API tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
@@ -160,10 +163,10 @@ TOKMAP_API tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_b
 /* Returns the batch to the stage. Work that is queued in the stream later must not use it. */
 TOKMAP_API tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *batch,
                                               void *stream, tokmap_error *err);
-/* Like next and release together, but writes to the caller's device memory, for example the
- * fixed addresses of a graph. One kernel in the stream does it. Set the pointers in *batch to
- * that memory; outputs that are NULL are left out, and others must be among the outputs of the
- * stage. The other fields of *batch are filled in. */
+/* The same as tokmap_stage_next followed by tokmap_stage_release, but writes to the caller's device
+ * memory, for example to the fixed addresses of a graph. One kernel in the stream does it. Set the
+ * pointers in *batch to that memory; outputs that are NULL are left out, and others must be among
+ * the outputs of the stage. The other fields of *batch are filled in. */
 TOKMAP_API tokmap_status tokmap_stage_fill(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
                                            tokmap_error *err);
 
@@ -186,11 +189,11 @@ TOKMAP_API tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage
 
 TOKMAP_API tokmap_status tokmap_stage_save(const tokmap_stage *s, uint8_t state[TOKMAP_STATE_BYTES],
                                            tokmap_error *err);
-/* Batches that are held stay valid. */
+/* Restores the loader. Batches that are held stay valid. */
 TOKMAP_API tokmap_status tokmap_stage_restore(tokmap_stage *s,
                                               const uint8_t state[TOKMAP_STATE_BYTES],
                                               tokmap_error *err);
-/* Batches that are held stay valid. */
+/* Moves the loader to a sample. Batches that are held stay valid. */
 TOKMAP_API tokmap_status tokmap_stage_seek(tokmap_stage *s, uint64_t sample, tokmap_error *err);
 TOKMAP_API uint64_t tokmap_stage_position(const tokmap_stage *s);
 

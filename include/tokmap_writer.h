@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokmap_writer.h - write token datasets, or index a token file that already exists.
+/* tokmap_writer.h - writes token datasets, or indexes a token file that already exists.
  *
  * Example: writes a dataset of one document.
  *
@@ -27,11 +27,11 @@
  *           set_meta_columns; then add_meta before each end_document.
  * Resume    open with `resumable`; checkpoint from time to time. After a failure or a kill: open
  *           with TOKMAP_UNFINISHED_RESUME; read the note; append what is missing; finish; close.
- *           The files are the same as those of a writer that was never interrupted.
+ *           The files are the same as without an interruption.
  * Adopt     adopt, for a token file that already exists; scan until TOKMAP_END, and add_document
  *           for each document; finish; close.
  * Join      open_joined; join for each dataset; finish; close. The result is an index alone, whose
- *           tokens stay in the token files of those datasets: nothing is copied, and only their
+ *           tokens stay in the token files of the datasets: nothing is copied, and only their
  *           indexes are read.
  * Redact    open or open_joined; redact, with a dataset; set_metadata; finish; close.
  * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial, and
@@ -40,8 +40,9 @@
  *           finish did not succeed, close removes the partial files, unless the writer can be
  *           resumed. When a dataset is replaced, the old one is kept until the new one is complete,
  *           and restored if that fails. The next writer of the same P removes what a killed writer
- *           left. What can be resumed is removed only if `unfinished` is TOKMAP_UNFINISHED_DISCARD.
- *           Only one writer at a time can write P: another one gets TOKMAP_ERR_LOCKED.
+ *           left. Files that can be resumed are removed only if `unfinished` is
+ *           TOKMAP_UNFINISHED_DISCARD. Only one writer at a time can write P: another one gets
+ *           TOKMAP_ERR_LOCKED.
  * Status    After a failed call, every later call except close returns the same status.
  * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, for each input 40
  *           bytes and its name, and for each token file that is joined 24 bytes and its path; in
@@ -82,26 +83,29 @@ typedef struct tokmap_writer_options {
     int32_t resumable;    /* 1: checkpoints will be made; RESUME implies it */
     tokmap_unfinished unfinished;
     uint64_t resume_checkpoint; /* with RESUME: number of the checkpoint, from 1; 0: the last */
-    /* 1: documents may have spans. Not needed if the first document has one. Of 8 bytes, so that no
-     * padding follows it. */
+    /* 1: documents may have spans. Not needed if the first document has one. Has 8 bytes, so that
+     * no padding follows it. */
     int64_t has_spans;
 } tokmap_writer_options;
 
 typedef struct tokmap_join_options {
-    size_t struct_size;      /* sizeof(tokmap_join_options) */
-    int32_t continues_input; /* 1: the first input of the dataset is the rest of the last one before
-                                it: they become one, with the size of the larger and no checksum */
+    size_t struct_size; /* sizeof(tokmap_join_options) */
+    /* 1: the first input of the dataset continues the last input before it: they become one, with
+     * the size of the larger one and no checksum */
+    int32_t continues_input;
 } tokmap_join_options;
 
-/* What tokmap_writer_redact did. The last two do not count what was copied, nor indexes. */
+/* The result of tokmap_writer_redact. The last two fields do not count copied bytes, nor
+ * indexes. */
 typedef struct tokmap_redact_info {
-    size_t struct_size;     /* sizeof(tokmap_redact_info), set by the caller */
-    uint64_t n_tokens;      /* that were replaced */
-    uint64_t n_linked;      /* token files of a joined dataset that stay where they are */
-    uint64_t bytes_shared;  /* of token files for whose copies the file system shares the blocks */
-    uint64_t bytes_copied;  /* of those that were copied */
-    uint64_t bytes_read;    /* of tokens: whole blocks of 1 MiB */
-    uint64_t bytes_written; /* of tokens */
+    size_t struct_size; /* sizeof(tokmap_redact_info), set by the caller */
+    uint64_t n_tokens;  /* tokens that were replaced */
+    uint64_t n_linked;  /* token files of a joined dataset that stay where they are */
+    /* size of token files that were copied by sharing the blocks in the file system */
+    uint64_t bytes_shared;
+    uint64_t bytes_copied;  /* size of token files that were copied otherwise */
+    uint64_t bytes_read;    /* bytes of tokens: whole blocks of 1 MiB */
+    uint64_t bytes_written; /* bytes of tokens */
 } tokmap_redact_info;
 
 typedef struct tokmap_adopt_options {
@@ -121,10 +125,10 @@ typedef struct tokmap_adopt_options {
  * TOKMAP_ERR_EXISTS: P, an index of this name, or an unfinished P exists. TOKMAP_ERR_LOCKED:
  * another writer is writing P.
  * With TOKMAP_UNFINISHED_RESUME also: TOKMAP_END, and *out is NULL: P is already complete, and what
- * a killed writer left beside it has been removed. With `replace` as well, a complete P with
- * nothing left beside it is replaced instead. TOKMAP_ERR_EXISTS: P is complete, but with another
- * vocab_size, eod_id or token_bytes. TOKMAP_ERR_MISMATCH: the unfinished P was begun with another
- * vocab_size, eod_id or token_bytes. TOKMAP_ERR_CORRUPT: journal and partial files do not agree.
+ * a killed writer left beside it has been removed. With `replace`, a complete P with nothing left
+ * beside it is replaced instead. TOKMAP_ERR_EXISTS: P is complete, but with another vocab_size,
+ * eod_id or token_bytes. TOKMAP_ERR_MISMATCH: the unfinished P was begun with another vocab_size,
+ * eod_id or token_bytes. TOKMAP_ERR_CORRUPT: journal and partial files do not agree.
  * TOKMAP_ERR_VERSION: the journal is from another version of the library. After the last two
  * nothing has changed. */
 TOKMAP_API tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
@@ -140,8 +144,8 @@ TOKMAP_API tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *to
                                              tokmap_error *err);
 
 /* Opens a writer of a joined dataset: an index P.tmi over the token files of other datasets, and no
- * P.bin. The options and errors are those of tokmap_writer_open, but it cannot be resumed. With
- * `replace`, a P.bin that exists is removed. */
+ * P.bin. The options and errors are the same as for tokmap_writer_open, but it cannot be resumed.
+ * With `replace`, an existing P.bin is removed. */
 TOKMAP_API tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const char *prefix,
                                                    const tokmap_writer_options *options,
                                                    tokmap_error *err);
@@ -151,7 +155,8 @@ TOKMAP_API tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const ch
  * index does not contain what was written to it. TOKMAP_ERR_MISMATCH: a partial file was removed or
  * replaced, or the adopted token file has changed; nothing is published. */
 TOKMAP_API tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err);
-/* Without a successful finish, removes what was written, unless it can be resumed. */
+/* Closes a writer. Without a successful finish, removes what was written, unless it can be
+ * resumed. */
 TOKMAP_API void tokmap_writer_close(tokmap_writer *w);
 
 /* ---- Use: write ---- */
@@ -166,17 +171,17 @@ TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_err
 
 /* Adds all tokens, documents, inputs, values and spans of ds, and verifies its checksums. Not
  * inside a document. Shares or copies the data within the file system where it can. The first
- * dataset gives the columns of values, unless they are set; the next ones must have the same names,
- * in any order. TOKMAP_ERR_CORRUPT: ds is damaged. TOKMAP_ERR_MISMATCH: ds has another token width,
- * an id that is not below vocab_size, tokens without document boundaries, or other columns, or a
- * column that does not go with what the writer has; or it has spans, and the writer has documents
- * and was opened without has_spans; or it was replaced since it was opened. */
+ * dataset determines the columns of values, unless they are set; the next datasets must have the
+ * same names, in any order. TOKMAP_ERR_CORRUPT: ds is damaged. TOKMAP_ERR_MISMATCH: ds has another
+ * token width, an id that is not below vocab_size, tokens without document boundaries, or other
+ * columns, or a column that does not match the writer's column; or it has spans, and the writer has
+ * documents and was opened without has_spans; or it was replaced since it was opened. */
 TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                                       tokmap_error *err);
 
 /* Adds all tokens, documents, inputs, values and spans of ds to a joined dataset. The tokens stay
  * where they are: the token files of ds must be kept as long as the result, and are found by their
- * paths from the folder of P, so all can be moved together. Nothing of them is read: open ds with
+ * paths from the folder of P, so all can be moved together. They are not read: open ds with
  * tokmap_dataset_open_index, and verify the result if they may be damaged. Its index is read, and
  * its checksums are verified. options may be NULL. TOKMAP_ERR_CORRUPT, TOKMAP_ERR_MISMATCH: as for
  * tokmap_writer_append_dataset; also TOKMAP_ERR_MISMATCH: an input that is to continue has another
@@ -192,8 +197,8 @@ TOKMAP_API tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *n
                                                  uint64_t input_bytes, uint64_t input_checksum,
                                                  tokmap_error *err);
 
-/* Sets the metadata: an object of JSON in UTF-8, which is copied and not checked. Without this call
- * it is "{}". */
+/* Sets the metadata: a JSON object in UTF-8, which is copied and not checked. Without this call it
+ * is "{}". */
 TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json,
                                                     size_t n_bytes, tokmap_error *err);
 
@@ -203,28 +208,29 @@ TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char
 #define TOKMAP_MAX_META_NAME_BYTES 255
 #define TOKMAP_MAX_META_STRING_BYTES 65536
 
-/* Gives the documents columns of values. The names are different, of 1 to 255 bytes of UTF-8. Call
+/* Defines the columns of values. The names must differ, and have 1 to 255 bytes of UTF-8. Call
  * it once, before the first document ends; n_columns may be 0. After a resume, call it with the
  * same names before the next document ends. TOKMAP_ERR_ARGUMENT: a name breaks a rule, or documents
  * have ended without columns. TOKMAP_ERR_MISMATCH: the dataset that was resumed was begun with
  * other columns. */
 TOKMAP_API tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const char *const *names,
                                                         uint32_t n_columns, tokmap_error *err);
-/* The values of the document that ends next, one for each column; they are copied. Without this
- * call they are all null. Finish fails if the document does not end. A checkpoint within a document
- * does not include its values: after a resume, call it again. A column holds either numbers or
- * strings, whichever comes first. If it has integers and a float64, all become float64.
- * TOKMAP_ERR_ARGUMENT: a value is of the other sort; or a column that has a float64 has an integer
- * that is not exact as float64; or a string is longer than TOKMAP_MAX_META_STRING_BYTES. err names
- * the column and the document. */
+/* Sets the values of the document that ends next, one for each column; they are copied. Without
+ * this call they are all null. Finish fails if the document does not end. A checkpoint within a
+ * document does not include its values: after a resume, call it again. A column holds either
+ * numbers or strings, whichever comes first. If it has integers and a float64, all become float64.
+ * TOKMAP_ERR_ARGUMENT: a value is a string in a column of numbers, or a number in a column of
+ * strings; or a column that has a float64 has an integer that is not exact as float64; or a string
+ * is longer than TOKMAP_MAX_META_STRING_BYTES. err names the column and the document. */
 TOKMAP_API tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *values,
                                                 uint32_t n_values, tokmap_error *err);
 
 /* ---- Use: spans ---- */
 
-/* The labels of these tokens of the document that ends next never count in the loss; first_token is
- * counted from its first one. Spans ascend and do not overlap. As with tokmap_writer_add_meta,
- * finish fails if the document does not end, and a checkpoint does not include them. */
+/* Marks tokens of the document that ends next, whose labels never count in the loss; first_token is
+ * counted from the first token of the document. Spans ascend and do not overlap. As with
+ * tokmap_writer_add_meta, finish fails if the document does not end, and a checkpoint does not
+ * include them. */
 TOKMAP_API tokmap_status tokmap_writer_add_span(tokmap_writer *w, const tokmap_span *span,
                                                 tokmap_error *err);
 
@@ -234,21 +240,21 @@ TOKMAP_API tokmap_status tokmap_writer_add_span(tokmap_writer *w, const tokmap_s
  * token_bytes, at most 1 MiB, valid until the next call. TOKMAP_END: all tokens have been read. */
 TOKMAP_API tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *n_tokens,
                                             tokmap_error *err);
-/* Adds a document of n_tokens, at any time before finish. Finish fails unless the documents add up
- * to all tokens, or there are none. */
+/* Adds a document of n_tokens, at any time before finish. Finish fails unless the documents cover
+ * all tokens, or there are none. */
 TOKMAP_API tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens,
                                                     tokmap_error *err);
 
 /* ---- Use: redact ---- */
 
-/* Adds ds as tokmap_writer_append_dataset or, if it is joined, tokmap_writer_join does, but with a
- * filler in place of the tokens of these documents, whose values are left out and whose labels
- * never count: docs/FORMAT.md, section 7.1, which also says what the metadata must have. The writer
- * was opened with the vocab_size, eod_id and token_bytes of ds, is empty and not resumable; only
- * set_metadata and finish may follow. Only blocks of these documents are checked. If the writer
- * replaces a joined dataset P, finish removes those of its files P.*.redacted that neither the new
- * dataset nor ds uses.
- * TOKMAP_ERR_ARGUMENT also: there is no such document, or they do not ascend. */
+/* Adds ds as tokmap_writer_append_dataset or, if it is joined, tokmap_writer_join does, but
+ * replaces the tokens of these documents with a filler, leaves out their values, and marks their
+ * labels so that they never count: docs/FORMAT.md, section 7.1, which also states what the metadata
+ * must contain. The writer was opened with the vocab_size, eod_id and token_bytes of ds, is empty
+ * and not resumable; only set_metadata and finish may follow. Only blocks of these documents are
+ * checked. If the writer replaces a joined dataset P, finish removes its files P.*.redacted, except
+ * those that the new dataset or ds uses. TOKMAP_ERR_ARGUMENT also: there is no such document, or
+ * they do not ascend. */
 TOKMAP_API tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
                                               const uint64_t *documents, uint64_t n_documents,
                                               tokmap_redact_info *info, tokmap_error *err);
@@ -257,15 +263,15 @@ TOKMAP_API tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dat
 
 #define TOKMAP_MAX_NOTE_BYTES 65536
 
-/* Makes everything that was appended durable, also in the middle of a document, together with the
- * note: up to TOKMAP_MAX_NOTE_BYTES from which the caller can continue. The metadata is not
+/* Makes everything that was appended durable, also in the middle of a document, together with a
+ * note: up to TOKMAP_MAX_NOTE_BYTES, from which the caller can continue. The metadata is not
  * included. Takes as long as flushing the new data to the disk. After the first checkpoint, close
  * keeps the partial files and the journal P.tmj.partial. A failed checkpoint does not harm earlier
  * ones. */
 TOKMAP_API tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note,
                                                   size_t note_bytes, tokmap_error *err);
-/* The note of the checkpoint that the writer resumed from, valid until close. NULL: there was
- * nothing to resume, start at the beginning. */
+/* Returns the note of the checkpoint that the writer resumed from, valid until close. NULL: there
+ * was nothing to resume, so start at the beginning. */
 TOKMAP_API const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes);
 
 typedef struct tokmap_checkpoint_info {
@@ -284,19 +290,21 @@ typedef struct tokmap_checkpoint_info {
  * `checkpoint` is its number, 0 for the last one. note has room for TOKMAP_MAX_NOTE_BYTES, or is
  * NULL. Several writers of one job can all return to the smallest of their n_checkpoints.
  * TOKMAP_ERR_ARGUMENT: there is no such checkpoint. TOKMAP_ERR_CORRUPT: the journal is damaged
- * before the end of this checkpoint, or anywhere if it is the last one; n_checkpoints counts those
- * before the damage. TOKMAP_ERR_VERSION: the journal is from another version of the library. */
+ * before the end of this checkpoint, or anywhere if it is the last one; n_checkpoints counts the
+ * checkpoints before the damage. TOKMAP_ERR_VERSION: the journal is from another version of the
+ * library. */
 TOKMAP_API tokmap_status tokmap_writer_get_checkpoint(const char *prefix, uint64_t checkpoint,
                                                       tokmap_checkpoint_info *info, void *note,
                                                       tokmap_error *err);
 
 /* ---- Info ---- */
 
-/* Tokens so far, including those before a resume. */
+/* Returns the number of tokens so far, including tokens from before a resume. */
 TOKMAP_API uint64_t tokmap_writer_n_tokens(const tokmap_writer *w);
-/* Documents that have ended so far, including those before a resume. */
+/* Returns the number of documents that have ended so far, including documents from before a
+ * resume. */
 TOKMAP_API uint64_t tokmap_writer_n_documents(const tokmap_writer *w);
-/* Number of the last checkpoint, made or resumed from; 0: none. */
+/* Returns the number of the last checkpoint, made or resumed from; 0: none. */
 TOKMAP_API uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w);
 
 #ifdef __cplusplus

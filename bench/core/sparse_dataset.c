@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/hash.h"
 #include "core/load_data.h"
 #include "system/platform.h"
-#include "writer/index_writer.h"
+#include "writer/sections.h"
 
 /* Of these bytes, or a hole. */
 static void make_file(const char *prefix, const char *suffix, const void *bytes, uint64_t n_bytes)

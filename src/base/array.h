@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array.h - arrays that grow. */
+/* array.h - arrays and bytes that grow. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A pointer to elements of any type. */
 typedef void *__attribute__((may_alias)) array_elements;
@@ -19,15 +20,16 @@ static inline bool array_resize(array_elements *array, size_t n, size_t element_
 }
 
 /* Makes room for one more element after n. `array` is the address of the pointer to the elements,
- * which may change. Capacities are powers of two, so none is kept. False: out of memory, and all is
- * as it was. */
+ * which may change. The capacity is the next power of two, so nobody has to remember it. Returns
+ * false, and changes nothing, when out of memory. */
 static inline bool array_grow(void *array, size_t n, size_t element_bytes)
 {
     array_elements *elements = array;
     return (*elements && (n & (n - 1))) || array_resize(elements, n ? 2 * n : 1, element_bytes);
 }
 
-/* The same: room for n elements, for arrays that are emptied and filled again. */
+/* The same as array_grow, but makes room for n elements and keeps the capacity: for arrays that are
+ * emptied and filled again. */
 static inline bool array_reserve(void *array, size_t *capacity, size_t n, size_t element_bytes)
 {
     array_elements *elements = array;
@@ -37,4 +39,36 @@ static inline bool array_reserve(void *array, size_t *capacity, size_t n, size_t
     const bool done = array_resize(elements, next, element_bytes);
     *capacity = done ? next : *capacity;
     return done;
+}
+
+/* ---- Bytes ---- */
+
+typedef struct tokmap_i_bytes {
+    uint8_t *data; /* the owner frees it */
+    size_t n_bytes, capacity;
+} tokmap_i_bytes;
+
+/* Adds n_bytes, which the caller fills in, and returns their address; NULL when out of memory. */
+static inline uint8_t *tokmap_i_bytes_add(tokmap_i_bytes *b, size_t n_bytes)
+{
+    if (!b->data || b->capacity - b->n_bytes < n_bytes) {
+        const size_t least = b->n_bytes + n_bytes + 4096;
+        const size_t capacity = b->capacity * 2 > least ? b->capacity * 2 : least;
+        uint8_t *data = realloc(b->data, capacity);
+        if (!data)
+            return NULL;
+        b->data = data;
+        b->capacity = capacity;
+    }
+    b->n_bytes += n_bytes;
+    return b->data + b->n_bytes - n_bytes;
+}
+
+/* Adds a copy of these bytes. Returns false when out of memory. */
+static inline bool tokmap_i_bytes_append(tokmap_i_bytes *b, const void *data, size_t n_bytes)
+{
+    uint8_t *p = tokmap_i_bytes_add(b, n_bytes);
+    if (p && n_bytes > 0)
+        memcpy(p, data, n_bytes);
+    return p != NULL;
 }

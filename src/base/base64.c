@@ -14,8 +14,8 @@ uint32_t base64_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : 64;
 }
 
-/* Four characters, the last n_padding of which are padding. Bits that belong to no byte must be 0:
- * otherwise two texts would decode to the same bytes. */
+/* Decodes four characters, the last n_padding of which are padding. Bits that belong to no byte
+ * must be 0: otherwise two texts would decode to the same bytes. */
 static bool decode_group(const char *text, size_t n_padding, uint8_t *out)
 {
     uint32_t bits = 0;

@@ -7,10 +7,10 @@
 
 #define BASE64_BAD SIZE_MAX
 
-/* Room for the decoded bytes of n_bytes characters. */
+/* The most bytes that n_bytes characters decode to. */
 #define BASE64_ROOM(n_bytes) ((n_bytes) / 4 * 3)
 
-/* Of a character, 0 to 63; 64: it is none of the alphabet. */
+/* Returns the value of a character, 0 to 63; 64 if it is not in the alphabet. */
 uint32_t base64_value(char c);
-/* The number of bytes written, or BASE64_BAD. */
+/* Returns the number of bytes written, or BASE64_BAD. */
 size_t base64_decode(const char *text, size_t n_bytes, uint8_t *out);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/content_hash.h"
 
-#include "base/base.h"
+#include <stdbool.h>
+
+#include "base/le.h"
 
 #if defined __x86_64__
 #include <immintrin.h>
@@ -11,8 +13,8 @@
  * the product of two words without carries is the product of the polynomials times x, which the
  * constants make up for. */
 
-/* What each value of a byte adds to a remainder when 0 to 3 bytes follow it: the sum of what its
- * bits add, the highest bit first. */
+/* The table of what each value of a byte adds to a remainder when 0 to 3 bytes follow it: the sum
+ * of what its bits add, the highest bit first. */
 #define OF_BYTE(b, k7, k6, k5, k4, k3, k2, k1, k0)                                                 \
     (((b) >> 7 & 1) * k7 ^ ((b) >> 6 & 1) * k6 ^ ((b) >> 5 & 1) * k5 ^ ((b) >> 4 & 1) * k4 ^       \
      ((b) >> 3 & 1) * k3 ^ ((b) >> 2 & 1) * k2 ^ ((b) >> 1 & 1) * k1 ^ ((b)&1) * k0)
@@ -31,7 +33,7 @@
             OF_64(192u, __VA_ARGS__)                                                               \
     }
 
-/* [modulus][bytes that follow][byte]. A constant is the one before it, times x. */
+/* Indexed by modulus, bytes that follow, and byte. A constant is the previous one times x. */
 static const uint64_t content_hash_tables[2][4][256] = {
     {
         /* CRC-64/NVME */
@@ -82,7 +84,7 @@ static void add_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
     const uint64_t(*t)[256] = content_hash_tables[0], (*u)[256] = content_hash_tables[1];
     size_t at = 0;
     for (; at + 4 <= n_bytes; at += 4) {
-        const uint32_t word = load_le32(p + at), v = word ^ (uint32_t)a, w = word ^ (uint32_t)b;
+        const uint32_t word = le_get32(p + at), v = word ^ (uint32_t)a, w = word ^ (uint32_t)b;
         a = a >> 32 ^ t[3][v & 255] ^ t[2][v >> 8 & 255] ^ t[1][v >> 16 & 255] ^ t[0][v >> 24];
         b = b >> 32 ^ u[3][w & 255] ^ u[2][w >> 8 & 255] ^ u[1][w >> 16 & 255] ^ u[0][w >> 24];
     }
@@ -99,25 +101,25 @@ static void add_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
 /* A register holds a part of the sequence, and a group of registers the remainder so far: as many
  * bytes as the group has. A step multiplies the remainder by the power of x that moves it forward
  * by its own length, with one product for each half of 16 bytes, and adds the next bytes. At the
- * end the group is a sequence as short as itself. */
+ * end, the sequence that is left is one group long. */
 
 #if defined __x86_64__
 
 enum {
     GROUP_128 = 4 * 16,
-    GROUP_WIDE = 4 * 64 /* of registers of 32 bytes too */
+    GROUP_WIDE = 4 * 64 /* also for registers of 32 bytes */
 };
 
 #define CLMUL __attribute__((target("pclmul,sse4.1")))
 #define VCLMUL_256 __attribute__((target("vpclmulqdq,avx2")))
 #define VCLMUL_512 __attribute__((target("vpclmulqdq,avx512f")))
 
-/* One remainder of a multiple of 4 bytes. */
+/* Returns one remainder of a multiple of 4 bytes. */
 static uint64_t reduce(const uint64_t (*t)[256], const uint8_t *p, size_t n_bytes)
 {
     uint64_t crc = 0;
     for (size_t at = 0; at < n_bytes; at += 4) {
-        const uint32_t v = load_le32(p + at) ^ (uint32_t)crc;
+        const uint32_t v = le_get32(p + at) ^ (uint32_t)crc;
         crc = crc >> 32 ^ t[3][v & 255] ^ t[2][v >> 8 & 255] ^ t[1][v >> 16 & 255] ^ t[0][v >> 24];
     }
     return crc;
@@ -128,7 +130,7 @@ CLMUL static inline __m128i move_128(__m128i l, __m128i by)
     return _mm_xor_si128(_mm_clmulepi64_si128(l, by, 0x00), _mm_clmulepi64_si128(l, by, 0x11));
 }
 
-/* n_bytes is a multiple of GROUP_128, and not 0. */
+/* Folds n_bytes, a multiple of GROUP_128 and not 0, into one remainder. */
 CLMUL static uint64_t fold_128(const modulus *m, uint64_t crc, const uint8_t *p, size_t n_bytes)
 {
     const __m128i by = _mm_loadu_si128((const __m128i *)m->move_64);
@@ -151,7 +153,7 @@ VCLMUL_256 static inline __m256i move_256(__m256i l, __m256i by)
                             _mm256_clmulepi64_epi128(l, by, 0x11));
 }
 
-/* The 32 bytes at `at`. narrow: 16 bytes are stored for them, as numbers of 16 bits. */
+/* Loads the 32 bytes at `at`. narrow: they are stored as 16 bytes, numbers of 16 bits. */
 VCLMUL_256 static inline __m256i load_256(const uint8_t *p, size_t at, bool narrow)
 {
     if (narrow)
@@ -159,7 +161,8 @@ VCLMUL_256 static inline __m256i load_256(const uint8_t *p, size_t at, bool narr
     return _mm256_loadu_si256((const __m256i *)(p + at));
 }
 
-/* One remainder of a multiple of GROUP_WIDE, and not 0; narrow: half as many bytes are stored. */
+/* Folds a multiple of GROUP_WIDE, not 0, into one remainder. narrow: half as many bytes are
+ * stored. */
 VCLMUL_256 static uint64_t fold_256(const modulus *m, uint64_t crc, const uint8_t *p,
                                     size_t n_bytes, bool narrow)
 {
@@ -189,7 +192,7 @@ VCLMUL_512 static inline __m512i load_512(const uint8_t *p, size_t at, bool narr
     return _mm512_loadu_si512(p + at);
 }
 
-/* Both remainders. */
+/* Folds a multiple of GROUP_WIDE, not 0, into both remainders. */
 VCLMUL_512 static inline void fold_512(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
                                        bool narrow)
 {
@@ -220,7 +223,7 @@ VCLMUL_512 static void fold_with_512(uint64_t crc[2], const uint8_t *p, size_t n
         fold_512(crc, p, n_bytes, false);
 }
 
-/* Adds a multiple of GROUP_WIDE; false: this machine or the engine cannot. */
+/* Adds a multiple of GROUP_WIDE. Returns false if this machine or the engine cannot. */
 static bool fold_wide(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow,
                       tokmap_i_content_engine engine)
 {
@@ -235,7 +238,7 @@ static bool fold_wide(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool na
     return true;
 }
 
-/* Adds as much from the front as the engine can; returns how much. */
+/* Adds as much from the front as the engine can, and returns how much. */
 static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
                          tokmap_i_content_engine engine)
 {
@@ -251,7 +254,7 @@ static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
     return n;
 }
 
-/* The same for tokens of 2 bytes, in tokens. */
+/* The same as fold_bytes, for tokens of 2 bytes, counted in tokens. */
 static size_t fold_tokens(uint64_t crc[2], const uint8_t *p, size_t n_tokens)
 {
     const size_t n = n_tokens / (GROUP_WIDE / 4) * (GROUP_WIDE / 4);
@@ -281,13 +284,13 @@ static size_t fold_tokens(uint64_t crc[2], const uint8_t *p, size_t n_tokens)
 
 void tokmap_i_content_hash_store(const tokmap_i_content_hash *h, uint8_t *bytes)
 {
-    store_le64(bytes, h->crc[0]);
-    store_le64(bytes + 8, h->crc[1]);
+    le_put64(bytes, h->crc[0]);
+    le_put64(bytes + 8, h->crc[1]);
 }
 
 tokmap_i_content_hash tokmap_i_content_hash_load(const uint8_t *bytes, uint64_t n_bytes)
 {
-    return (tokmap_i_content_hash){{load_le64(bytes), load_le64(bytes + 8)}, n_bytes};
+    return (tokmap_i_content_hash){{le_get64(bytes), le_get64(bytes + 8)}, n_bytes};
 }
 
 void tokmap_i_content_hash_add_with(tokmap_i_content_hash *h, const void *data, size_t n_bytes,
@@ -320,19 +323,19 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
     p += 2 * n_folded;
     n_tokens -= n_folded;
     for (; n_tokens >= N_AT_ONCE; n_tokens -= N_AT_ONCE, p += 2 * (size_t)N_AT_ONCE) {
-        for (size_t i = 0; i < N_AT_ONCE; i++) /* a constant number, for the compiler */
-            wide[i] = load_le16(p + 2 * i);
+        for (size_t i = 0; i < N_AT_ONCE; i++) /* a constant, for the compiler */
+            wide[i] = le_get16(p + 2 * i);
         tokmap_i_content_hash_add(h, wide, sizeof wide);
     }
     for (size_t i = 0; i < n_tokens; i++)
-        wide[i] = load_le16(p + 2 * i);
+        wide[i] = le_get16(p + 2 * i);
     if (n_tokens > 0)
         tokmap_i_content_hash_add(h, wide, n_tokens * sizeof *wide);
 }
 
 /* ---- Joining ---- */
 
-/* a * b. */
+/* Returns a * b. */
 static uint64_t multiply_mod(const modulus *m, uint64_t a, uint64_t b)
 {
     uint64_t product = 0;
@@ -344,7 +347,7 @@ static uint64_t multiply_mod(const modulus *m, uint64_t a, uint64_t b)
     return product;
 }
 
-/* crc * x^(8 * n_bytes). */
+/* Returns crc * x^(8 * n_bytes). */
 static uint64_t shift_bytes(const modulus *m, uint64_t crc, uint64_t n_bytes)
 {
     uint64_t power = UINT64_C(1) << 55; /* x^8 */

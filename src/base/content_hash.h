@@ -4,8 +4,8 @@
  *
  * It is two remainders of the sequence as a polynomial over GF(2), modulo two primitive polynomials
  * of degree 64: CRC-64 with the polynomials of CRC-64/NVME and CRC-64/REDIS, both reflected, both
- * starting at 0 and without a final XOR. docs/FORMAT.md says what is hashed. It finds accidents, as
- * a random function of 128 bits would; it does not resist an attacker. */
+ * starting at 0 and without a final XOR. docs/FORMAT.md defines what is hashed. It finds accidents,
+ * as a random function of 128 bits would; it does not resist an attacker. */
 #pragma once
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ typedef struct tokmap_i_content_hash { /* starts as {0}: the hash of nothing */
     uint64_t n_bytes;
 } tokmap_i_content_hash;
 
-/* The two remainders in 16 bytes; the length is known from elsewhere. */
+/* Stores the two remainders in 16 bytes. The length is stored elsewhere. */
 void tokmap_i_content_hash_store(const tokmap_i_content_hash *h, uint8_t *bytes);
 tokmap_i_content_hash tokmap_i_content_hash_load(const uint8_t *bytes, uint64_t n_bytes);
 
@@ -28,7 +28,7 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
 /* Adds a sequence by its hash. */
 void tokmap_i_content_hash_join(tokmap_i_content_hash *h, const tokmap_i_content_hash *next);
 
-/* For tests: the same with one engine, or the next smaller one that this machine has. */
+/* The instructions to use; for tests. Without them, the next smaller set that this machine has. */
 typedef enum tokmap_i_content_engine {
     CONTENT_SCALAR,
     CONTENT_128,

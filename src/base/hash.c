@@ -5,10 +5,10 @@
 
 #include "config.h"
 
-/* xxHash's own run-time choice of AVX2 or AVX-512, where the package has it: two to three times as
- * fast as the SSE2 of a portable build. xxHash promises the same results, and our format vectors
- * check them. Weak, because a package's static library may lack it although the shared one has
- * it. */
+/* The choice of AVX2 or AVX-512 that xxHash makes at run time, where the package has it: two to
+ * three times as fast as the SSE2 of a portable build. xxHash promises the same results, and the
+ * test vectors of the format check them. Weak, because a package's static library may lack it
+ * although the shared one has it. */
 #if HAVE_XXH_DISPATCH
 #define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>

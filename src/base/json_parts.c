@@ -14,7 +14,7 @@ const uint8_t json_hex_digits[256] = {
     ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-/* The digits of a \uXXXX, from *at on. */
+/* Reads the digits of a \uXXXX, from *at on. */
 static bool read_unit(const uint8_t *bytes, size_t n_bytes, size_t *at, uint32_t *unit)
 {
     *unit = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_parts.h - what all that read JSON share (json_reader.c, corpus/json_line.c,
- * fields/where.c): white space, escapes and numbers. Pure. */
+/* json_parts.h - white space, escapes and numbers of JSON, for all code that reads JSON
+ * (json_reader.c, corpus/json_line.c, fields/where.c). Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,9 +22,8 @@ extern const uint8_t json_simple_escapes[256];
 extern const uint8_t json_hex_digits[256];
 
 typedef struct json_escape {
-    size_t
-        n_read; /* bytes after the backslash; of a malformed one, before the byte that is wrong */
-    const char *why; /* NULL: it is not malformed */
+    size_t n_read; /* bytes after the backslash; if the escape is malformed, up to the wrong byte */
+    const char *why; /* what is wrong; NULL: nothing */
     uint8_t text[4];
     size_t n_bytes; /* of the text */
 } json_escape;
@@ -32,7 +31,7 @@ typedef struct json_escape {
 /* Decodes the escape whose backslash is before these bytes. Surrogates must be in pairs. */
 json_escape json_read_escape(const uint8_t *bytes, size_t n_bytes);
 
-/* The character of the surrogate pair that \uXXXX\uXXXX spells. */
+/* Joins the surrogate pair that \uXXXX\uXXXX spells. */
 static inline uint32_t json_join_surrogates(uint32_t high, uint32_t low)
 {
     return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);

@@ -51,7 +51,8 @@ static int byte_at(const json_reader *r)
     return r->at < r->n_bytes ? r->text[r->at] : -1;
 }
 
-/* The next byte that is not white space, without consuming it; -1: the end, or a failure. */
+/* Returns the next byte that is not white space, without consuming it; -1 at the end or after a
+ * failure. */
 static int next_byte(json_reader *r)
 {
     if (r->failure[0])
@@ -61,7 +62,7 @@ static int next_byte(json_reader *r)
     return byte_at(r);
 }
 
-/* Fails at a byte that is not the expected one. */
+/* Fails at an unexpected byte. */
 static bool refuse(json_reader *r, const char *reason)
 {
     return json_fail(r, "%s", r->at < r->n_bytes ? reason : "the text ends too early");
@@ -89,7 +90,7 @@ bool json_begin(json_reader *r, json_kind container)
     return true;
 }
 
-/* Steps over the comma: whether the container has another value. */
+/* Skips the comma. Whether the container has another value. */
 static bool next_value(json_reader *r, json_kind container)
 {
     const int c = next_byte(r);
@@ -117,7 +118,7 @@ bool json_next_item(json_reader *r)
 
 /* ---- Strings ---- */
 
-/* Steps over bytes that are neither a quote, a backslash nor a control character. */
+/* Skips bytes that are neither a quote, a backslash nor a control character. */
 static void skip_plain(json_reader *r)
 {
     while (r->at < r->n_bytes && r->text[r->at] >= ' ' && r->text[r->at] != '"' &&
@@ -125,8 +126,8 @@ static void skip_plain(json_reader *r)
         r->at++;
 }
 
-/* A string is plain text and escapes in turn. It is copied only from its first escape on. s may be
- * NULL: then nothing is copied. */
+/* Scans a string: plain text and escapes in turn. It is copied only from its first escape on. s may
+ * be NULL: then nothing is copied. */
 static bool scan_string(json_reader *r, json_string *s)
 {
     size_t n = 0, plain = ++r->at;
@@ -229,8 +230,8 @@ static bool scan_number(json_reader *r, decimal *d)
                 d->exponent++;
             break;
         case AFTER_POINT:
-            /* The whole part did not fit, but digits after the point may: they still do not, unless
-             * the ones before were small. */
+            /* The whole part did not fit, but digits after the point may: they still do not fit,
+             * unless the digits before them were small. */
             d->full = false;
             break;
         case AFTER_DECIMALS:

@@ -48,22 +48,23 @@ typedef struct json_reader {
 
 void json_reader_init(json_reader *r, const void *text, size_t n_bytes);
 void json_reader_free(json_reader *r);
-/* Always returns false. Keeps the first failure. */
+/* Stores a failure, unless there is one, and returns false. */
 bool json_fail(json_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 bool json_no_memory(json_reader *r);
 
-/* The kind of the next value. */
+/* Returns the kind of the next value. */
 json_kind json_peek(json_reader *r);
 bool json_begin(json_reader *r, json_kind container);
-/* false: the end of the container, or a failure. key may be NULL. */
+/* Goes to the next key. Returns false at the end of the container, or after a failure. key may be
+ * NULL. */
 bool json_next_key(json_reader *r, json_string *key);
 bool json_next_item(json_reader *r);
 bool json_read_string(json_reader *r, json_string *s);
-/* A number without sign, fraction or exponent. */
+/* Reads a number without sign, fraction or exponent. */
 bool json_read_uint(json_reader *r, uint64_t *value);
-/* The same double as serde_json without its feature float_roundtrip, which tokenizers uses: not
- * always the nearest one. */
+/* Reads a number as serde_json does without its feature float_roundtrip, which tokenizers uses: not
+ * always as the nearest double. */
 bool json_read_number(json_reader *r, double *value);
 bool json_skip(json_reader *r);
 /* Whether nothing but white space is left. */
@@ -73,24 +74,25 @@ bool json_end(json_reader *r);
 
 typedef struct json_field {
     const char *name;
-    size_t at;      /* offset of its value; 0: absent */
-    json_kind kind; /* JSON_NONE: of any kind, null, or absent; else of this one; JSON_TRUE: or
-                       JSON_FALSE */
-    bool optional;  /* of this kind or absent */
-    /* Where its value goes, or NULL. One that is absent or null leaves this unchanged. */
+    size_t at; /* offset of its value; 0: absent */
+    /* JSON_NONE: any kind, null, or absent; JSON_TRUE: true or false; else this kind */
+    json_kind kind;
+    bool optional; /* may be absent */
+    /* Where its value is stored, or NULL. A field that is absent or null leaves it unchanged. */
     bool *flag;
     uint64_t *number;
-    json_string *text; /* of one field of an object at most: reading another string ends it */
+    /* At most one field of an object may have it: reading another string ends its life. */
+    json_string *text;
 } json_field;
 
-/* Reads an object: where its fields are, and their values. A field that is not in the list, that
- * appears twice, or that is not as its entry says, is a failure. `what` names the object in the
+/* Reads an object: finds its fields, and reads their values. Fails at a field that is not in the
+ * list, that appears twice, or that is not as its entry says. `what` names the object in the
  * message. */
 bool json_read_fields(json_reader *r, const char *what, json_field *fields, size_t n_fields);
-/* These keep the position of the reader. */
+/* Return the kind and the value of a field, without moving the reader. */
 json_kind json_field_kind(json_reader *r, const json_field *field);
-/* Whether it is neither absent nor null. */
+/* Whether the field is neither absent nor null. */
 bool json_field_given(json_reader *r, const json_field *field);
-/* Leaves *s unchanged if it is not given. */
+/* Leaves *s unchanged if the field is absent or null. */
 bool json_field_string(json_reader *r, const json_field *field, json_string *s);
 bool json_string_is(json_string s, const char *text);

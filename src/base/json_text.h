@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/failure.h"
+#include "base/error.h"
 
 typedef struct json_text_span {
     const char *text;

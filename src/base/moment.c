@@ -34,7 +34,7 @@ static bool is_leap_year(uint64_t year)
     return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
-/* Since the year 0. */
+/* Counts the days since the year 0. */
 static uint64_t days_before_year(uint64_t year)
 {
     return year == 0 ? 0 : 365 * year + (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400 + 1;
@@ -58,7 +58,7 @@ static bool take_date(cursor *c, moment *m)
 
 /* ---- The time of a day ---- */
 
-/* Digits after a point. */
+/* Reads the digits after a point. */
 static bool take_fraction(cursor *c, moment *m)
 {
     uint64_t digit;
@@ -81,7 +81,7 @@ static bool take_time(cursor *c, moment *m)
     return true;
 }
 
-/* "Z", or the difference to UTC. */
+/* Reads "Z", or the difference to UTC. */
 static bool take_zone(cursor *c, moment *m)
 {
     uint64_t hours, minutes = 0;

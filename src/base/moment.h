@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum time_unit { /* of the number that a column stores */
-    TIME_NONE,           /* it is no point in time */
+typedef enum time_unit { /* the unit of the number that a column stores */
+    TIME_NONE,           /* the number is not a point in time */
     TIME_DAYS,
     TIME_SECONDS,
     TIME_MILLISECONDS,
@@ -21,11 +21,13 @@ typedef struct moment {
     uint32_t nanoseconds;
 } moment;
 
-/* A date, or a date, "T" or a space, and a time of the day:
+/* Reads a date, or a date, "T" or a space, and a time of the day:
  *     2026-11-25   2026-11-25T08:30   2026-11-25 08:30:00.25Z   2026-11-25T08:30:00+02:00
- * with up to nine digits after the point. False: anything else, or no such day. */
+ * with up to nine digits after the point. Returns false for any other text, and for a day that does
+ * not exist. */
 bool moment_read(const char *text, size_t n_bytes, moment *m);
-/* A number of these units since 1970, at most 2^31 days; not of TIME_NONE. */
+/* Converts a number of these units since 1970, at most 2^31 days. The unit must not be
+ * TIME_NONE. */
 moment moment_of(int64_t number, time_unit unit);
-/* Below 0, 0 or above. */
+/* Returns a number below, equal to or above 0. */
 int moment_compare(moment a, moment b);

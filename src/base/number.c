@@ -9,7 +9,7 @@
 
 #include "base/le.h"
 
-#define DIGITS_BYTES 320 /* of any whole double */
+#define DIGITS_BYTES 320 /* for any whole double */
 #define MOST_EXPONENT ((int64_t)100000000000000000)
 
 tokmap_value number_read(const char *text, size_t n_bytes)
@@ -44,7 +44,7 @@ tokmap_value number_of_unsigned(uint64_t n)
     return (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = (double)n, .integer = (int64_t)n};
 }
 
-/* Writes the digits of n before `end`, and makes it 0. */
+/* Writes the digits of n before `end`, and sets n to 0. */
 static char *write_digits(uint32_t *n, size_t n_limbs, char *end)
 {
     uint32_t any;
@@ -91,8 +91,8 @@ tokmap_value number_of_decimal(const uint8_t *bytes, size_t n_bytes, int32_t sca
 
 typedef struct decimal {
     int sign;
-    const char *at, *end; /* from the first digit that is not 0; with a point, maybe */
-    int64_t power;        /* of ten, of that digit */
+    const char *at, *end; /* from the first digit that is not 0; may contain a point */
+    int64_t power;        /* the power of ten of that digit */
 } decimal;
 
 static const char *find_any(const char *at, const char *end, const char *bytes)
@@ -102,7 +102,7 @@ static const char *find_any(const char *at, const char *end, const char *bytes)
     return at;
 }
 
-/* No digit follows the text. */
+/* Reads a decimal. No digit may follow the text. */
 static decimal read_decimal(const char *text, size_t n_bytes)
 {
     const char *const end = text + n_bytes, *const e = find_any(text, end, "eE");
@@ -117,7 +117,7 @@ static decimal read_decimal(const char *text, size_t n_bytes)
     return d;
 }
 
-/* The next digit; 0 after the last. */
+/* Returns the next digit; 0 after the last. */
 static char take_digit(decimal *d)
 {
     d->at += d->at < d->end && *d->at == '.';
@@ -149,7 +149,7 @@ static bool is_whole(const tokmap_value *v)
     return find_any(v->text, end, ".eE") == end;
 }
 
-/* A double must be whole. */
+/* Converts a number to digits. A double must be whole. */
 static decimal decimal_of(const tokmap_value *v, char digits[DIGITS_BYTES])
 {
     if (v->text)
@@ -163,7 +163,7 @@ static decimal decimal_of(const tokmap_value *v, char digits[DIGITS_BYTES])
     return read_decimal(digits, strlen(digits));
 }
 
-/* Rounding keeps the order, so the nearest doubles decide if they differ. */
+/* Rounding keeps the order, so if the nearest doubles differ, they decide. */
 int number_compare(const tokmap_value *a, const tokmap_value *b)
 {
     const bool int_a = a->type == TOKMAP_VALUE_INT64, int_b = b->type == TOKMAP_VALUE_INT64;

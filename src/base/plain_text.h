@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The length of the UTF-8 character at the start of n_bytes > 0; 0 if it is malformed or not
- * plain. */
+/* Returns the length of the UTF-8 character at the start of n_bytes > 0; 0 if it is malformed or
+ * not plain. */
 size_t plain_text_length(const char *s, size_t n_bytes);
-/* How many bytes at the end, 0 to 3, are the beginning of an incomplete character. */
+/* Returns how many bytes at the end, 0 to 3, begin an incomplete character. */
 size_t plain_text_unfinished(const char *s, size_t n_bytes);
 
-/* Writes the escape for a byte that is not plain, or not part of a valid character: \x1b. */
+/* The format that prints a byte that is not plain, or not part of a valid character: \x1b. */
 #define PLAIN_TEXT_ESCAPE "\\x%02x"
 #define PLAIN_TEXT_ESCAPE_BYTES 4

@@ -11,7 +11,7 @@ bool simd_works(simd_level level)
         works &= __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                  __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
 #endif
-#if defined(TOKMAP_NO_AVX512) /* to test the code for machines without it */
+#if defined(TOKMAP_NO_AVX512) /* to test the code for machines without AVX-512 */
     works &= level != SIMD_AVX512;
 #endif
     return works;

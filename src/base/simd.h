@@ -8,9 +8,9 @@ typedef enum simd_level {
     SIMD_BEST, /* the best on this machine */
     SIMD_SCALAR,
     SIMD_AVX2,  /* and BMI1, BMI2, POPCNT */
-    SIMD_AVX512 /* F, BW, VL, VBMI, VBMI2, and those of AVX2 */
+    SIMD_AVX512 /* F, BW, VL, VBMI, VBMI2, and all of SIMD_AVX2 */
 } simd_level;
 
 bool simd_works(simd_level level);
-/* Never SIMD_BEST itself. */
+/* Returns the best level of this machine, never SIMD_BEST itself. */
 simd_level simd_best(void);

@@ -4,9 +4,9 @@
 
 #include "base/utf8.h"
 
-/* The range of the second byte, after Table 3-7 of the Unicode standard: other values are overlong
- * after E0 and F0, surrogates after ED, and above 10FFFF after F4. The bytes after it are 80 to
- * BF. */
+/* Whether the second byte is in its range, after Table 3-7 of the Unicode standard: other values
+ * are overlong after E0 and F0, surrogates after ED, and above 10FFFF after F4. The bytes after it
+ * are 80 to BF. */
 static bool second_byte_fits(uint8_t first, uint8_t second)
 {
     const uint8_t least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
@@ -19,7 +19,7 @@ static bool is_continuation(uint8_t byte)
     return (byte & 0xC0) == 0x80;
 }
 
-/* The length of a character that starts with this byte; 0 if none does. */
+/* Returns the length of a character that starts with this byte; 0 if none does. */
 static size_t length_from(uint8_t first)
 {
     if (first < 0x80)
@@ -62,7 +62,7 @@ size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
     return 4;
 }
 
-/* The start of the last character that starts before offset i. */
+/* Returns the start of the last character that starts before offset i. */
 static size_t last_start(const uint8_t *text, size_t i)
 {
     size_t start = i;
@@ -145,7 +145,7 @@ AVX2 static inline __m256i table_avx2(int i)
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)pair_tables[i]));
 }
 
-/* Nonzero where a byte is wrong. */
+/* Returns a vector that is not zero where a byte is wrong. */
 AVX2 static inline __m256i errors_avx2(const uint8_t *text)
 {
     const __m256i half = _mm256_set1_epi8(0x0F);
@@ -173,8 +173,8 @@ AVX2 static inline bool is_ascii_avx2(const uint8_t *text)
     return _mm256_movemask_epi8(all) == 0;
 }
 
-/* Starts at `start`, which is at least 3 and follows valid characters. There is no error before the
- * returned offset, but a character may cross it. */
+/* Checks whole vectors from `start` on, which is at least 3 and follows valid characters. There is
+ * no error before the returned offset, but a character may cross it. */
 AVX2 static size_t check_vectors(const uint8_t *text, size_t n_bytes, size_t start)
 {
     size_t i = start;
@@ -205,8 +205,8 @@ static bool is_ascii_8(const uint8_t *text)
     return (word & 0x8080808080808080u) == 0;
 }
 
-/* Checks from `start` to the end, the first error, or the first character that starts at `stop` or
- * later. Returns where it stopped. */
+/* Checks from `start` on, up to the end, the first error, or the first character that starts at
+ * `stop` or later. Returns where it stopped. */
 static size_t valid_until(const uint8_t *text, size_t n_bytes, size_t start, size_t stop)
 {
     size_t i = start;

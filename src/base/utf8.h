@@ -11,7 +11,8 @@
  * bytes are not UTF-8 (overlong forms, surrogates and values above 10FFFF are not) or
  * incomplete; then *code_point stays as it was. */
 size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
-/* The same for the character that ends at text[n_bytes], but *code_point may change. */
+/* Decodes the character that ends at text[n_bytes]. Returns the same as utf8_decode; may set
+ * *code_point even if it fails. */
 size_t utf8_decode_last(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
 /* Writes 1 to 4 bytes; code_point must be a Unicode scalar value. */
 static inline size_t utf8_encode(uint32_t code_point, uint8_t out[4])
@@ -37,10 +38,10 @@ static inline size_t utf8_encode(uint32_t code_point, uint8_t out[4])
     out[3] = (uint8_t)(0x80 | (code_point & 0x3F));
     return 4;
 }
-/* The length of the longest prefix that is UTF-8: n_bytes if the whole text is. */
+/* Returns the length of the longest prefix that is UTF-8: n_bytes if the whole text is. */
 size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes);
 size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
-/* For a text that does not start with a valid character: the length of the "maximal subpart" (1 to
- * 3 bytes) that one U+FFFD replaces, as in Python and the Unicode standard. 0: text[0 .. n_bytes)
- * may be the beginning of a character, and more bytes are needed to decide. */
+/* Returns, for a text that does not start with a valid character, the length of the "maximal
+ * subpart" (1 to 3 bytes) that one U+FFFD replaces, as in Python and the Unicode standard; 0 if
+ * text[0 .. n_bytes) may be the beginning of a character, and more bytes are needed to decide. */
 size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes);

@@ -4,25 +4,26 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/le.h"
 #include "dataset/token_files.h"
 
 enum {
     BLOCK_BYTES = 4096,
-    SLOT_BYTES = BLOCK_BYTES + TOKMAP_I_PIECE_BYTES, /* room for a piece across its end */
+    SLOT_BYTES = BLOCK_BYTES + TOKMAP_I_PIECE_BYTES, /* room for a piece that crosses its end */
     MOST_SLOTS = 4096                                /* 16 MiB of blocks */
 };
 
 typedef struct slot {
-    const void *owner; /* of the file; NULL: the slot is empty */
+    const void *owner; /* identifies the file; NULL: the slot is empty */
     uint64_t block;
     uint8_t bytes[SLOT_BYTES];
 } slot;
 
 struct tokmap_i_index_cache {
     tokmap_i_pieces pieces;
-    tokmap_i_cached_file file; /* of the lookups */
-    tokmap_error err;          /* of the last read, if it failed */
+    tokmap_i_cached_file file; /* the file of the lookups */
+    tokmap_error err;          /* the error of the last read, if it failed */
     uint64_t n_slots;          /* a power of two */
     slot slots[];
 };
@@ -38,7 +39,7 @@ static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
         const uint64_t n_bytes = MIN(SLOT_BYTES, c->file.n_bytes - MIN(begin, c->file.n_bytes));
         s->owner = NULL;
         if (n_bytes == 0)
-            FAIL(&c->err, TOKMAP_ERR_CORRUPT, "%s: damaged: refers to what is not in it",
+            FAIL(&c->err, TOKMAP_ERR_CORRUPT, "%s: damaged: refers to something that is not in it",
                  c->file.path);
         if (n_bytes == 0 || tokmap_i_read_exactly(file, begin, (size_t)n_bytes, s->bytes, &c->err))
             return NULL;
@@ -79,7 +80,7 @@ static tokmap_i_pieces *of_section(tokmap_i_index_cache *c, const tokmap_dataset
                                        ds->index_path,
                                        ds->header.index_bytes,
                                        (uint64_t)(section - ds->index_map),
-                                       load_le64(ds->header.dataset_id)};
+                                       le_get64(ds->header.dataset_id)};
     return c ? tokmap_i_index_cache_set(c, &file) : NULL;
 }
 

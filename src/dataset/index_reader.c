@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "base/hash.h"
-#include "base/status.h"
+#include "base/le.h"
 
 tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_dataset *ds,
                                          tokmap_error *err)
@@ -73,7 +74,7 @@ tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_
 
 /* ---- Documents ---- */
 
-/* Reads group records and their level 0 entries, a chunk of each at a time. */
+/* Group records and their level 0 entries are read in pieces of this many. */
 enum {
     CHUNK_GROUPS = 2048,
     RECORDS_BYTES = CHUNK_GROUPS * TOKMAP_I_GROUP_BYTES,
@@ -91,8 +92,8 @@ typedef struct walk {
     void *context;
 } walk;
 
-/* Level `level` must hold every 16th entry of the level below, and its padding must be as
- * specified. */
+/* Entries of a level and of the level below are compared in pieces of this many: level i must hold
+ * every 16th entry of level i - 1, and its padding must be as specified. */
 enum {
     LEVEL_CHUNK = 4096,
     LOWER_BYTES = LEVEL_CHUNK * TOKMAP_I_NODE_KEYS * 8
@@ -121,9 +122,9 @@ static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
         if (status)
             return status;
         for (uint64_t i = 0; i < n_stored; i++) {
-            const uint64_t entry = load_le64(upper + 8 * i);
+            const uint64_t entry = le_get64(upper + 8 * i);
             const uint64_t below =
-                i < n && level > 0 ? load_le64(lower + 8 * i * TOKMAP_I_NODE_KEYS) : entry;
+                i < n && level > 0 ? le_get64(lower + 8 * i * TOKMAP_I_NODE_KEYS) : entry;
             if (entry != (i < n ? below : UINT64_MAX))
                 return FAIL_AT(err, TOKMAP_ERR_CORRUPT, w->section->offset + l->level_offset[level],
                                "%s: damaged: level %" PRIu32 " of the document index is wrong",
@@ -152,7 +153,7 @@ static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
         return status;
     tokmap_i_group g = {
         .record = w->r->buffer + in_chunk * TOKMAP_I_GROUP_BYTES,
-        .start = load_le64(w->r->buffer + RECORDS_BYTES + in_chunk * 8),
+        .start = le_get64(w->r->buffer + RECORDS_BYTES + in_chunk * 8),
         .n_documents =
             (uint32_t)MIN(w->docs->n_documents - first_document, TOKMAP_I_GROUP_DOCUMENTS),
     };
@@ -173,8 +174,8 @@ static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
         return tokmap_i_fail_damaged(w->r->ds, w->section->offset, problem, err);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
     for (uint32_t j = 0; j < g.n_documents; j++)
-        ends[j] = start + (g.wide ? load_le64(g.wide + 8 * (size_t)j)
-                                  : load_le32(g.record + 4 * (size_t)j));
+        ends[j] = start +
+                  (g.wide ? le_get64(g.wide + 8 * (size_t)j) : le_get32(g.record + 4 * (size_t)j));
     return w->use(w->context, ends, g.n_documents, err);
 }
 
@@ -201,7 +202,8 @@ tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i
 
 /* ---- Values of documents ---- */
 
-/* Documents are checked in runs, whose validity, values and offsets are read together. */
+/* Documents are checked in runs, so that validity, values and offsets of a run are read
+ * together. */
 enum {
     RUN_DOCUMENTS = 32 << 10, /* a multiple of 8 */
     VALIDITY_BYTES = RUN_DOCUMENTS / 8,
@@ -215,7 +217,7 @@ typedef struct column_check {
     const tokmap_i_meta_column *c;
     uint64_t section_offset;
     uint64_t n_valid, last_offset;
-    uint32_t width[TOKMAP_I_META_PARTS]; /* of an entry */
+    uint32_t width[TOKMAP_I_META_PARTS]; /* bytes of an entry */
     uint8_t *run[TOKMAP_I_META_PARTS];   /* the entries of the current run */
 } column_check;
 
@@ -236,11 +238,11 @@ static tokmap_status fail_column(const column_check *k, const char *problem, tok
 static const char *check_offsets(column_check *k, uint64_t n_strings)
 {
     const uint8_t *offsets = k->run[TOKMAP_I_META_OFFSETS];
-    uint64_t last = load_le64(offsets);
+    uint64_t last = le_get64(offsets);
     if (last != k->last_offset)
         return "the first string of a column does not begin at 0";
     for (uint64_t i = 1; i <= n_strings; i++) {
-        const uint64_t next = load_le64(offsets + 8 * i);
+        const uint64_t next = le_get64(offsets + 8 * i);
         if (next < last || next > k->c->text_bytes || next - last > TOKMAP_I_MAX_META_STRING)
             return "the strings of a column are out of order";
         last = next;
@@ -260,9 +262,9 @@ static const char *check_run(column_check *k, uint32_t n_documents)
         const uint8_t *offset = k->run[TOKMAP_I_META_OFFSETS] + 8 * (size_t)i;
         k->n_valid += valid;
         if (!valid && (has[TOKMAP_I_META_VALUES] ? !is_zero(value, width)
-                                                 : load_le64(offset) != load_le64(offset + 8)))
-            return "a document without a value has one";
-        if (codes && (width == 1 ? *value : load_le16(value)) >= k->c->n_strings)
+                                                 : le_get64(offset) != le_get64(offset + 8)))
+            return "a document has both a value and the mark that it has none";
+        if (codes && (width == 1 ? *value : le_get16(value)) >= k->c->n_strings)
             return "a code of a column has no string";
     }
     if (has[TOKMAP_I_META_VALIDITY] && n_documents % 8 != 0 &&
@@ -304,7 +306,7 @@ static tokmap_status check_column(column_check *k, tokmap_error *err)
     return status || !problem ? status : fail_column(k, problem, err);
 }
 
-/* The zeros before each part. */
+/* Checks that the bytes between parts are zeros. */
 static tokmap_status check_gaps(column_check *k, uint64_t *end, tokmap_error *err)
 {
     for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {

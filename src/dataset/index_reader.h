@@ -17,21 +17,19 @@ tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_
                                          tokmap_error *err);
 void tokmap_i_index_reader_close(tokmap_i_index_reader *r);
 
-/* TOKMAP_ERR_CORRUPT if the section does not match its checksum. */
+/* Compares the section with its checksum: TOKMAP_ERR_CORRUPT if they differ. */
 tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                                              const tokmap_i_section *section, tokmap_error *err);
 /* Reads a whole section into new memory (at most the size of the file); the caller frees it. */
 tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_i_section *section,
                                          uint8_t **out, tokmap_error *err);
 
-/* Calls use(context, ends, n_ends) for each group in order. ends: where its documents end, counted
- * from the first token of the dataset. Stops at the first error, its own or that of `use`. Checks
- * everything that the format says about ends, level 0 and wide ends. */
+/* Receives where the documents of a group end, counted from the first token of the dataset. */
 typedef tokmap_status tokmap_i_use_ends(void *context, const uint64_t *ends, uint32_t n_ends,
                                         tokmap_error *err);
 tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i_use_ends *use,
                                               void *context, tokmap_error *err);
 
-/* The values of documents: reads all parts and checks what the format says about
- * them. Open has checked the directory. */
+/* Reads all values of documents and checks what the format requires of them. Open has checked the
+ * directory. */
 tokmap_status tokmap_i_verify_meta(tokmap_i_index_reader *r, tokmap_error *err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.c - what an open dataset is, its documents, their values, inputs and metadata. */
+/* info.c - describes an open dataset: its documents, their values, inputs and metadata. */
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 
 tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info)

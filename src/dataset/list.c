@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.c - several datasets that are used as one list: each once. */
+/* list.c - checks several datasets that are used as one list, in which each may appear once. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/token_files.h"
 
 /* ---- Paths ---- */
 
 typedef struct choice {
     tokmap_i_file_stat index;
-    size_t at;       /* which path */
+    size_t at;       /* index in the list of paths */
     bool is_dataset; /* false: a file that belongs to the dataset of this index */
 } choice;
 
@@ -30,7 +30,8 @@ static bool find_index(const char *path, tokmap_i_file_stat *index, bool *by_pre
     return found;
 }
 
-/* P.X.tmr and P.X.redacted have one suffix more than P.idx. */
+/* Finds the dataset of a path, or the dataset to which the file belongs. P.X.tmr and P.X.redacted
+ * have one suffix more than P.idx. */
 static bool find_choice(const char *path, choice *out)
 {
     bool by_prefix;
@@ -76,7 +77,7 @@ tokmap_status tokmap_dataset_choose_paths(const char *const *paths, size_t n_pat
         n += paths[i] && find_choice(paths[i], &choices[n]);
     }
     qsort(choices, n, sizeof *choices, compare_choices);
-    const choice *first = choices; /* with this index */
+    const choice *first = choices; /* the first path with this index */
     for (const choice *c = choices; c < choices + n; c++) {
         if (c->index.device != first->index.device || c->index.inode != first->index.inode)
             first = c;

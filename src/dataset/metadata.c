@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metadata.c - what the library reads in the metadata: whether datasets are of the same tokenizer,
- * and which ids one had before it was redacted. */
+/* metadata.c - what the library reads in the metadata: whether datasets have the same tokenizer,
+ * and which ids a dataset had before it was redacted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/json_parts.h"
 #include "dataset/dataset.h"
 
 /* A part of the metadata; n_bytes is 0 if there is none. */
@@ -20,8 +21,8 @@ static bool is_same(json_part a, json_part b)
     return a.n_bytes == b.n_bytes && memcmp(a.text, b.text, a.n_bytes) == 0;
 }
 
-/* The value of a key of an object, as it is written. In text that is not JSON it may find anything,
- * but only inside of the text. */
+/* Returns the value of a key of an object, as it is written. In text that is not JSON the result
+ * may be any part of the text. */
 static json_part find_value(json_part object, const char *key)
 {
     const char *end = object.text + object.n_bytes, *value = NULL;
@@ -59,7 +60,8 @@ static json_part find_in_metadata(const tokmap_dataset *ds, const char *key)
     return find_value(metadata, key);
 }
 
-/* Tokenizers from files are compared by what decides their ids, built-in ones by name. */
+/* Whether both are the same tokenizer. Tokenizers from files are compared by what decides their
+ * ids, built-in ones by name. */
 static bool is_same_tokenizer(json_part a, json_part b)
 {
     static const char *const of_files[] = {"file_xxh3", "merges_xxh3", "specials_xxh3", "pattern"};
@@ -72,7 +74,7 @@ static bool is_same_tokenizer(json_part a, json_part b)
     return true;
 }
 
-/* For people: its name, and the checksum of its file. */
+/* Describes a tokenizer for people: its name, and the checksum of its file. */
 static void describe(char *out, size_t n_bytes, json_part tokenizer)
 {
     const json_part name = find_value(tokenizer, "name"), file = find_value(tokenizer, "file_xxh3");
@@ -121,12 +123,11 @@ tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datas
 
 bool tokmap_i_id_of_hex(const char *hex, uint8_t id[16])
 {
-    static const char digits[] = "0123456789abcdef";
     for (int i = 0; i < 32; i++) {
-        const char *digit = hex[i] ? strchr(digits, hex[i]) : NULL;
-        if (!digit)
+        const uint8_t digit = json_hex_digits[(uint8_t)hex[i]]; /* + 1 */
+        if (digit == 0 || (hex[i] >= 'A' && hex[i] <= 'F'))
             return false;
-        id[i / 2] = (uint8_t)((i % 2 ? id[i / 2] << 4 : 0) | (digit - digits));
+        id[i / 2] = (uint8_t)((i % 2 ? id[i / 2] << 4 : 0) | (digit - 1));
     }
     return true;
 }

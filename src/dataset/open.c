@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "base/hash.h"
-#include "base/status.h"
+#include "base/le.h"
 #include "format/segments_section.h"
 
-/* How often open starts again because a writer was replacing the dataset. */
+/* The number of times that open starts again because a writer was replacing the dataset. */
 #define MOST_TRIES 100
 
 tokmap_status tokmap_i_fail_damaged(const tokmap_dataset *ds, uint64_t offset, const char *problem,
@@ -38,8 +39,8 @@ static tokmap_status join_names(char *names[2], const char *prefix, size_t prefi
     return TOKMAP_OK;
 }
 
-/* P.tmi is asked for again, because it may have got its name after it was asked for first, and
- * before P.tmi.replaced was. */
+/* Whether there is an index. Asks for P.tmi twice, because it may have been created after the first
+ * try, and before P.tmi.replaced was tried. */
 static bool has_index(const tokmap_dataset *ds)
 {
     return tokmap_i_file_exists(ds->index_names[0]) || tokmap_i_file_exists(ds->index_names[1]) ||
@@ -66,7 +67,7 @@ tokmap_status tokmap_i_find_index(tokmap_dataset *ds, const char *path, size_t *
     return TOKMAP_OK;
 }
 
-/* The bytes before each section must be zero, so that no changed byte of the index goes
+/* Checks that the bytes before each section are zero, so that no changed byte of the index goes
  * unnoticed. */
 static tokmap_status check_padding(const tokmap_dataset *ds, tokmap_i_named_file index,
                                    tokmap_error *err)
@@ -107,7 +108,8 @@ static tokmap_status read_header(tokmap_dataset *ds, tokmap_i_named_file index, 
     return status ? status : check_padding(ds, index, err);
 }
 
-/* The names point into the copy, which is kept behind the columns. */
+/* Reads the columns. Their names point into the copy of the directory, which is kept behind the
+ * columns. */
 static tokmap_status open_meta(tokmap_dataset *ds, tokmap_i_named_file index, tokmap_error *err)
 {
     const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_META);
@@ -158,7 +160,7 @@ static tokmap_status view_sections(tokmap_dataset *ds, tokmap_i_named_file index
         tokmap_i_read_exactly(index, inputs->offset, sizeof count, count, err);
     if (status)
         return status;
-    const uint64_t n_inputs = load_le64(count);
+    const uint64_t n_inputs = le_get64(count);
     if (!tokmap_i_inputs_fit(n_inputs, inputs->n_bytes))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, inputs->offset,
                        "%s: damaged: %" PRIu64 " inputs do not fit into their section",
@@ -186,7 +188,7 @@ static tokmap_status read_segments(const tokmap_dataset *ds, tokmap_i_named_file
     tokmap_status status = tokmap_i_read_exactly(index, section->offset, sizeof head, head, err);
     if (status)
         return status;
-    if (!tokmap_i_segments_size_valid(section->n_bytes, load_le64(head)))
+    if (!tokmap_i_segments_size_valid(section->n_bytes, le_get64(head)))
         return tokmap_i_fail_damaged(ds, section->offset,
                                      "the segments do not fit into their section", err);
     uint8_t *bytes = malloc((size_t)section->n_bytes);
@@ -212,7 +214,7 @@ static size_t kept_fds_bytes(const tokmap_dataset *ds)
     return sizeof *ds->kept_fds + (size_t)ds->n_files * sizeof ds->kept_fds->fds[0];
 }
 
-/* A path is the folder of the index, as the caller named it, and a name. */
+/* Lists the files. Each path is the folder of the index, as the caller named it, and a name. */
 static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *segments,
                                 tokmap_error *err)
 {
@@ -253,7 +255,7 @@ static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *seg
         "the size of the block checksums section does not match the segments", err);
 }
 
-/* For tokmap_i_file_of_token. */
+/* Fills in file_at, for tokmap_i_file_of_token. */
 static tokmap_status number_files(tokmap_dataset *ds, tokmap_error *err)
 {
     const uint64_t last = MAX(ds->header.n_tokens, 1) - 1;
@@ -310,7 +312,7 @@ static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
     return status;
 }
 
-/* P.npy.replaced would be a user's file. */
+/* Whether P.bin.replaced may exist. P.npy.replaced would be a user's file. */
 static bool has_tokens_aside(const tokmap_dataset *ds)
 {
     return strcmp(ds->header.token_suffix, ".bin") == 0 && tokmap_i_file_exists(ds->token_names[1]);
@@ -329,7 +331,8 @@ static bool is_pair(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens)
            tokmap_i_file_is(ds->token_path, tokens);
 }
 
-/* Of a flat dataset: its only file is open and mapped until it is closed. */
+/* Opens the token file of a flat dataset, which stays open and mapped until the dataset is
+ * closed. */
 static tokmap_status open_tokens(tokmap_dataset *ds, bool index_only, bool *again,
                                  tokmap_error *err)
 {
@@ -365,7 +368,7 @@ static tokmap_status open_tokens(tokmap_dataset *ds, bool index_only, bool *agai
     return status ? status : tokmap_i_token_file_map(ds, file, &map, err);
 }
 
-/* There is no index. If there is something else of the name, says what to do about it. */
+/* Explains why there is no index: if another file has the name, says what to do about it. */
 static tokmap_status explain_missing(const char *path, tokmap_status status, tokmap_error *err)
 {
     if (status != TOKMAP_ERR_IO || err->sys_errno != ENOENT || !tokmap_i_file_exists(path))
@@ -380,7 +383,8 @@ static tokmap_status explain_missing(const char *path, tokmap_status status, tok
     return status;
 }
 
-/* err is not NULL. Sets *again if it failed because a writer was replacing the dataset. */
+/* Opens the dataset at `path`. err is not NULL. Sets *again if it failed because a writer was
+ * replacing the dataset. */
 static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_only, bool *again,
                              tokmap_error *err)
 {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 
 tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t at,
                                  tokmap_error *err)
@@ -14,7 +14,7 @@ tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t a
         return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, file.name, at);
     tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
     (void)tokmap_i_file_stat_fd(file.fd, &stat);
-    const uint64_t end = MIN(at, stat.n_bytes); /* it may end before the first byte to read */
+    const uint64_t end = MIN(at, stat.n_bytes); /* the file may end before the first byte to read */
     return FAIL_IO_AT(err, 0, end,
                       "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
                       file.name, end);
@@ -30,7 +30,7 @@ tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, s
     return tokmap_i_fail_read(file, error, offset + n_read, err);
 }
 
-/* The last file that begins at this token or block, or before. */
+/* Finds the last file that begins at this token or block, or before. */
 static inline tokmap_i_token_file *search_files(const tokmap_dataset *ds, bool by_block, uint64_t x)
 {
     tokmap_i_token_file *file = ds->files;
@@ -64,7 +64,7 @@ tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t blo
 
 /* ---- Opening ---- */
 
-/* error: of opening it. */
+/* Fills in the stat of an opened file; `error` is the result of opening it. */
 static tokmap_status stat_opened(int error, tokmap_i_named_file file, tokmap_i_file_stat *stat,
                                  tokmap_error *err)
 {
@@ -89,7 +89,7 @@ tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i
     if (stat->n_bytes == n_bytes)
         return TOKMAP_OK;
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(stat->n_bytes, n_bytes),
-                   "%s: has %" PRIu64 " bytes, but its index %s says %" PRIu64
+                   "%s: has %" PRIu64 " bytes, but its index %s states %" PRIu64
                    "; it was shortened or changed, or belongs to another index",
                    file->path, stat->n_bytes, ds->index_path, n_bytes);
 }
@@ -109,11 +109,11 @@ static tokmap_status open_checked(const tokmap_dataset *ds, const tokmap_i_token
     return status;
 }
 
-/* Whether one more file may keep what n_kept counts. A thread that then keeps nothing takes it
- * back. */
+/* Whether one more file may be kept: counts it in n_kept. A thread that then does not keep it
+ * subtracts it again. */
 static bool take_one(const tokmap_dataset *ds, atomic_uint *n_kept, unsigned most)
 {
-    const bool any_number = ds->n_files <= most; /* however many threads come for one file */
+    const bool any_number = ds->n_files <= most; /* threads may exceed the count for one file */
     if (!any_number && atomic_load_explicit(n_kept, memory_order_relaxed) >= most)
         return false;
     if (atomic_fetch_add_explicit(n_kept, 1, memory_order_relaxed) < most || any_number)
@@ -153,16 +153,16 @@ tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_toke
     return status;
 }
 
-/* A number that is in use is that of no other descriptor, so the comparison is safe. */
-void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *lent)
+/* No other descriptor has a number that is in use, so the comparison is safe. */
+void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *opened)
 {
-    if (lent->fd != tokmap_i_token_file_fd(file))
-        tokmap_i_file_close(lent->fd);
+    if (opened->fd != tokmap_i_token_file_fd(file))
+        tokmap_i_file_close(opened->fd);
 }
 
 /* ---- Maps ---- */
 
-/* Opens the file for the map alone, if it has no descriptor: a map needs none. */
+/* Opens the file for its map alone, if it has no descriptor: a map needs none. */
 static tokmap_status map_file(const tokmap_dataset *ds, const tokmap_i_token_file *file,
                               const uint8_t **map, tokmap_error *err)
 {
@@ -178,7 +178,7 @@ static tokmap_status map_file(const tokmap_dataset *ds, const tokmap_i_token_fil
     return CHECK_IO(err, error, "%s: cannot map %" PRIu64 " bytes", file->path, n_bytes);
 }
 
-/* Another thread may have kept a map meanwhile, as with descriptors. */
+/* Another thread may have kept a map meanwhile, as for descriptors. */
 tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_file *file,
                                       const uint8_t **map, tokmap_error *err)
 {

@@ -4,11 +4,11 @@
  *
  * A flat dataset has one file, which open opens and maps. The files of a joined dataset are opened
  * and mapped when they are first used, without a lock: threads that come at the same time each open
- * the file, one keeps what it has, and the others close theirs. Nothing that is kept is given up
- * before the dataset is closed, so pointers into maps stay valid. The first
- * TOKMAP_I_MOST_MAPS files that are mapped keep their map, and the first TOKMAP_I_MOST_FDS that are
- * read keep their descriptor, fewer if many datasets are open and the process may have few. Other
- * files are opened for each read. */
+ * the file, one keeps its descriptor or map, and the others close theirs. None of them is closed
+ * before the dataset is closed, so pointers into maps stay valid. The first TOKMAP_I_MOST_MAPS
+ * files that are mapped keep their map, and the first TOKMAP_I_MOST_FDS that are read keep their
+ * descriptor, fewer if many datasets are open and the process may open few files. Other files are
+ * opened for each read. */
 #pragma once
 
 #include "dataset/dataset.h"
@@ -26,27 +26,27 @@ typedef struct tokmap_i_named_file {
 tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
                                     void *dst, tokmap_error *err);
 
-/* The error of a read that stopped at byte `at`. error: errno, or 0 if the file ends there. */
+/* Fails a read that stopped at byte `at`. error: an errno value, or 0 if the file ends there. */
 tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t at,
                                  tokmap_error *err);
 
 /* Consecutive tokens in one file. */
 typedef struct tokmap_i_token_piece {
     tokmap_i_token_file *file;
-    uint64_t first_token, n_tokens; /* of the dataset */
-    uint64_t first_byte, n_bytes;   /* of the file */
+    uint64_t first_token, n_tokens; /* counted in the dataset */
+    uint64_t first_byte, n_bytes;   /* counted in the file */
 } tokmap_i_token_piece;
 
-/* The descriptor that the file keeps, or -1. */
+/* Returns the descriptor that the file keeps, or -1. */
 static inline int tokmap_i_token_file_fd(const tokmap_i_token_file *file)
 {
     return atomic_load_explicit(file->fd, memory_order_acquire) - 1;
 }
 
-/* Finds the file in the whole list. */
+/* Finds the file of a token in the whole list. */
 tokmap_i_token_file *tokmap_i_search_file(const tokmap_dataset *ds, uint64_t token);
 
-/* The file that holds a token. The dataset must have that token, or exactly one file. */
+/* Returns the file that holds a token. The dataset must have that token, or exactly one file. */
 static inline tokmap_i_token_file *tokmap_i_file_of_token(const tokmap_dataset *ds, uint64_t token)
 {
     const uint32_t at = ds->file_at[token >> ds->file_shift];
@@ -56,13 +56,13 @@ static inline tokmap_i_token_file *tokmap_i_file_of_token(const tokmap_dataset *
     return ds->files + (at + is_next); /* without a branch, which would often be mispredicted */
 }
 
-/* The tokens [begin, end) of a dataset; end 0: all. */
+/* The tokens [begin, end) of a dataset; end 0: all tokens. */
 typedef struct tokmap_i_extent {
     uint64_t begin, end;
 } tokmap_i_extent;
 
-/* Tokens that are in the map of one file already; NULL otherwise. The range is inside the dataset
- * and not empty, unless there is exactly one file. */
+/* Returns tokens that are already in the map of one file, else NULL. The range is inside the
+ * dataset and not empty, unless there is exactly one file. */
 static inline const uint8_t *tokmap_i_mapped_tokens(const tokmap_dataset *ds, uint64_t first,
                                                     uint64_t n_tokens)
 {
@@ -74,8 +74,8 @@ static inline const uint8_t *tokmap_i_mapped_tokens(const tokmap_dataset *ds, ui
     return map + file->token_offset + in_file * ds->header.token_bytes;
 }
 
-/* The beginning of a range of tokens: what of it is in the file that holds its first token. The
- * range is inside the dataset and not empty, unless there is exactly one file. */
+/* Returns the part of a range of tokens that is in the file of its first token. The range is inside
+ * the dataset and not empty, unless there is exactly one file. */
 static inline tokmap_i_token_piece tokmap_i_first_piece(const tokmap_dataset *ds, uint64_t first,
                                                         uint64_t n_tokens)
 {
@@ -86,39 +86,38 @@ static inline tokmap_i_token_piece tokmap_i_first_piece(const tokmap_dataset *ds
     return (tokmap_i_token_piece){file, first, n, file->token_offset + in_file * width, n * width};
 }
 
-/* Block number `block` of the tokens, the one of that block checksum. The dataset must have it. */
+/* Returns the tokens of block number `block`, the unit of checksums. The dataset must have it. */
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block);
 
-/* The size that the file must have. */
+/* Returns the size that the file must have. */
 static inline uint64_t tokmap_i_token_file_bytes(const tokmap_dataset *ds,
                                                  const tokmap_i_token_file *file)
 {
     return file->token_offset + file->n_tokens * ds->header.token_bytes;
 }
 
-/* Sets *map to the map of the whole file, which is made if need be and valid until the dataset is
- * closed. TOKMAP_IN_PIECES: as many others as possible have one; nothing is wrong.
+/* Sets *map to the map of the whole file, which is made if necessary and valid until the dataset is
+ * closed. TOKMAP_IN_PIECES: as many other files as possible are mapped; this is not an error.
  * TOKMAP_ERR_IO, TOKMAP_ERR_CORRUPT: the file cannot be opened, or has another size. */
 tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_file *file,
                                       const uint8_t **map, tokmap_error *err);
-/* Lends a descriptor of the file, which is opened if need be. Errors as above. Give it back in any
- * case but an error. */
+/* Returns a descriptor of the file, which is opened if necessary. The errors are those of
+ * tokmap_i_token_file_map. Unless it fails, call tokmap_i_token_file_give_back afterwards. */
 tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_token_file *file,
                                          tokmap_i_named_file *out, tokmap_error *err);
-void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *lent);
+void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *opened);
 
-/* Copies the bytes of a piece, without the map. TOKMAP_ERR_IO also if the file has become
- * shorter. */
+/* Copies the bytes of a piece, without the map. TOKMAP_ERR_IO also if the file was shortened. */
 tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
                                         void *dst, tokmap_error *err);
 
-/* Tells the system how all files will be read, also those that are opened later: through maps or by
- * reads, in random order or not. */
+/* Tells the system how all files will be read, including those that are opened later: through maps
+ * or by reads, in random order or not. */
 void tokmap_i_token_files_expect(const tokmap_dataset *ds, bool mapped, bool random);
 
 /* Opens a regular file for reading. */
 tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
                                  tokmap_error *err);
-/* TOKMAP_ERR_CORRUPT unless the file has the size that it must have. */
+/* Returns TOKMAP_ERR_CORRUPT unless the file has the size that it must have. */
 tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i_token_file *file,
                                         const tokmap_i_file_stat *stat, tokmap_error *err);

@@ -9,12 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/bytes.h"
+#include "base/array.h"
+#include "base/base.h"
+#include "base/error.h"
 #include "base/hash.h"
-#include "dataset/token_files.h"
+#include "base/le.h"
+#include "base/options.h"
 #include "dataset/index_cache.h"
 #include "dataset/index_reader.h"
-#include "base/status.h"
+#include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "system/platform_thread.h"
 
@@ -33,7 +36,7 @@ typedef struct bad_block {
     tokmap_damage_kind kind;
     tokmap_i_cause cause;
     uint64_t first_document, end_document;
-    tokmap_error *err; /* NULL, or why the file cannot be opened */
+    tokmap_error *err; /* why the file cannot be opened; NULL: it can */
 } bad_block;
 
 typedef struct verify_job {
@@ -41,24 +44,25 @@ typedef struct verify_job {
     tokmap_verify_options options;
     tokmap_i_index_reader reader;
     uint8_t *checksums;                  /* as stored; NULL if their section is damaged */
-    bool *missing;                       /* which files cannot be opened */
+    bool *missing;                       /* for each file: it cannot be opened */
     tokmap_i_content_hash *block_hashes; /* NULL: not all blocks are checked */
     uint64_t n_blocks;
     atomic_uint_fast64_t next_block;
-    tokmap_i_mutex mutex; /* for all below */
+    tokmap_i_mutex mutex; /* for all fields below */
     tokmap_i_bytes bad_blocks;
-    bad_block *bad; /* in them */
+    bad_block *bad; /* the blocks in the list */
     size_t n_bad;
-    size_t n_first_found, n_end_found; /* of bad, found so far in the pass over the documents */
+    /* blocks of `bad` whose first and whose last document were found so far */
+    size_t n_first_found, n_end_found;
     uint64_t n_documents_passed;
-    uint64_t last_end;                    /* of the documents that were passed, */
-    tokmap_i_content_hash documents_hash; /* and the hash of their lengths */
+    uint64_t last_end;                    /* where the last document that was passed ends */
+    tokmap_i_content_hash documents_hash; /* the hash of the lengths of these documents */
     tokmap_i_index_cache *cache;          /* NULL: spans are not checked */
     tokmap_i_span_cursor span_at;
     tokmap_span span, next_span;
     bool has_next;
     tokmap_i_span_hash span_hash;
-    const char *bad_span; /* what is wrong with one */
+    const char *bad_span; /* what is wrong with a span; NULL: nothing */
     uint32_t largest_id;
     uint64_t bytes_done, bytes_total;
     bool failed; /* out of memory, which ended the check */
@@ -78,7 +82,7 @@ static void report_damage(verify_job *job, tokmap_damage *damage)
         job->options.on_damage(job->options.context, damage);
 }
 
-/* Reports a problem of the index. If the file is not to blame, memory ran out. */
+/* Reports a problem of the index, unless the cause is that memory ran out. */
 static void report_index(verify_job *job, const tokmap_i_section *section, tokmap_damage_kind kind,
                          const tokmap_error *error)
 {
@@ -111,7 +115,7 @@ typedef struct block_reader {
     tokmap_i_content_hash hash;
 } block_reader;
 
-/* False: out of memory. */
+/* Adds a bad block to the list. Returns false when out of memory. */
 static bool note_bad(verify_job *job, const bad_block *bad)
 {
     if (!tokmap_i_bytes_append(&job->bad_blocks, bad, sizeof *bad)) {
@@ -123,7 +127,7 @@ static bool note_bad(verify_job *job, const bad_block *bad)
     return true;
 }
 
-/* Reads a block, and computes what is checked of it. */
+/* Reads a block, and computes what is checked. */
 static tokmap_status read_block(const verify_job *job, block_reader *r,
                                 const tokmap_i_token_piece *block, tokmap_error *err)
 {
@@ -158,12 +162,12 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     bad.cause = (tokmap_i_cause){TOKMAP_ERR_CORRUPT, 0, bad.piece.first_byte};
     const bool is_missing = job->missing[bad.piece.file - job->ds->files];
     const tokmap_status status = is_missing ? TOKMAP_OK : read_block(job, r, &bad.piece, &err);
-    bool sound = false; /* a file that is missing is a damage of its own */
+    bool sound = false; /* a missing file is a damage of its own */
     if (status) {
         bad.kind = TOKMAP_DAMAGE_UNREADABLE;
         bad.cause = (tokmap_i_cause){TOKMAP_ERR_IO, err.sys_errno, err.file_offset};
     } else if (!is_missing &&
-               tokmap_i_hasher_get(r->hasher) != load_le64(job->checksums + 8 * block)) {
+               tokmap_i_hasher_get(r->hasher) != le_get64(job->checksums + 8 * block)) {
         bad.kind = TOKMAP_DAMAGE_BLOCK;
     } else if (!is_missing && r->largest_id > job->ds->header.largest_id) {
         bad.kind = TOKMAP_DAMAGE_CONTENT;
@@ -184,8 +188,8 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     tokmap_i_mutex_unlock(&job->mutex);
 }
 
-/* Opens each token file that is not open, so that one which is missing is one damage, and not one
- * for each of its blocks. */
+/* Opens each token file that is not open, so that a missing file is reported once, not once for
+ * each of its blocks. */
 static void check_files(verify_job *job)
 {
     const tokmap_dataset *ds = job->ds;
@@ -193,11 +197,11 @@ static void check_files(verify_job *job)
     job->failed = !job->missing;
     for (uint64_t i = 0; i < ds->n_files && !job->failed; i++) {
         tokmap_i_token_file *file = &ds->files[i];
-        tokmap_i_named_file lent;
+        tokmap_i_named_file opened;
         tokmap_error err;
-        const tokmap_status status = tokmap_i_token_file_borrow(ds, file, &lent, &err);
+        const tokmap_status status = tokmap_i_token_file_borrow(ds, file, &opened, &err);
         if (!status) {
-            tokmap_i_token_file_give_back(file, &lent);
+            tokmap_i_token_file_give_back(file, &opened);
             continue;
         }
         bad_block bad = {
@@ -215,14 +219,14 @@ static void check_files(verify_job *job)
     }
 }
 
-/* The first block is always sampled, so that no sample is empty. */
+/* Whether the block is in the sample. The first block always is, so that no sample is empty. */
 static bool is_sampled(const verify_job *job, uint64_t block)
 {
     if (job->options.sample >= 1 || block == 0)
         return true;
     uint8_t key[16];
-    store_le64(key, job->options.seed);
-    store_le64(key + 8, block);
+    le_put64(key, job->options.seed);
+    le_put64(key + 8, block);
     return (double)tokmap_i_checksum(key, sizeof key) < job->options.sample * 0x1p64;
 }
 
@@ -262,7 +266,7 @@ static void next_span(verify_job *job)
         job->bad_span = "its spans are not in order";
 }
 
-/* Those of a document: with it, they must stand in order. */
+/* Counts the spans of a document, and checks their order. */
 static void pass_spans(verify_job *job, uint64_t begin, uint64_t end)
 {
     const uint64_t page = UINT64_C(1) << TOKMAP_I_SPANS_PAGE_BITS;
@@ -273,13 +277,13 @@ static void pass_spans(verify_job *job, uint64_t begin, uint64_t end)
         if (s.first_token < MAX(begin, last_end) || s.n_tokens > end - s.first_token)
             job->bad_span = "a span overlaps another one, or is not inside a document";
         else if (touches && s.role == last.role && last.n_tokens > 0 && s.first_token % page != 0)
-            job->bad_span = "two spans are one";
+            job->bad_span = "two spans that touch have the same role";
         tokmap_i_span_hash_add(&job->span_hash, &s);
         job->span = s;
     }
 }
 
-/* Spans are checked with the documents. */
+/* Prepares for checking spans, which is done together with the documents. */
 static void open_spans(verify_job *job)
 {
     const tokmap_dataset *ds = job->ds;
@@ -297,7 +301,7 @@ static void open_spans(verify_job *job)
     next_span(job);
 }
 
-/* After all documents. */
+/* Compares the counts and the hash of spans with the section, after all documents. */
 static void check_spans(verify_job *job)
 {
     tokmap_error err;
@@ -306,7 +310,7 @@ static void check_spans(verify_job *job)
     if (!job->bad_span && job->has_next)
         job->bad_span = "a span overlaps another one, or is not inside a document";
     if (!job->bad_span && tokmap_i_span_hash_get(&job->span_hash) != job->ds->spans.hash)
-        job->bad_span = "the hash of its spans is not theirs";
+        job->bad_span = "the hash of its spans does not match them";
     if (!status && job->bad_span)
         status = tokmap_i_fail_damaged(job->ds, section->offset, job->bad_span, &err);
     if (status)
@@ -315,7 +319,7 @@ static void check_spans(verify_job *job)
 
 /* ---- The documents in bad blocks ---- */
 
-/* Of one group: also adds the hash of its lengths. */
+/* Handles one group of ends, and hashes its lengths. */
 static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_t n_ends,
                                     tokmap_error *err)
 {
@@ -333,7 +337,7 @@ static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_
             job->bad[job->n_end_found++].end_document = document + 1;
         if (job->cache)
             pass_spans(job, job->last_end, ends[i]);
-        store_le64(lengths + 8 * (size_t)i, ends[i] - job->last_end);
+        le_put64(lengths + 8 * (size_t)i, ends[i] - job->last_end);
         job->last_end = ends[i];
     }
     tokmap_i_content_hash_add(&job->documents_hash, lengths, 8 * (size_t)n_ends);
@@ -373,7 +377,7 @@ static void report_block(verify_job *job, const bad_block *bad)
 
 /* ---- The whole ---- */
 
-/* sound: of each section, by its kind. */
+/* Checks the checksums of all sections. sound: the result, indexed by their kinds. */
 static void check_sections(verify_job *job, bool sound[TOKMAP_I_SPANS + 1])
 {
     const tokmap_i_header *h = &job->ds->header;
@@ -410,7 +414,8 @@ static void check_inputs(verify_job *job)
         report_index(job, section, problem ? TOKMAP_DAMAGE_CONTENT : TOKMAP_DAMAGE_SECTION, &err);
 }
 
-/* The largest id, and the hashes of which the dataset id is made, if nothing else is wrong. */
+/* Checks the largest id, and the hashes from which the dataset id is made, if nothing else is
+ * wrong. */
 static void check_header(verify_job *job)
 {
     const tokmap_i_header *h = &job->ds->header;
@@ -424,7 +429,7 @@ static void check_header(verify_job *job)
         tokmap_i_content_hash_join(&tokens, &job->block_hashes[i]);
     if (job->report.n_blocks_checked == job->n_blocks && job->largest_id != h->largest_id) {
         snprintf(largest, sizeof largest,
-                 "the largest id is %" PRIu32 " by its header, %" PRIu32 " in the tokens",
+                 "the largest id is %" PRIu32 " in its header, but %" PRIu32 " in the tokens",
                  h->largest_id, job->largest_id);
         problem = largest;
     } else if (!job->block_hashes) {
@@ -432,7 +437,7 @@ static void check_header(verify_job *job)
     } else if (memcmp(tokens.crc, h->tokens_hash.crc, sizeof tokens.crc) != 0) {
         problem = TOKMAP_I_WRONG_TOKENS_HASH;
     } else if (memcmp(job->documents_hash.crc, h->documents_hash.crc, sizeof tokens.crc) != 0) {
-        problem = "the hash of the document lengths in its header is not theirs";
+        problem = "the hash of the document lengths in its header does not match them";
     }
     if (!problem)
         return;
@@ -468,7 +473,7 @@ static void check_all(verify_job *job)
     if (!job->failed && job->cache && job->n_documents_passed == h->n_documents)
         check_spans(job);
     for (size_t i = job->n_end_found; i < job->n_bad; i++)
-        job->bad[i].first_document = 0; /* not known: the documents end before their block */
+        job->bad[i].first_document = 0; /* not known */
     for (size_t i = 0; i < job->n_bad; i++)
         report_block(job, &job->bad[i]);
     check_header(job);
@@ -516,8 +521,7 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     job.bytes_total = job.bytes_done = ds->header.index_bytes;
     for (uint64_t block = 0; block < job.n_blocks; block++)
         job.bytes_total += is_sampled(&job, block) ? tokmap_i_block_piece(ds, block).n_bytes : 0;
-    /* tokmap_dataset_open has read and checked the header, the table and the zeros between
-     * sections. */
+    /* tokmap_dataset_open has checked the header, the table and the zeros between sections. */
     for (uint32_t i = 0; i < ds->header.n_sections; i++)
         job.bytes_done -= ds->header.sections[i].n_bytes;
     job.report.bytes_read = job.bytes_done;

@@ -31,7 +31,7 @@ size_t field_list_find(const field_list *l, const char *name, size_t n_bytes)
     return i;
 }
 
-/* Sets *at to the byte that is wrong. */
+/* Checks a name. Returns what is wrong, and sets *at to the wrong byte; NULL: nothing. */
 static const char *check_name(const char *name, size_t n_bytes, size_t *at)
 {
     *at = 0;

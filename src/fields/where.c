@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/number.h"
 #include "base/json_parts.h"
 #include "base/moment.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
-typedef enum comparison { /* a bit for each order of two values that it accepts */
+typedef enum comparison { /* a bit for each order of two values that the comparison accepts */
     IS_LESS = 1,
     IS_EQUAL = 2,
     IS_LESS_OR_EQUAL = IS_LESS | IS_EQUAL,
@@ -42,7 +42,7 @@ typedef struct test {
 
 #define EXIT_TRUE SIZE_MAX
 #define EXIT_FALSE (SIZE_MAX - 1)
-#define EXIT_HELD (SIZE_MAX - 2) /* while the other two are exchanged */
+#define EXIT_HELD (SIZE_MAX - 2) /* replaces one of the two exits while they are exchanged */
 
 struct where {
     size_t n_tests;
@@ -80,7 +80,7 @@ static bool read_moment(const tokmap_value *v, moment *m)
     return true;
 }
 
-/* 0: they cannot be compared. */
+/* Returns the order of two values; 0 if they cannot be compared. */
 static unsigned order_values(const tokmap_value *a, const tokmap_value *b)
 {
     const bool strings = a->type == TOKMAP_VALUE_STRING && b->type == TOKMAP_VALUE_STRING;
@@ -139,10 +139,10 @@ typedef enum token_kind {
 typedef struct token {
     token_kind kind;
     size_t at;
-    comparison comparison; /* COMPARISON */
-    size_t name_at;        /* FIELD: in the text */
+    comparison comparison; /* of a COMPARISON */
+    size_t name_at;        /* of a FIELD: byte of the text */
     size_t name_bytes;
-    tokmap_value literal; /* LITERAL */
+    tokmap_value literal; /* of a LITERAL */
 } token;
 
 typedef struct parser {
@@ -156,7 +156,7 @@ typedef struct parser {
     failure *err;
 } parser;
 
-#define FAIL(p, at, ...) (fail((p)->err, __VA_ARGS__) || field_fail_at((p)->err, (p)->text, at))
+#define REFUSE(p, at, ...) (fail((p)->err, __VA_ARGS__) || field_fail_at((p)->err, (p)->text, at))
 
 static bool is_word_start(char c)
 {
@@ -199,7 +199,7 @@ static bool read_quoted_name(parser *p, token *t)
 {
     const char *end = strchr(p->text + p->at + 1, '`');
     if (!end)
-        return FAIL(p, t->at, "a name without its closing `");
+        return REFUSE(p, t->at, "a name without its closing `");
     t->kind = TOKEN_FIELD;
     t->name_at = p->at + 1;
     t->name_bytes = (size_t)(end - p->text) - t->name_at;
@@ -213,9 +213,9 @@ static bool read_number(parser *p, token *t)
     while (json_number_step(&n, (uint8_t)p->text[p->at]))
         p->at++;
     if (!json_number_may_end(n))
-        return FAIL(p, p->at, "expected a digit");
+        return REFUSE(p, p->at, "expected a digit");
     if (is_word_part(p->text[p->at]) || p->text[p->at] == '.')
-        return FAIL(p, p->at, "expected the end of the number");
+        return REFUSE(p, p->at, "expected the end of the number");
     t->kind = TOKEN_LITERAL;
     t->literal = number_read(p->text + t->at, p->at - t->at);
     return true;
@@ -229,16 +229,16 @@ static bool read_string(parser *p, token *t)
     while (p->text[p->at] != quote) {
         const char c = p->text[p->at], *const text = p->text + p->at + 1;
         if (!c)
-            return FAIL(p, t->at, "a string without its closing %c", quote);
+            return REFUSE(p, t->at, "a string without its closing %c", quote);
         if ((uint8_t)c < 0x20)
-            return FAIL(p, p->at, "a control character in a string");
+            return REFUSE(p, p->at, "a control character in a string");
         json_escape e = {.text = {(uint8_t)c}, .n_bytes = 1};
         if (c == '\\' && *text == '\'')
             e = (json_escape){.text = {'\''}, .n_bytes = 1, .n_read = 1};
         else if (c == '\\')
             e = json_read_escape((const uint8_t *)text, strlen(text));
         if (e.why)
-            return FAIL(p, p->at, "%s", e.why);
+            return REFUSE(p, p->at, "%s", e.why);
         memcpy(out, e.text, e.n_bytes);
         out += e.n_bytes;
         p->at += 1 + e.n_read;
@@ -268,8 +268,8 @@ static bool read_comparison(parser *p, token *t)
         }
     }
     if (p->text[p->at] == '=')
-        return FAIL(p, p->at, "unknown sign; equal is ==");
-    return FAIL(p, p->at, "unknown sign");
+        return REFUSE(p, p->at, "unknown sign; equal is ==");
+    return REFUSE(p, p->at, "unknown sign");
 }
 
 /* Reads the next token into p->next. */
@@ -306,20 +306,20 @@ static bool read_operand(parser *p, operand *o)
     const bool is_field = t->kind == TOKEN_FIELD || t->kind == TOKEN_IN; /* a field named in */
     *o = (operand){.is_field = is_field, .literal = t->literal, .at = t->at};
     if (t->kind == TOKEN_NULL)
-        return FAIL(p, t->at, "null is not a value; use `is null`");
+        return REFUSE(p, t->at, "null is not a value; use `is null`");
     if (!is_field && t->kind != TOKEN_LITERAL)
-        return FAIL(p, t->at, "expected a field, a number or a string");
+        return REFUSE(p, t->at, "expected a field, a number or a string");
     if (o->is_field &&
         !field_list_add(p->fields, p->text + t->name_at, t->name_bytes, &o->field, p->err))
         return field_fail_at(p->err, p->text, t->name_at + p->err->place);
     return advance(p);
 }
 
-/* After the `is`. */
+/* Reads what follows `is`. */
 static bool read_is(parser *p, test *t)
 {
     if (!t->left.is_field)
-        return FAIL(p, t->left.at, "expected a field before `is`");
+        return REFUSE(p, t->left.at, "expected a field before `is`");
     if (!advance(p))
         return false;
     t->comparison = p->next.kind == TOKEN_NOT ? IS_NOT_NULL : IS_NULL;
@@ -327,7 +327,7 @@ static bool read_is(parser *p, test *t)
         return false;
     t->right = t->left;
     if (p->next.kind != TOKEN_NULL)
-        return FAIL(p, p->next.at, "expected `null`");
+        return REFUSE(p, p->next.at, "expected `null`");
     return advance(p);
 }
 
@@ -340,21 +340,21 @@ static bool add_test(parser *p, const test *t)
     return true;
 }
 
-/* After the field: `in` and a list, of which each value is a test. */
+/* Reads what follows the field: `in` and a list, each value of which becomes a test. */
 static bool parse_list(parser *p, test *t)
 {
     t->comparison = IS_EQUAL;
     if (!t->left.is_field)
-        return FAIL(p, t->left.at, "expected a field before `in`");
+        return REFUSE(p, t->left.at, "expected a field before `in`");
     if (!advance(p))
         return false;
     if (p->next.kind != TOKEN_OPEN)
-        return FAIL(p, p->next.at, "expected ( and a list of values after `in`");
+        return REFUSE(p, p->next.at, "expected ( and a list of values after `in`");
     do {
         if (!advance(p))
             return false;
         if (p->next.kind != TOKEN_LITERAL)
-            return FAIL(p, p->next.at, "expected a number or a string");
+            return REFUSE(p, p->next.at, "expected a number or a string");
         if (!read_operand(p, &t->right))
             return false;
         t->if_false = p->next.kind == TOKEN_COMMA ? p->w->n_tests + 1 : EXIT_FALSE;
@@ -362,7 +362,7 @@ static bool parse_list(parser *p, test *t)
             return false;
     } while (p->next.kind == TOKEN_COMMA);
     if (p->next.kind != TOKEN_CLOSE)
-        return FAIL(p, p->next.at, "expected , or )");
+        return REFUSE(p, p->next.at, "expected , or )");
     return advance(p);
 }
 
@@ -377,11 +377,11 @@ static bool parse_comparison(parser *p)
     if (p->next.kind == TOKEN_IN)
         return parse_list(p, &t);
     if (p->next.kind != TOKEN_COMPARISON)
-        return FAIL(p, p->next.at, "expected a comparison: == != < <= > >= `in` or `is`");
+        return REFUSE(p, p->next.at, "expected a comparison: == != < <= > >= `in` or `is`");
     if (!advance(p) || !read_operand(p, &t.right))
         return false;
     if (!t.left.is_field && !t.right.is_field)
-        return FAIL(p, t.left.at, "a comparison of two values; one side is a field");
+        return REFUSE(p, t.left.at, "a comparison of two values; one side is a field");
     return add_test(p, &t);
 }
 
@@ -403,7 +403,7 @@ static bool parse_not(parser *p)
     if (first.kind != TOKEN_NOT && first.kind != TOKEN_OPEN)
         return parse_comparison(p);
     if (++p->depth > WHERE_MAX_DEPTH)
-        return FAIL(p, first.at, "nested more than %d levels deep", WHERE_MAX_DEPTH);
+        return REFUSE(p, first.at, "nested more than %d levels deep", WHERE_MAX_DEPTH);
     if (!advance(p) || !(first.kind == TOKEN_NOT ? parse_not(p) : parse_or(p)))
         return false;
     p->depth--;
@@ -414,11 +414,12 @@ static bool parse_not(parser *p)
         return true;
     }
     if (p->next.kind != TOKEN_CLOSE)
-        return FAIL(p, p->next.at, "expected `and`, `or` or )");
+        return REFUSE(p, p->next.at, "expected `and`, `or` or )");
     return advance(p);
 }
 
-/* Only the exits of the last operand are still open: those of the others are connected. */
+/* Reads operands joined by `and`, or by `or`. Only the exits of the last operand are still open:
+ * the exits of the others are connected. */
 static bool parse_chain(parser *p, bool (*parse)(parser *), token_kind kind, size_t exit)
 {
     for (;;) {
@@ -447,7 +448,7 @@ static bool parse(parser *p)
 {
     if (!advance(p) || !parse_or(p))
         return false;
-    return p->next.kind == TOKEN_END || FAIL(p, p->next.at, "expected `and`, `or` or the end");
+    return p->next.kind == TOKEN_END || REFUSE(p, p->next.at, "expected `and`, `or` or the end");
 }
 
 /* ---- Expressions ---- */
@@ -465,8 +466,8 @@ where *where_compile(const char *text, field_list *fields, failure *err)
     }
     const bool has_memory = p.w && p.w->strings && p.w->text;
     const bool ok = !has_memory         ? fail_memory(err)
-                    : !fits             ? FAIL(&p, 0, "longer than %d bytes", WHERE_MAX_BYTES)
-                    : n_valid < n_bytes ? FAIL(&p, n_valid, "not UTF-8")
+                    : !fits             ? REFUSE(&p, 0, "longer than %d bytes", WHERE_MAX_BYTES)
+                    : n_valid < n_bytes ? REFUSE(&p, n_valid, "not UTF-8")
                                         : parse(&p);
     if (ok)
         return p.w;
@@ -503,7 +504,7 @@ bool where_check_types(const where *w, const tokmap_value_type *types, failure *
         if (left == WHERE_TIME || right == WHERE_TIME) {
             if (is_moment(&t->left) && is_moment(&t->right))
                 continue;
-            fail(err, "compares a date or time with a string that is none; write it as "
+            fail(err, "compares a date or time with a string that is not one; write it as "
                       "2026-11-25 or 2026-11-25T08:30:00Z");
             return field_fail_at(err, w->text, t->left.at);
         }

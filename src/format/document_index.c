@@ -2,13 +2,14 @@
 #include "format/document_index.h"
 
 #include "base/base.h"
+#include "base/le.h"
 #include "format/format_limits.h"
 
 #define WIDE_MARK UINT32_MAX
 enum {
     SPAN_OFFSET = 4 * (TOKMAP_I_GROUP_DOCUMENTS - 1),
     NODE_BYTES = 8 * TOKMAP_I_NODE_KEYS,
-    GUESS_LEVELS = 2 /* above level 0: those whose guesses are right more often than not */
+    GUESS_LEVELS = 2 /* levels above level 0 whose guesses are right more often than not */
 };
 
 void tokmap_i_documents_layout_of(uint64_t n_documents, tokmap_i_documents_layout *out)
@@ -51,7 +52,7 @@ void tokmap_i_documents_view(tokmap_i_documents *out, const uint8_t *bytes, uint
 
 bool tokmap_i_group_is_wide(const uint8_t *record)
 {
-    return load_le32(record + SPAN_OFFSET) == WIDE_MARK;
+    return le_get32(record + SPAN_OFFSET) == WIDE_MARK;
 }
 
 /* Each lookup is compiled twice: inlined with `from` NULL, for sections in memory, so that the
@@ -80,7 +81,7 @@ LOOKUP bool ends_of_group(const tokmap_i_documents *docs, tokmap_i_pieces *from,
     *out = (group_ends){record, tokmap_i_group_is_wide(record)};
     if (!out->wide)
         return true;
-    const uint64_t wide_index = load_le64(record);
+    const uint64_t wide_index = le_get64(record);
     if (wide_index >= docs->n_wide)
         return false;
     out->bytes = piece_at(docs, from, docs->layout.wide_offset + wide_index * TOKMAP_I_WIDE_BYTES);
@@ -89,20 +90,20 @@ LOOKUP bool ends_of_group(const tokmap_i_documents *docs, tokmap_i_pieces *from,
 
 static uint64_t end_at(const group_ends *ends, uint32_t j)
 {
-    return ends->wide ? load_le64(ends->bytes + 8 * (size_t)j)
-                      : load_le32(ends->bytes + 4 * (size_t)j);
+    return ends->wide ? le_get64(ends->bytes + 8 * (size_t)j)
+                      : le_get32(ends->bytes + 4 * (size_t)j);
 }
 
-/* How many of the numbers are at or below `most`. */
+/* Counts the numbers that are at or below `most`. */
 LOOKUP uint32_t count_keys(const uint8_t *keys, uint32_t n_keys, uint64_t most)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_keys; i++)
-        n += load_le64(keys + 8 * (size_t)i) <= most;
+        n += le_get64(keys + 8 * (size_t)i) <= most;
     return n;
 }
 
-/* How many of the 64 ends are at or below `relative`: counting all is faster than searching,
+/* Counts the ends that are at or below `relative`. Counting all 64 is faster than searching,
  * because there are no branches to predict and the cache lines are fetched together. */
 static uint32_t count_ends(const group_ends *ends, uint64_t relative)
 {
@@ -113,19 +114,19 @@ static uint32_t count_ends(const group_ends *ends, uint64_t relative)
         return TOKMAP_I_GROUP_DOCUMENTS;
     const uint32_t key = (uint32_t)relative;
     for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++)
-        n += load_le32(ends->bytes + 4 * (size_t)j) <= key;
+        n += le_get32(ends->bytes + 4 * (size_t)j) <= key;
     return n;
 }
 
-/* UINT64_MAX, which is no valid start, if it could not be read. */
+/* Returns the start of a group; UINT64_MAX, which is not a valid start, if it could not be read. */
 LOOKUP uint64_t group_start(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group)
 {
     const uint8_t *start = piece_at(docs, from, docs->layout.level_offset[0] + group * 8);
-    return from && !start ? UINT64_MAX : load_le64(start);
+    return from && !start ? UINT64_MAX : le_get64(start);
 }
 
-/* Document j of a group. In a damaged section it may not be the one that was looked for; the caller
- * checks. */
+/* Reads document j of a group. In a damaged section it may not be the one that was looked up; the
+ * caller checks. */
 LOOKUP tokmap_status read_document(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                    uint64_t group, uint32_t j, tokmap_document *out)
 {
@@ -155,7 +156,7 @@ tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, tokmap_i_pi
 LOOKUP void fetch_guess(const tokmap_i_documents *docs, uint32_t level, uint64_t entry,
                         const uint8_t *key, uint64_t token)
 {
-    const uint64_t first = load_le64(key), span = load_le64(key + 8) - first; /* not trusted */
+    const uint64_t first = le_get64(key), span = le_get64(key + 8) - first; /* not trusted */
     const uint64_t guess = (entry << 4 * level) + (token - first) / ((span >> 4 * level) + 1);
     const uint64_t group = MIN(guess, docs->layout.n_groups - 1);
     const uint8_t *node = docs->bytes + docs->layout.level_offset[0] + group / 16 * NODE_BYTES;
@@ -247,13 +248,13 @@ bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_
     memset(record, 0, TOKMAP_I_GROUP_BYTES);
     if (span < WIDE_MARK) {
         for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++)
-            store_le32(record + 4 * (size_t)j, (uint32_t)ends[MIN(j, n_ends - 1)]);
+            le_put32(record + 4 * (size_t)j, (uint32_t)ends[MIN(j, n_ends - 1)]);
         return false;
     }
-    store_le64(record, wide_index);
-    store_le32(record + SPAN_OFFSET, WIDE_MARK);
+    le_put64(record, wide_index);
+    le_put32(record + SPAN_OFFSET, WIDE_MARK);
     for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++)
-        store_le64(wide + 8 * (size_t)j, ends[MIN(j, n_ends - 1)]);
+        le_put64(wide + 8 * (size_t)j, ends[MIN(j, n_ends - 1)]);
     return true;
 }
 
@@ -261,7 +262,7 @@ const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_sta
 {
     group_ends ends = {group->record, tokmap_i_group_is_wide(group->record)};
     if (ends.wide) {
-        if (!group->wide || load_le64(group->record) != group->wide_index)
+        if (!group->wide || le_get64(group->record) != group->wide_index)
             return "a wide group does not point to its wide ends";
         if (!is_zero(group->record + 8, SPAN_OFFSET - 8))
             return "unused bytes in the record of a wide group are not zero";

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/le.h"
 #include "format/document_index.h"
 #include "format/meta_section.h"
 #include "format/segments_section.h"
 #include "format/spans_section.h"
-#include "base/hash.h"
-#include "base/status.h"
 
 static const uint8_t magic[8] = {0x89, 'T', 'M', 'I', '\r', '\n', 0x1a, '\n'};
 #define BYTE_ORDER_MARK 0x01020304u
@@ -54,7 +55,8 @@ int tokmap_i_suffix_valid(const char *suffix)
            (n < 8 || strcmp(suffix + n - 8, ".partial") != 0);
 }
 
-/* Checks what is the same in all versions: is it an index, is it intact, is it too new. */
+/* Checks what is the same in all versions: whether this is an index, is intact, and is not too
+ * new. */
 static tokmap_status check_identity(const uint8_t *p, size_t n_bytes,
                                     const tokmap_i_index_file *file, tokmap_error *err)
 {
@@ -64,16 +66,16 @@ static tokmap_status check_identity(const uint8_t *p, size_t n_bytes,
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, n_bytes,
                        "%s: damaged: the file has %zu bytes, but its header needs %d", file->name,
                        n_bytes, TOKMAP_I_HEADER_BYTES);
-    if (load_le64(p + AT_HEADER_CHECKSUM) != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
+    if (le_get64(p + AT_HEADER_CHECKSUM) != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_HEADER_CHECKSUM,
                        "%s: damaged: the header (bytes 0-255) does not match its checksum",
                        file->name);
-    if (load_le32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK)
+    if (le_get32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_BYTE_ORDER,
                        "%s: damaged: the byte-order mark is %08" PRIx32 ", not %08x", file->name,
-                       load_le32(p + AT_BYTE_ORDER), BYTE_ORDER_MARK);
-    const unsigned version = load_le16(p + AT_FORMAT_VERSION);
-    const unsigned lowest_reader = load_le16(p + AT_LOWEST_READER);
+                       le_get32(p + AT_BYTE_ORDER), BYTE_ORDER_MARK);
+    const unsigned version = le_get16(p + AT_FORMAT_VERSION);
+    const unsigned lowest_reader = le_get16(p + AT_LOWEST_READER);
     if (version == 0 || lowest_reader == 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_FORMAT_VERSION,
                        "%s: format %u, for readers of format %u or later: not a released version",
@@ -83,11 +85,11 @@ static tokmap_status check_identity(const uint8_t *p, size_t n_bytes,
                        "%s: format %u needs a reader of format %u, this tokmap reads up to %d: use "
                        "a newer tokmap",
                        file->name, version, lowest_reader, TOKMAP_I_FORMAT_VERSION);
-    if (load_le32(p + AT_MUST_UNDERSTAND) != 0)
+    if (le_get32(p + AT_MUST_UNDERSTAND) != 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_MUST_UNDERSTAND,
                        "%s: uses features (flags %08" PRIx32
                        ") that this tokmap does not know: use a newer one",
-                       file->name, load_le32(p + AT_MUST_UNDERSTAND));
+                       file->name, le_get32(p + AT_MUST_UNDERSTAND));
     return TOKMAP_OK;
 }
 
@@ -96,8 +98,8 @@ static bool id_fits(uint64_t id, const tokmap_i_header *h)
     return (h->token_bytes == 4 || id <= UINT16_MAX) && (h->vocab_size == 0 || id < h->vocab_size);
 }
 
-/* Checks each rule for a single field, in file order; *offset is that of the field that breaks
- * it. */
+/* Checks each rule for a single field, in file order. *offset becomes the offset of the field that
+ * breaks a rule. */
 static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint64_t *offset)
 {
     const uint32_t w = h->token_bytes;
@@ -111,7 +113,7 @@ static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint6
         uint64_t offset;
         const char *what;
     } rules[] = {
-        {load_le32(p + AT_HEADER_BYTES) == TOKMAP_I_HEADER_BYTES, AT_HEADER_BYTES, "header size"},
+        {le_get32(p + AT_HEADER_BYTES) == TOKMAP_I_HEADER_BYTES, AT_HEADER_BYTES, "header size"},
         {h->n_sections >= TOKMAP_I_MIN_SECTIONS && h->n_sections <= TOKMAP_I_MAX_SECTIONS,
          AT_N_SECTIONS, "number of sections"},
         {h->n_tokens <= TOKMAP_I_MAX_TOKENS, AT_N_TOKENS, "number of tokens"},
@@ -145,22 +147,22 @@ tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
     if (status)
         return status;
     memset(h, 0, sizeof *h);
-    h->format_version = load_le16(bytes + AT_FORMAT_VERSION);
-    h->lowest_reader = load_le16(bytes + AT_LOWEST_READER);
-    h->n_sections = load_le32(bytes + AT_N_SECTIONS);
-    h->index_bytes = load_le64(bytes + AT_INDEX_BYTES);
+    h->format_version = le_get16(bytes + AT_FORMAT_VERSION);
+    h->lowest_reader = le_get16(bytes + AT_LOWEST_READER);
+    h->n_sections = le_get32(bytes + AT_N_SECTIONS);
+    h->index_bytes = le_get64(bytes + AT_INDEX_BYTES);
     memcpy(h->dataset_id, bytes + AT_DATASET_ID, sizeof h->dataset_id);
-    h->n_tokens = load_le64(bytes + AT_N_TOKENS);
-    h->n_documents = load_le64(bytes + AT_N_DOCUMENTS);
+    h->n_tokens = le_get64(bytes + AT_N_TOKENS);
+    h->n_documents = le_get64(bytes + AT_N_DOCUMENTS);
     h->tokens_hash = tokmap_i_content_hash_load(bytes + AT_TOKENS_HASH, 4 * h->n_tokens);
     h->documents_hash = tokmap_i_content_hash_load(bytes + AT_DOCUMENTS_HASH, 8 * h->n_documents);
-    h->token_offset = load_le64(bytes + AT_TOKEN_OFFSET);
-    h->token_bytes = load_le32(bytes + AT_TOKEN_BYTES);
-    h->largest_id = load_le32(bytes + AT_LARGEST_ID);
-    h->vocab_size = load_le64(bytes + AT_VOCAB_SIZE);
-    h->eod_id = load_le32(bytes + AT_EOD_ID);
+    h->token_offset = le_get64(bytes + AT_TOKEN_OFFSET);
+    h->token_bytes = le_get32(bytes + AT_TOKEN_BYTES);
+    h->largest_id = le_get32(bytes + AT_LARGEST_ID);
+    h->vocab_size = le_get64(bytes + AT_VOCAB_SIZE);
+    h->eod_id = le_get32(bytes + AT_EOD_ID);
     memcpy(h->token_suffix, bytes + AT_TOKEN_SUFFIX, sizeof h->token_suffix);
-    h->table_checksum = load_le64(bytes + AT_TABLE_CHECKSUM);
+    h->table_checksum = le_get64(bytes + AT_TABLE_CHECKSUM);
     uint64_t offset = 0;
     const char *what = broken_rule(bytes, h, &offset);
     if (what)
@@ -169,7 +171,8 @@ tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
                        file->name, what, offset);
     if (h->index_bytes != file->n_bytes)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(h->index_bytes, file->n_bytes),
-                       "%s: damaged: the file has %" PRIu64 " bytes, its header says %" PRIu64,
+                       "%s: damaged: the file has %" PRIu64
+                       " bytes, but its header states %" PRIu64,
                        file->name, file->n_bytes, h->index_bytes);
     const uint64_t table_end =
         TOKMAP_I_HEADER_BYTES + (uint64_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
@@ -202,7 +205,7 @@ uint64_t tokmap_i_n_blocks(const tokmap_i_header *h)
     return div_up(h->n_tokens * h->token_bytes, TOKMAP_I_BLOCK_BYTES);
 }
 
-/* The flags of a section of a known kind. */
+/* Returns the flags of a section of a known kind. */
 static uint32_t flags_of(uint32_t kind)
 {
     return kind == TOKMAP_I_META ? 0 : SECTION_MUST_UNDERSTAND;
@@ -241,14 +244,14 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
 static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
 {
     uint8_t record[48];
-    store_le64(record, h->n_tokens);
-    store_le64(record + 8, h->n_documents);
+    le_put64(record, h->n_tokens);
+    le_put64(record + 8, h->n_documents);
     tokmap_i_content_hash_store(&h->tokens_hash, record + 16);
     tokmap_i_content_hash_store(&h->documents_hash, record + 32);
     tokmap_i_id128(record, sizeof record, id);
 }
 
-/* Sizes that follow from the counts. All sections but the last three must be present. */
+/* Checks sizes that follow from the counts. All sections except the last three must be present. */
 static const char *wrong_size(const tokmap_i_header *h)
 {
     const uint64_t documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes;
@@ -256,7 +259,7 @@ static const char *wrong_size(const tokmap_i_header *h)
         return "documents";
     const uint64_t checksums = tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes;
     if (checksums % 8 != 0 || checksums / 8 != tokmap_i_n_blocks(h))
-        return "block checksums"; /* of a joined dataset, as many as its segments need */
+        return "block checksums"; /* a joined dataset must have as many as its segments need */
     if (tokmap_i_section_find(h, TOKMAP_I_INPUTS)->n_bytes < 8)
         return "inputs";
     if (tokmap_i_section_find(h, TOKMAP_I_METADATA)->n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
@@ -273,7 +276,8 @@ static const char *wrong_size(const tokmap_i_header *h)
     return NULL;
 }
 
-/* Kinds ascend without repeats, so the four known ones are present exactly if they come first. */
+/* Checks the table as a whole. Kinds ascend without repeats, so the four known ones are present
+ * exactly if they come first. */
 static tokmap_status check_whole(const tokmap_i_header *h, const tokmap_i_index_file *file,
                                  tokmap_error *err)
 {
@@ -314,8 +318,8 @@ tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_index_f
                        "%s: damaged: the section table does not match its checksum", file->name);
     for (uint32_t i = 0; i < h->n_sections; i++) {
         const uint8_t *p = bytes + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
-        h->sections[i] = (tokmap_i_section){load_le32(p), load_le32(p + 4), load_le64(p + 8),
-                                            load_le64(p + 16), load_le64(p + 24)};
+        h->sections[i] = (tokmap_i_section){le_get32(p), le_get32(p + 4), le_get64(p + 8),
+                                            le_get64(p + 16), le_get64(p + 24)};
         const tokmap_status status = check_entry(h, i, file, err);
         if (status)
             return status;
@@ -329,33 +333,33 @@ void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
     for (uint32_t i = 0; i < h->n_sections; i++) {
         uint8_t *p = table + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
         const tokmap_i_section *s = &h->sections[i];
-        store_le32(p, s->kind);
-        store_le32(p + 4, flags_of(s->kind));
-        store_le64(p + 8, s->offset);
-        store_le64(p + 16, s->n_bytes);
-        store_le64(p + 24, s->checksum);
+        le_put32(p, s->kind);
+        le_put32(p + 4, flags_of(s->kind));
+        le_put64(p + 8, s->offset);
+        le_put64(p + 16, s->n_bytes);
+        le_put64(p + 24, s->checksum);
     }
     dataset_id(h, h->dataset_id);
     memset(bytes, 0, TOKMAP_I_HEADER_BYTES);
     memcpy(bytes + AT_MAGIC, magic, sizeof magic);
-    store_le32(bytes + AT_BYTE_ORDER, BYTE_ORDER_MARK);
-    store_le16(bytes + AT_FORMAT_VERSION, (uint16_t)h->format_version);
-    store_le16(bytes + AT_LOWEST_READER, (uint16_t)h->lowest_reader);
-    store_le32(bytes + AT_HEADER_BYTES, TOKMAP_I_HEADER_BYTES);
-    store_le32(bytes + AT_N_SECTIONS, h->n_sections);
-    store_le64(bytes + AT_INDEX_BYTES, h->index_bytes);
+    le_put32(bytes + AT_BYTE_ORDER, BYTE_ORDER_MARK);
+    le_put16(bytes + AT_FORMAT_VERSION, (uint16_t)h->format_version);
+    le_put16(bytes + AT_LOWEST_READER, (uint16_t)h->lowest_reader);
+    le_put32(bytes + AT_HEADER_BYTES, TOKMAP_I_HEADER_BYTES);
+    le_put32(bytes + AT_N_SECTIONS, h->n_sections);
+    le_put64(bytes + AT_INDEX_BYTES, h->index_bytes);
     memcpy(bytes + AT_DATASET_ID, h->dataset_id, sizeof h->dataset_id);
-    store_le64(bytes + AT_N_TOKENS, h->n_tokens);
-    store_le64(bytes + AT_N_DOCUMENTS, h->n_documents);
-    store_le64(bytes + AT_TOKEN_OFFSET, h->token_offset);
-    store_le32(bytes + AT_TOKEN_BYTES, h->token_bytes);
-    store_le32(bytes + AT_LARGEST_ID, h->largest_id);
-    store_le64(bytes + AT_VOCAB_SIZE, h->vocab_size);
-    store_le32(bytes + AT_EOD_ID, h->eod_id);
+    le_put64(bytes + AT_N_TOKENS, h->n_tokens);
+    le_put64(bytes + AT_N_DOCUMENTS, h->n_documents);
+    le_put64(bytes + AT_TOKEN_OFFSET, h->token_offset);
+    le_put32(bytes + AT_TOKEN_BYTES, h->token_bytes);
+    le_put32(bytes + AT_LARGEST_ID, h->largest_id);
+    le_put64(bytes + AT_VOCAB_SIZE, h->vocab_size);
+    le_put32(bytes + AT_EOD_ID, h->eod_id);
     memcpy(bytes + AT_TOKEN_SUFFIX, h->token_suffix, sizeof h->token_suffix);
     tokmap_i_content_hash_store(&h->tokens_hash, bytes + AT_TOKENS_HASH);
     tokmap_i_content_hash_store(&h->documents_hash, bytes + AT_DOCUMENTS_HASH);
-    store_le64(bytes + AT_TABLE_CHECKSUM,
-               tokmap_i_checksum(table, (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES));
-    store_le64(bytes + AT_HEADER_CHECKSUM, tokmap_i_checksum(bytes, AT_HEADER_CHECKSUM));
+    le_put64(bytes + AT_TABLE_CHECKSUM,
+             tokmap_i_checksum(table, (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES));
+    le_put64(bytes + AT_HEADER_CHECKSUM, tokmap_i_checksum(bytes, AT_HEADER_CHECKSUM));
 }

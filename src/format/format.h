@@ -19,8 +19,8 @@ enum {
     TOKMAP_I_MIN_SECTIONS = 4,
     TOKMAP_I_SUFFIX_BYTES = 16,
     TOKMAP_I_BLOCK_BYTES = 1 << 20,
-    /* Files are written in pieces that start and end at multiples of this, so that the page cache
-     * can hold them in huge pages, which means fewer page faults and TLB misses in a map. */
+    /* Files are written in pieces that start and end at multiples of this size, so that the page
+     * cache can hold them in huge pages. This saves page faults and TLB misses in a map. */
     TOKMAP_I_WRITE_BYTES = 2 << 20
 };
 
@@ -29,7 +29,7 @@ typedef enum tokmap_i_section_kind {
     TOKMAP_I_CHECKSUMS = 2,
     TOKMAP_I_INPUTS = 3,
     TOKMAP_I_METADATA = 4,
-    TOKMAP_I_META = 5,     /* values of documents; optional, and informative */
+    TOKMAP_I_META = 5,     /* values of documents; optional; not needed to read tokens */
     TOKMAP_I_SEGMENTS = 6, /* only in a joined dataset */
     TOKMAP_I_SPANS = 7     /* tokens whose labels never count; optional */
 } tokmap_i_section_kind;
@@ -80,9 +80,11 @@ void tokmap_i_header_encode(tokmap_i_header *header, uint8_t *bytes);
 
 const tokmap_i_section *tokmap_i_section_find(const tokmap_i_header *header,
                                               tokmap_i_section_kind kind);
-/* Where section number i must start, given the sections before it. */
+/* Returns where section number i must start, given the sections before it. */
 uint64_t tokmap_i_section_start(const tokmap_i_header *header, uint32_t section_index);
-/* Number of block checksums. Of a joined dataset it is known from the section table alone. */
+/* Counts the block checksums. For a joined dataset, the section table alone determines the
+ * number. */
 uint64_t tokmap_i_n_blocks(const tokmap_i_header *header);
-/* Dot, then letters, digits, '.', '_', '-'; 2 to 15 bytes; does not end in .tmi or .partial. */
+/* Whether the suffix is valid: a dot, then letters, digits, '.', '_', '-'; 2 to 15 bytes; not
+ * ending in .tmi or .partial. */
 int tokmap_i_suffix_valid(const char *suffix);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/input_table.h"
 
-#include "base/base.h"
+#include "base/le.h"
 
 bool tokmap_i_inputs_fit(uint64_t n_inputs, uint64_t n_bytes)
 {
@@ -12,8 +12,8 @@ bool tokmap_i_inputs_fit(uint64_t n_inputs, uint64_t n_bytes)
 static tokmap_i_input_entry entry_at(const tokmap_i_inputs *t, uint64_t index)
 {
     const uint8_t *p = t->bytes + TOKMAP_I_INPUT_HEAD_BYTES + index * TOKMAP_I_INPUT_ENTRY_BYTES;
-    return (tokmap_i_input_entry){load_le64(p), load_le64(p + 8), load_le64(p + 16),
-                                  load_le64(p + 24), load_le64(p + 32)};
+    return (tokmap_i_input_entry){le_get64(p), le_get64(p + 8), le_get64(p + 16), le_get64(p + 24),
+                                  le_get64(p + 32)};
 }
 
 static uint64_t names_offset(const tokmap_i_inputs *t)
@@ -65,9 +65,9 @@ const char *tokmap_i_inputs_check(const tokmap_i_inputs *t)
 
 void tokmap_i_input_entry_encode(const tokmap_i_input_entry *entry, uint8_t *p)
 {
-    store_le64(p, entry->end_document);
-    store_le64(p + 8, entry->end_token);
-    store_le64(p + 16, entry->input_bytes);
-    store_le64(p + 24, entry->input_checksum);
-    store_le64(p + 32, entry->name_end);
+    le_put64(p, entry->end_document);
+    le_put64(p + 8, entry->end_token);
+    le_put64(p + 16, entry->input_bytes);
+    le_put64(p + 24, entry->input_checksum);
+    le_put64(p + 32, entry->name_end);
 }

@@ -19,16 +19,16 @@ enum {
 typedef struct tokmap_i_inputs {
     const uint8_t *bytes;
     uint64_t n_bytes;
-    uint64_t n_inputs;              /* must fit */
+    uint64_t n_inputs;              /* must fit into the section */
     uint64_t n_documents, n_tokens; /* of the dataset */
 } tokmap_i_inputs;
 
 /* Whether n_inputs fit into a section of n_bytes. */
 bool tokmap_i_inputs_fit(uint64_t n_inputs, uint64_t n_bytes);
-/* index < n_inputs. TOKMAP_ERR_CORRUPT: the entry is impossible. */
+/* Returns an entry; index < n_inputs. TOKMAP_ERR_CORRUPT: the entry is impossible. */
 tokmap_status tokmap_i_inputs_get(const tokmap_i_inputs *inputs, uint64_t index,
                                   tokmap_input_info *out);
-/* NULL if the whole table is valid; else what is wrong. */
+/* Checks the whole table. Returns what is wrong; NULL: nothing. */
 const char *tokmap_i_inputs_check(const tokmap_i_inputs *inputs);
 
 typedef struct tokmap_i_input_entry {

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/hash.h"
+#include "base/le.h"
 #include "format/document_index.h"
 #include "format/format.h"
-#include "base/hash.h"
 #include "format/input_table.h"
 #include "tokmap_writer.h"
 
@@ -26,7 +27,7 @@ enum {
 enum {
     AT_PREVIOUS = 8,
     AT_FLAGS = 72,
-    AT_NEW_SPANS = 76, /* how many, in 4 bytes */
+    AT_NEW_SPANS = 76, /* their number, in 4 bytes */
     AT_PAYLOAD_CHECKSUM = 144,
     AT_HEAD_CHECKSUM = 152
 };
@@ -35,7 +36,7 @@ enum {
     FLAG_SPANS = 2
 };
 
-/* The other fields of the head of a record. They are stored as in memory, which is
+/* Defines the other fields of the head of a record. They are stored as in memory, which is
  * little-endian. */
 #define FIELD(at, member)                                                                          \
     {                                                                                              \
@@ -57,26 +58,26 @@ void tokmap_i_journal_header_encode(tokmap_i_journal_header *h, uint8_t *p)
 {
     memset(p, 0, TOKMAP_I_JOURNAL_HEADER_BYTES);
     memcpy(p, header_magic, sizeof header_magic);
-    store_le32(p + AT_BYTE_ORDER, BYTE_ORDER_MARK);
-    store_le32(p + AT_VERSION, h->version);
-    store_le32(p + AT_TOKEN_BYTES, h->token_bytes);
-    store_le32(p + AT_EOD_ID, h->eod_id);
-    store_le64(p + AT_VOCAB_SIZE, h->vocab_size);
+    le_put32(p + AT_BYTE_ORDER, BYTE_ORDER_MARK);
+    le_put32(p + AT_VERSION, h->version);
+    le_put32(p + AT_TOKEN_BYTES, h->token_bytes);
+    le_put32(p + AT_EOD_ID, h->eod_id);
+    le_put64(p + AT_VOCAB_SIZE, h->vocab_size);
     h->checksum = tokmap_i_checksum(p, AT_HEADER_CHECKSUM);
-    store_le64(p + AT_HEADER_CHECKSUM, h->checksum);
+    le_put64(p + AT_HEADER_CHECKSUM, h->checksum);
 }
 
 bool tokmap_i_journal_header_decode(const uint8_t *p, tokmap_i_journal_header *h)
 {
     *h = (tokmap_i_journal_header){
-        .version = load_le32(p + AT_VERSION),
-        .token_bytes = load_le32(p + AT_TOKEN_BYTES),
-        .eod_id = load_le32(p + AT_EOD_ID),
-        .vocab_size = load_le64(p + AT_VOCAB_SIZE),
-        .checksum = load_le64(p + AT_HEADER_CHECKSUM),
+        .version = le_get32(p + AT_VERSION),
+        .token_bytes = le_get32(p + AT_TOKEN_BYTES),
+        .eod_id = le_get32(p + AT_EOD_ID),
+        .vocab_size = le_get64(p + AT_VOCAB_SIZE),
+        .checksum = le_get64(p + AT_HEADER_CHECKSUM),
     };
     if (memcmp(p, header_magic, sizeof header_magic) != 0 ||
-        load_le32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK ||
+        le_get32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK ||
         h->checksum != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
         return false;
     return h->version != TOKMAP_I_JOURNAL_VERSION ||
@@ -126,42 +127,42 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
         *end++ = 0;
     memset(p, 0, TOKMAP_I_RECORD_HEAD_BYTES);
     memcpy(p, head_magic, sizeof head_magic);
-    store_le64(p + AT_PREVIOUS, previous);
+    le_put64(p + AT_PREVIOUS, previous);
     for (size_t i = 0; i < N_FIELDS; i++)
         memcpy(p + fields[i].at, (const uint8_t *)now + fields[i].offset, fields[i].n_bytes);
-    store_le32(p + AT_FLAGS, (now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0) |
-                                 (now->has_spans ? FLAG_SPANS : 0));
-    store_le32(p + AT_NEW_SPANS,
-               (uint32_t)(parts->n_bytes[TOKMAP_I_NEW_SPANS] / TOKMAP_I_ADDED_SPAN_BYTES));
-    store_le64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
+    le_put32(p + AT_FLAGS, (now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0) |
+                               (now->has_spans ? FLAG_SPANS : 0));
+    le_put32(p + AT_NEW_SPANS,
+             (uint32_t)(parts->n_bytes[TOKMAP_I_NEW_SPANS] / TOKMAP_I_ADDED_SPAN_BYTES));
+    le_put64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
     now->checksum = tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
-    store_le64(p + AT_HEAD_CHECKSUM, now->checksum);
+    le_put64(p + AT_HEAD_CHECKSUM, now->checksum);
 }
 
 bool tokmap_i_record_is_head(const uint8_t *p)
 {
     return memcmp(p, head_magic, sizeof head_magic) == 0 &&
-           load_le64(p + AT_HEAD_CHECKSUM) == tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
+           le_get64(p + AT_HEAD_CHECKSUM) == tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
 }
 
 const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal_header *header,
                                         const tokmap_i_checkpoint *before, tokmap_i_checkpoint *now)
 {
-    const uint32_t flags = load_le32(p + AT_FLAGS);
+    const uint32_t flags = le_get32(p + AT_FLAGS);
     const uint64_t previous = before->sequence == 0 ? header->checksum : before->checksum;
     *now = (tokmap_i_checkpoint){
         .sequence = before->sequence + 1,
         .input_before_document = (flags & FLAG_INPUT_BEFORE_DOCUMENT) != 0,
         .has_spans = (flags & FLAG_SPANS) != 0,
-        .n_spans = before->n_spans + load_le32(p + AT_NEW_SPANS),
-        .checksum = load_le64(p + AT_HEAD_CHECKSUM),
+        .n_spans = before->n_spans + le_get32(p + AT_NEW_SPANS),
+        .checksum = le_get64(p + AT_HEAD_CHECKSUM),
     };
     for (size_t i = 0; i < N_FIELDS; i++)
         memcpy((uint8_t *)now + fields[i].offset, p + fields[i].at, fields[i].n_bytes);
     const uint64_t n_grouped = now->n_documents - now->n_documents % TOKMAP_I_GROUP_DOCUMENTS;
     now->tokens_hash.n_bytes = 4 * now->n_tokens;
     now->documents_hash.n_bytes = 8 * n_grouped;
-    if (load_le64(p + AT_PREVIOUS) != previous)
+    if (le_get64(p + AT_PREVIOUS) != previous)
         return "this record does not follow the previous one";
     const bool possible =
         now->n_tokens <= TOKMAP_I_MAX_TOKENS && now->n_documents <= TOKMAP_I_MAX_DOCUMENTS &&
@@ -171,7 +172,7 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         (before->sequence == 0 || now->has_spans == before->has_spans);
     if ((flags & ~(uint32_t)(FLAG_INPUT_BEFORE_DOCUMENT | FLAG_SPANS)) != 0 || !possible)
         return "a record has impossible counts";
-    /* Names are not longer than the limit, and values began before the first document ended. */
+    /* Names are at most as long as the limit, and values began before the first document ended. */
     const bool follows =
         now->n_tokens >= before->n_tokens && now->n_documents >= before->n_documents &&
         now->group_start >= before->group_start && now->n_wide >= before->n_wide &&
@@ -185,7 +186,7 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
 
 bool tokmap_i_record_is_payload(const uint8_t *head, const uint8_t *payload, uint64_t n_bytes)
 {
-    return load_le64(head + AT_PAYLOAD_CHECKSUM) == tokmap_i_checksum(payload, (size_t)n_bytes);
+    return le_get64(head + AT_PAYLOAD_CHECKSUM) == tokmap_i_checksum(payload, (size_t)n_bytes);
 }
 
 const char *tokmap_i_record_payload_decode(const uint8_t *payload, const tokmap_i_checkpoint *now,
@@ -198,9 +199,9 @@ const char *tokmap_i_record_payload_decode(const uint8_t *payload, const tokmap_
     }
     const uint8_t *ends = parts->data[TOKMAP_I_OPEN_ENDS];
     for (uint64_t i = 0; i < parts->n_bytes[TOKMAP_I_OPEN_ENDS]; i += 8) {
-        if (load_le64(ends + i) < end)
+        if (le_get64(ends + i) < end)
             return "document ends in a record are not in ascending order";
-        end = load_le64(ends + i);
+        end = le_get64(ends + i);
     }
     return end <= now->n_tokens - now->group_start
                ? NULL

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "base/le.h"
 
 /* Byte offsets of fields, in file order. */
 enum {
@@ -22,11 +23,11 @@ enum {
     AT_NAME_END = 40
 };
 
-static const char no_text[1]; /* the text of an empty part, so that it is never NULL */
+static const char no_text[1]; /* the text of an empty part, so that the pointer is never NULL */
 
 /* ---- Names ---- */
 
-/* The size of the character of UTF-8 at p, 1 to 4; 0 if there is none, or if it is U+0000. */
+/* Returns the size of the UTF-8 character at p, 1 to 4; 0 if there is none, or if it is U+0000. */
 static size_t character_bytes(const uint8_t *p, size_t n_bytes)
 {
     static const uint32_t least[5] = {0, 1, 0x80, 0x800, 0x10000};
@@ -85,7 +86,7 @@ bool tokmap_i_meta_place(tokmap_i_meta *m)
     return true;
 }
 
-/* Where the first part begins; 0 if there is none. */
+/* Returns where the first part begins; 0 if there is none. */
 static uint64_t column_offset(const tokmap_i_meta_column *c)
 {
     for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
@@ -98,8 +99,8 @@ static uint64_t column_offset(const tokmap_i_meta_column *c)
 
 uint64_t tokmap_i_meta_directory_bytes(const uint8_t *head)
 {
-    const uint64_t n_columns = load_le32(head + AT_N_COLUMNS);
-    const uint64_t names_bytes = load_le32(head + AT_NAMES_BYTES);
+    const uint64_t n_columns = le_get32(head + AT_N_COLUMNS);
+    const uint64_t names_bytes = le_get32(head + AT_NAMES_BYTES);
     if (n_columns == 0 || n_columns > TOKMAP_I_MAX_META_COLUMNS ||
         names_bytes > n_columns * TOKMAP_I_MAX_META_NAME)
         return 0;
@@ -129,26 +130,26 @@ const char *tokmap_i_meta_decode(const uint8_t *bytes, tokmap_i_meta *m)
     const uint64_t section_bytes = m->section_bytes;
     if (n_bytes == 0 || n_bytes > section_bytes)
         return "the number of columns is out of range";
-    if (load_le64(bytes + AT_CHECKSUM) !=
+    if (le_get64(bytes + AT_CHECKSUM) !=
         tokmap_i_checksum(bytes + TOKMAP_I_META_HEAD_BYTES,
                           (size_t)n_bytes - TOKMAP_I_META_HEAD_BYTES))
         return "the directory of columns does not match its checksum";
-    m->n_columns = load_le32(bytes + AT_N_COLUMNS);
-    const uint64_t names_bytes = load_le32(bytes + AT_NAMES_BYTES);
+    m->n_columns = le_get32(bytes + AT_N_COLUMNS);
+    const uint64_t names_bytes = le_get32(bytes + AT_NAMES_BYTES);
     const uint8_t *entry = bytes + TOKMAP_I_META_HEAD_BYTES;
     const char *names = (const char *)entry + m->n_columns * (size_t)TOKMAP_I_META_ENTRY_BYTES;
     uint64_t name_start = 0;
     for (uint32_t i = 0; i < m->n_columns; i++, entry += TOKMAP_I_META_ENTRY_BYTES) {
         tokmap_i_meta_column *c = &m->columns[i];
-        const uint64_t name_end = load_le64(entry + AT_NAME_END);
+        const uint64_t name_end = le_get64(entry + AT_NAME_END);
         if (name_end < name_start || name_end > names_bytes)
             return "the name of a column is not where it must be";
         *c = (tokmap_i_meta_column){
-            .type = load_le32(entry + AT_TYPE),
-            .code_bytes = load_le32(entry + AT_CODE_BYTES),
-            .n_nulls = load_le64(entry + AT_N_NULLS),
-            .n_strings = load_le64(entry + AT_N_STRINGS),
-            .text_bytes = load_le64(entry + AT_TEXT_BYTES),
+            .type = le_get32(entry + AT_TYPE),
+            .code_bytes = le_get32(entry + AT_CODE_BYTES),
+            .n_nulls = le_get64(entry + AT_N_NULLS),
+            .n_strings = le_get64(entry + AT_N_STRINGS),
+            .text_bytes = le_get64(entry + AT_TEXT_BYTES),
             .name = names + name_start,
             .name_bytes = (size_t)(name_end - name_start),
         };
@@ -168,7 +169,7 @@ const char *tokmap_i_meta_decode(const uint8_t *bytes, tokmap_i_meta *m)
         return "the columns do not have the size of their section";
     entry = bytes + TOKMAP_I_META_HEAD_BYTES;
     for (uint32_t i = 0; i < m->n_columns; i++, entry += TOKMAP_I_META_ENTRY_BYTES)
-        if (load_le64(entry + AT_OFFSET) != column_offset(&m->columns[i]))
+        if (le_get64(entry + AT_OFFSET) != column_offset(&m->columns[i]))
             return "a column is not where it must be";
     return NULL;
 }
@@ -182,19 +183,19 @@ size_t tokmap_i_meta_encode(const tokmap_i_meta *m, uint8_t *bytes)
         const tokmap_i_meta_column *c = &m->columns[i];
         memcpy(names + name_end, c->name, c->name_bytes);
         name_end += c->name_bytes;
-        store_le32(entry + AT_TYPE, c->type);
-        store_le32(entry + AT_CODE_BYTES, c->code_bytes);
-        store_le64(entry + AT_OFFSET, column_offset(c));
-        store_le64(entry + AT_N_NULLS, c->n_nulls);
-        store_le64(entry + AT_N_STRINGS, c->n_strings);
-        store_le64(entry + AT_TEXT_BYTES, c->text_bytes);
-        store_le64(entry + AT_NAME_END, name_end);
+        le_put32(entry + AT_TYPE, c->type);
+        le_put32(entry + AT_CODE_BYTES, c->code_bytes);
+        le_put64(entry + AT_OFFSET, column_offset(c));
+        le_put64(entry + AT_N_NULLS, c->n_nulls);
+        le_put64(entry + AT_N_STRINGS, c->n_strings);
+        le_put64(entry + AT_TEXT_BYTES, c->text_bytes);
+        le_put64(entry + AT_NAME_END, name_end);
     }
     const size_t n_bytes = (size_t)(names - bytes) + (size_t)name_end;
-    store_le32(bytes + AT_N_COLUMNS, m->n_columns);
-    store_le32(bytes + AT_NAMES_BYTES, (uint32_t)name_end);
-    store_le64(bytes + AT_CHECKSUM, tokmap_i_checksum(bytes + TOKMAP_I_META_HEAD_BYTES,
-                                                      n_bytes - TOKMAP_I_META_HEAD_BYTES));
+    le_put32(bytes + AT_N_COLUMNS, m->n_columns);
+    le_put32(bytes + AT_NAMES_BYTES, (uint32_t)name_end);
+    le_put64(bytes + AT_CHECKSUM, tokmap_i_checksum(bytes + TOKMAP_I_META_HEAD_BYTES,
+                                                    n_bytes - TOKMAP_I_META_HEAD_BYTES));
     return n_bytes;
 }
 
@@ -206,7 +207,7 @@ static tokmap_status get_string(const tokmap_i_meta *m, const tokmap_i_meta_colu
     if (index >= c->n_strings)
         return TOKMAP_ERR_CORRUPT;
     const uint8_t *entry = m->section + c->at[TOKMAP_I_META_OFFSETS] + 8 * index;
-    const uint64_t start = load_le64(entry), end = load_le64(entry + 8);
+    const uint64_t start = le_get64(entry), end = le_get64(entry + 8);
     if (start > end || end > c->text_bytes || end - start > TOKMAP_I_MAX_META_STRING)
         return TOKMAP_ERR_CORRUPT;
     const char *text = (const char *)m->section + c->at[TOKMAP_I_META_TEXT] + start;
@@ -230,8 +231,8 @@ tokmap_status tokmap_i_meta_get(const tokmap_i_meta *m, uint32_t column, uint64_
         return get_string(m, c, document, out);
     if (c->type == TOKMAP_I_META_DICTIONARY)
         return get_string(
-            m, c, c->code_bytes == 1 ? values[document] : load_le16(values + 2 * document), out);
-    const uint64_t bits = load_le64(values + 8 * document);
+            m, c, c->code_bytes == 1 ? values[document] : le_get16(values + 2 * document), out);
+    const uint64_t bits = le_get64(values + 8 * document);
     out->type = tokmap_i_meta_value_type(c);
     memcpy(c->type == TOKMAP_I_META_INT64 ? (void *)&out->integer : (void *)&out->real, &bits,
            sizeof bits);

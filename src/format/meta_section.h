@@ -15,7 +15,7 @@ enum {
     TOKMAP_I_META_HEAD_BYTES = 16,
     TOKMAP_I_META_ENTRY_BYTES = 48,
     TOKMAP_I_META_ALIGNMENT = 64,
-    TOKMAP_I_META_DIRECTORY_BYTES = /* at most */
+    TOKMAP_I_META_DIRECTORY_BYTES = /* at most this many */
         TOKMAP_I_META_HEAD_BYTES +
         TOKMAP_I_MAX_META_COLUMNS * (TOKMAP_I_META_ENTRY_BYTES + TOKMAP_I_MAX_META_NAME)
 };
@@ -45,37 +45,37 @@ typedef struct tokmap_i_meta_column {
     const char *name; /* in the directory */
     size_t name_bytes;
     bool has[TOKMAP_I_META_PARTS];
-    uint64_t at[TOKMAP_I_META_PARTS]; /* from the start of the section */
+    uint64_t at[TOKMAP_I_META_PARTS]; /* counted from the start of the section */
     uint64_t n_bytes[TOKMAP_I_META_PARTS];
 } tokmap_i_meta_column;
 
 typedef struct tokmap_i_meta {
     uint32_t n_columns;
     uint64_t n_documents;
-    uint64_t directory_bytes; /* with head and names */
+    uint64_t directory_bytes; /* including head and names */
     uint64_t section_bytes;
-    const uint8_t *section; /* its bytes; set by the caller after decoding */
+    const uint8_t *section; /* set by the caller after decoding */
     tokmap_i_meta_column columns[TOKMAP_I_MAX_META_COLUMNS];
 } tokmap_i_meta;
 
-/* Whether this can be the name of a column. */
+/* Whether a column can have this name. */
 bool tokmap_i_meta_name_valid(const char *name, size_t n_bytes);
 
-/* The size of the directory that begins with these 16 bytes; 0 if it cannot be one. */
+/* Returns the size of the directory that begins with these 16 bytes; 0 if it cannot be one. */
 uint64_t tokmap_i_meta_directory_bytes(const uint8_t *head);
 /* Decodes a whole directory. The caller has set n_documents and section_bytes. Names point into
- * `bytes`. NULL if it is sound; else what is wrong. */
+ * `bytes`. Returns what is wrong; NULL: nothing. */
 const char *tokmap_i_meta_decode(const uint8_t *bytes, tokmap_i_meta *meta);
 
-/* Finds out where the parts are, from type, counts and names of the columns, and sets
- * section_bytes. False if the section would be too large. */
+/* Computes where the parts are, from type, counts and names of the columns, and sets section_bytes.
+ * Returns false if the section would be too large. */
 bool tokmap_i_meta_place(tokmap_i_meta *meta);
 /* Encodes the directory of columns that have been placed; returns its size. */
 size_t tokmap_i_meta_encode(const tokmap_i_meta *meta, uint8_t *bytes);
 
-/* The value of a document. column and document are in range. TOKMAP_ERR_CORRUPT: it would be
- * outside its part. */
+/* Returns the value of a document. column and document are in range. TOKMAP_ERR_CORRUPT: it would
+ * be outside its part. */
 tokmap_status tokmap_i_meta_get(const tokmap_i_meta *meta, uint32_t column, uint64_t document,
                                 tokmap_value *out);
-/* The type that users see. */
+/* Returns the type that users see. */
 tokmap_value_type tokmap_i_meta_value_type(const tokmap_i_meta_column *column);

@@ -2,6 +2,7 @@
 #include "format/segments_section.h"
 
 #include "base/base.h"
+#include "base/le.h"
 
 typedef struct entry {
     uint64_t end_token, token_offset, name_end;
@@ -11,7 +12,7 @@ static entry entry_at(const tokmap_i_segments *s, uint64_t index)
 {
     const uint8_t *p =
         s->bytes + TOKMAP_I_SEGMENTS_HEAD_BYTES + index * TOKMAP_I_SEGMENT_ENTRY_BYTES;
-    return (entry){load_le64(p), load_le64(p + 8), load_le64(p + 16)};
+    return (entry){le_get64(p), le_get64(p + 8), le_get64(p + 16)};
 }
 
 static entry entry_before(const tokmap_i_segments *s, uint64_t index)
@@ -54,7 +55,7 @@ bool tokmap_i_segments_size_valid(uint64_t n_bytes, uint64_t n_segments)
 const char *tokmap_i_segments_check(tokmap_i_segments *s, uint64_t *at)
 {
     *at = 0;
-    s->n_segments = load_le64(s->bytes);
+    s->n_segments = le_get64(s->bytes);
     const uint64_t room = s->n_bytes - TOKMAP_I_SEGMENTS_HEAD_BYTES;
     if (s->n_segments > TOKMAP_I_MAX_SEGMENTS ||
         s->n_segments > room / TOKMAP_I_SEGMENT_ENTRY_BYTES)

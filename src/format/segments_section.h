@@ -30,9 +30,11 @@ typedef struct tokmap_i_segment {
     uint64_t token_offset;
 } tokmap_i_segment;
 
-/* Whether at most so many segments can fill a section of this size. A sparse file can have any. */
+/* Whether at most n_segments segments can fill a section of this size. A sparse file can have any
+ * size. */
 bool tokmap_i_segments_size_valid(uint64_t n_bytes, uint64_t n_segments);
-/* NULL if the whole section is valid; else what is wrong, and *at is the byte of the section. */
+/* Checks the whole section. Returns what is wrong, and sets *at to the wrong byte of the section;
+ * NULL: nothing. */
 const char *tokmap_i_segments_check(tokmap_i_segments *segments, uint64_t *at);
-/* Of a section that was checked; index < n_segments. */
+/* Returns a segment of a section that was checked; index < n_segments. */
 tokmap_i_segment tokmap_i_segments_get(const tokmap_i_segments *segments, uint64_t index);

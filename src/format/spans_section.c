@@ -2,8 +2,9 @@
 #include "format/spans_section.h"
 
 #include "base/base.h"
+#include "base/le.h"
 
-/* The size of a section; roles: each span has its own. */
+/* Returns the size of a section. roles: each span has its own role. */
 static uint64_t section_bytes(const tokmap_i_spans *s, bool roles)
 {
     return TOKMAP_I_SPANS_HEAD_BYTES + 8 * s->n_pages + (TOKMAP_I_SPAN_BYTES + roles) * s->n_spans;
@@ -12,18 +13,18 @@ static uint64_t section_bytes(const tokmap_i_spans *s, bool roles)
 void tokmap_i_spans_encode(const tokmap_i_spans *s, uint8_t *head)
 {
     memset(head, 0, TOKMAP_I_SPANS_HEAD_BYTES);
-    store_le64(head, s->n_spans);
-    store_le64(head + 8, s->hash);
-    store_le32(head + 16, s->role);
+    le_put64(head, s->n_spans);
+    le_put64(head + 8, s->hash);
+    le_put32(head + 16, s->role);
 }
 
 const char *tokmap_i_spans_decode(const uint8_t *head, uint64_t n_bytes, uint64_t n_tokens,
                                   tokmap_i_spans *s)
 {
-    *s = (tokmap_i_spans){.n_spans = load_le64(head),
+    *s = (tokmap_i_spans){.n_spans = le_get64(head),
                           .n_pages = div_up(n_tokens, (uint64_t)1 << TOKMAP_I_SPANS_PAGE_BITS),
-                          .hash = load_le64(head + 8),
-                          .role = load_le32(head + 16)};
+                          .hash = le_get64(head + 8),
+                          .role = le_get32(head + 16)};
     if (s->role > TOKMAP_I_OWN_ROLES || !is_zero(head + 20, 4))
         return "a reserved field of the spans is not zero";
     if (s->n_spans > TOKMAP_I_MAX_SPANS ||
@@ -37,8 +38,8 @@ const char *tokmap_i_spans_decode(const uint8_t *head, uint64_t n_bytes, uint64_
 static void end_run(tokmap_i_span_hash *h)
 {
     uint8_t run[16];
-    store_le64(run, h->begin);
-    store_le64(run + 8, h->end);
+    le_put64(run, h->begin);
+    le_put64(run + 8, h->end);
     if (h->any)
         tokmap_i_hasher_add(h->hasher, run, sizeof run);
 }
@@ -68,7 +69,7 @@ static const uint8_t *at(const tokmap_i_span_cursor *c, uint64_t offset)
     return c->from ? c->from->get(c->from, offset) : c->spans->bytes + offset;
 }
 
-/* How many spans are on the pages before this one. */
+/* Sets *n to the number of spans on the pages before this one. */
 static bool count_before(const tokmap_i_span_cursor *c, uint64_t page, uint64_t *n)
 {
     *n = c->spans->n_spans;
@@ -76,7 +77,7 @@ static bool count_before(const tokmap_i_span_cursor *c, uint64_t page, uint64_t 
         return true;
     const uint8_t *entry = at(c, TOKMAP_I_SPANS_HEAD_BYTES + 8 * page);
     if (entry)
-        *n = load_le64(entry);
+        *n = le_get64(entry);
     return entry && *n <= c->spans->n_spans;
 }
 
@@ -100,7 +101,7 @@ tokmap_status tokmap_i_spans_seek(tokmap_i_span_cursor *c, uint64_t token)
         const uint8_t *span = span_at(c, c->i + n / 2);
         if (!span)
             return TOKMAP_ERR_CORRUPT;
-        const bool before = load_le32(span + 4) < (uint32_t)token;
+        const bool before = le_get32(span + 4) < (uint32_t)token;
         c->i += before ? n / 2 + 1 : 0;
         n = before ? n - n / 2 - 1 : n / 2;
     }
@@ -119,7 +120,7 @@ tokmap_status tokmap_i_spans_next(tokmap_i_span_cursor *c, tokmap_span *out)
     const uint8_t *span = span_at(c, c->i);
     if (!span)
         return TOKMAP_ERR_CORRUPT;
-    const uint64_t first = load_le32(span), end = load_le32(span + 4) + UINT64_C(1);
+    const uint64_t first = le_get32(span), end = le_get32(span + 4) + UINT64_C(1);
     const uint8_t *role =
         s->role == TOKMAP_I_OWN_ROLES ? at(c, section_bytes(s, false) + c->i) : NULL;
     if (first >= end || (s->role == TOKMAP_I_OWN_ROLES && !role))

@@ -14,7 +14,7 @@
 enum {
     TOKMAP_I_SPANS_HEAD_BYTES = 24,
     TOKMAP_I_SPAN_BYTES = 8,
-    TOKMAP_I_OWN_ROLES = 255, /* as the role of all spans: each has its own */
+    TOKMAP_I_OWN_ROLES = 255, /* in place of the role of all spans: each has its own */
     TOKMAP_I_SPANS_PAGE_BITS = 32
 };
 #define TOKMAP_I_MAX_SPANS ((uint64_t)1 << 40)
@@ -27,33 +27,33 @@ typedef struct tokmap_i_spans {
 } tokmap_i_spans;
 
 void tokmap_i_spans_encode(const tokmap_i_spans *spans, uint8_t *head);
-/* NULL, or what is wrong with the section that begins with this head. */
+/* Decodes the head of a section. Returns what is wrong; NULL: nothing. */
 const char *tokmap_i_spans_decode(const uint8_t *head, uint64_t n_bytes, uint64_t n_tokens,
                                   tokmap_i_spans *spans);
 
-/* The hash of spans that are added in order: of the longest runs of tokens in spans that are not
- * redacted; 0 if there are none. */
+/* The hash of spans that are added in order. It covers the longest runs of tokens in spans that are
+ * not redacted; 0 if there are none. */
 typedef struct tokmap_i_span_hash {
     tokmap_i_hasher *hasher;
-    uint64_t begin, end; /* of the run that may go on */
+    uint64_t begin, end; /* the run that the next span may continue */
     bool any;
 } tokmap_i_span_hash;
 
 void tokmap_i_span_hash_add(tokmap_i_span_hash *h, const tokmap_span *span);
 uint64_t tokmap_i_span_hash_get(tokmap_i_span_hash *h);
 
-/* A place among the spans. from: reads the section without its map, or NULL. */
+/* A position among the spans. from: reads the section without its map, or NULL. */
 typedef struct tokmap_i_span_cursor {
     const tokmap_i_spans *spans;
     tokmap_i_pieces *from;
-    uint64_t i, page, page_end; /* the next span, its page, and the end of the spans of that */
+    uint64_t i, page, page_end; /* the next span, its page, and the end of the spans of that page */
 } tokmap_i_span_cursor;
 
-/* The page of a cursor before the first span; i and page_end are 0. */
+/* The page of a cursor before the first span; then i and page_end are 0. */
 #define TOKMAP_I_BEFORE_SPANS UINT64_MAX
 
-/* The caller has set the first two fields. Goes to the first span that ends after this token.
+/* Goes to the first span that ends after this token. The caller has set the first two fields.
  * TOKMAP_ERR_CORRUPT: the section is damaged, or could not be read. */
 tokmap_status tokmap_i_spans_seek(tokmap_i_span_cursor *c, uint64_t token);
-/* Returns that span, and goes to the next one. TOKMAP_END: there is none. */
+/* Returns the span, and goes to the next one. TOKMAP_END: there is none. */
 tokmap_status tokmap_i_spans_next(tokmap_i_span_cursor *c, tokmap_span *out);

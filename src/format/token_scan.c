@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/token_scan.h"
 
-#include "base/base.h"
+#include "base/le.h"
 
-/* One loop, compiled once for each target below: it becomes vector code where the target has the
- * instructions (unsigned 16-bit maximum came with SSE4.1, so a portable build lacks it). */
+/* Returns the largest id. One loop, compiled once for each target below: it becomes vector code
+ * where the target has the instructions (the unsigned 16-bit maximum came with SSE4.1, so a
+ * portable build lacks it). */
 static inline __attribute__((always_inline)) uint32_t largest(const uint8_t *p, size_t n_tokens,
                                                               uint32_t token_bytes)
 {
     if (token_bytes == 2) {
         uint16_t max = 0;
         for (size_t i = 0; i < n_tokens; i++) {
-            const uint16_t id = load_le16(p + 2 * i);
+            const uint16_t id = le_get16(p + 2 * i);
             max = id > max ? id : max;
         }
         return max;
     }
     uint32_t max = 0;
     for (size_t i = 0; i < n_tokens; i++) {
-        const uint32_t id = load_le32(p + 4 * i);
+        const uint32_t id = le_get32(p + 4 * i);
         max = id > max ? id : max;
     }
     return max;
@@ -30,13 +31,13 @@ store(uint8_t *restrict dst, const uint32_t *restrict ids, size_t n_ids, uint32_
     uint32_t max = 0;
     if (token_bytes == 2) {
         for (size_t i = 0; i < n_ids; i++) {
-            store_le16(dst + 2 * i, (uint16_t)ids[i]);
+            le_put16(dst + 2 * i, (uint16_t)ids[i]);
             max = ids[i] > max ? ids[i] : max;
         }
         return max;
     }
     for (size_t i = 0; i < n_ids; i++) {
-        store_le32(dst + 4 * i, ids[i]);
+        le_put32(dst + 4 * i, ids[i]);
         max = ids[i] > max ? ids[i] : max;
     }
     return max;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_scan.h - the largest of the tokens, and storing them at their width. Pure. */
+/* token_scan.h - finds the largest of the tokens, and stores them at their width. Pure. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The largest of n_tokens ids of token_bytes (2 or 4) bytes each; 0 when there are none. */
+/* Returns the largest of n_tokens ids of token_bytes (2 or 4) bytes each; 0 when there are none. */
 uint32_t tokmap_i_largest_id(const void *tokens, size_t n_tokens, uint32_t token_bytes);
-/* The same without vector code: the definition that the other is tested against. */
+/* The same as tokmap_i_largest_id, but without vector code: the reference in tests. */
 uint32_t tokmap_i_largest_id_scalar(const void *tokens, size_t n_tokens, uint32_t token_bytes);
 
 /* Stores ids at token_bytes (2 or 4) bytes each and returns the largest. An id that does not fit

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "loader/gather.h"
 #include "loader/loader.h"
 #include "system/platform_thread.h"
-#include "base/status.h"
 #include "tokmap_loader.h"
 
 #define ROWS_AT_ONCE 256
@@ -18,7 +19,7 @@ static const tokmap_row *row_at(const tokmap_batch *b, uint32_t i)
     return (const void *)((const uint8_t *)b->rows + (size_t)i * b->row_stride);
 }
 
-/* NULL also if the caller's rows are too short to have a mask. */
+/* Returns the loss mask of a row; NULL also if the caller's rows are too short to have one. */
 static const uint8_t *mask_of(const tokmap_batch *b, uint32_t i)
 {
     return b->row_stride < SIZE_UP_TO(tokmap_row, loss_mask) ? NULL : row_at(b, i)->loss_mask;
@@ -116,8 +117,9 @@ static void *at(void *buffer, size_t row, size_t row_bytes)
     return buffer ? (uint8_t *)buffer + row * row_bytes : NULL;
 }
 
-/* Adds the time of a gather to what the loader says of waits, if copying alone does not explain it.
- * Nothing else is measured: a page fault that reads the disk is not told to a process. */
+/* Adds the time of a gather to the waits in the loader's info, if copying alone does not explain
+ * it. Nothing else is measured, because a process does not learn that a page fault read the
+ * disk. */
 static void add_wait(tokmap_loader *l, uint64_t ns, uint64_t n_bytes)
 {
     const bool waited = ns > LEAST_WAIT_NS + n_bytes;

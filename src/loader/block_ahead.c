@@ -29,7 +29,7 @@ void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
     *a = (tokmap_i_block_ahead){0};
 }
 
-/* Requests n windows in order, which do not go past the end of the source. */
+/* Requests n windows in order, all before the end of the source. */
 static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch,
                             uint64_t first, uint64_t n)
 {
@@ -48,8 +48,8 @@ static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t 
     }
 }
 
-/* Requests the chunks of n rows, which are numbered as blocks are, or brings them into the map.
- * false: one cannot be brought; a row that needs it reports why. */
+/* Requests the chunks of n rows, which are numbered as blocks are, or faults them into the map.
+ * Returns false if one cannot be read; a row that needs it reports why. */
 static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t first, uint64_t n,
                         bool maps)
 {
@@ -70,7 +70,7 @@ static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t firs
             continue;
         if (!maps)
             tokmap_i_pages_will_need(range);
-        else if (tokmap_i_pages_bring(range, &tokens, NULL) || !tokens)
+        else if (tokmap_i_pages_fault_in(range, &tokens, NULL) || !tokens)
             return false;
     }
     return true;
@@ -89,8 +89,8 @@ static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, u
     ask_for_windows(a, k, epoch, 0, b.n_windows - n);
 }
 
-/* Brings the oldest block into the map that was requested and is not there: those of the group that
- * is in use, and others when they had the time to be read. */
+/* Faults in the oldest block that was requested and is not in the map: blocks of the group that is
+ * in use first, and others once they had the time to be read. */
 static void map_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t end, uint64_t margin)
 {
     const uint64_t i = a->n_mapped[k];
@@ -103,7 +103,7 @@ static void map_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t end, uint64_
     a->n_mapped[k] += take_chunks(a, k, b.first_window, b.n_windows, true);
 }
 
-/* The block after a group, over all epochs. */
+/* Returns the block after a group, counted over all epochs. */
 static uint64_t end_of_group(const tokmap_i_shuffle *s, uint64_t epoch, uint64_t place)
 {
     const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);

@@ -10,21 +10,22 @@
 #include "loader/sampler.h"
 
 typedef struct tokmap_i_block_ahead {
-    tokmap_i_sampler *sampler; /* of this thread */
-    uint64_t *counts;          /* of each source: windows used so far */
-    uint64_t *n_asked;         /* of each source: blocks requested, over all epochs */
-    uint64_t *n_mapped;        /* best fit: those of them that were brought into the map */
-    bool maps;                 /* set by the caller: they are to be brought into it */
+    tokmap_i_sampler *sampler; /* the sampler of this thread */
+    uint64_t *counts;          /* for each source: windows used so far */
+    uint64_t *n_asked;         /* for each source: blocks requested, over all epochs */
+    uint64_t *n_mapped;        /* best fit: the blocks that were also faulted into the map */
+    bool maps;                 /* set by the caller: fault blocks into the map */
     uint32_t n_sources;
 } tokmap_i_block_ahead;
 
-/* false: no memory. */
+/* Allocates the memory. Returns false when out of memory. */
 bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sampler,
                                uint32_t n_sources);
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a);
-/* Requests blocks for the next sample, which may be any. Of rows of pieces it also brings a block
- * into the map: a row has many pieces, and one call for a block costs less than one for each. */
+/* Requests blocks for the next sample, which may be any. For rows of pieces it also faults a block
+ * into the map: a row has many pieces, and one call for a block costs less than one for each
+ * piece. */
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample);
-/* Whether all blocks of a group are in the map: that of the last sample of the sampler, which is of
- * this source and epoch. */
+/* Whether all blocks of a group are in the map: the group of the last sample of the sampler, which
+ * is of this source and epoch. */
 bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source, uint64_t epoch);

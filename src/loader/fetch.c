@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetch.c - the thread that reads ahead, and the steps between it and its caller.
+/* fetch.c - the thread that reads ahead, and the steps that it hands to its caller.
  *
  * Steps are numbered from 0 since the last restart, and step i has slot i % (n_steps + 1). There is
- * one slot more than look-ahead steps, for the step that is lent.
+ * one slot more than look-ahead steps, for the step that is handed out.
  *
  *     0 .. n_given_back .. head ............ n_planned
- *          lent: head - 1  next one to lend  next one to plan
+ *
+ * Step head - 1 is handed out, head is the next to hand out, and n_planned the next to plan.
  *
  * The thread plans steps up to the first slot that is still in use, and reads the planned ones: one
  * at a time (READ), all at once (DIRECT), or the next few while the others are being read into the
@@ -16,38 +17,40 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/base.h"
+#include "base/error.h"
 #include "loader/fetch_pages.h"
 #include "loader/fetch_ring.h"
 #include "loader/latency.h"
 #include "system/platform_thread.h"
-#include "base/status.h"
 
 enum {
     MAX_ROWS = 1 << 26, /* of all steps together */
     MAPPED_STEPS = 8,   /* ready at a time, with POPULATE: fewer would wake the thread more often */
-    SLOW_NS = 30000,    /* a step is slow if it takes so much longer than .. */
-    RANGE_NS = 2000,    /* .. this for each range of its tokens, and .. */
-    TOKENS_PER_NS = 4,  /* .. for its tokens */
-    TRIAL = 4,          /* look-aheads, over which the rate of steps is measured */
-    FAST_STEPS = 64,    /* after which data are taken to be in memory until a step is slow */
-    PLANS_AT_ONCE = 2   /* not 1, so that the look-ahead grows after a restart; not all steps, so
-                         that the first one is ready early */
+    SLOW_NS = 30000,    /* a step is slow if it takes this much longer than .. */
+    RANGE_NS = 2000,    /* .. this for each range of its tokens, plus .. */
+    TOKENS_PER_NS = 4,  /* .. this for its tokens */
+    TRIAL = 4,          /* measures the rate of steps over this many look-aheads */
+    FAST_STEPS = 64,    /* steps after which data count as being in memory, until a step is slow */
+    /* more than 1, so that the look-ahead grows after a restart; less than all, so that the first
+     * step is ready early */
+    PLANS_AT_ONCE = 2
 };
 
-static const double MIN_GAIN = 1.1; /* of twice the look-ahead */
+static const double MIN_GAIN = 1.1; /* the least gain that keeps a doubled look-ahead */
 
 typedef enum step_state {
     STEP_EMPTY,
     STEP_PLANNED, /* and being read */
     STEP_READY,
     STEP_FAILED,
-    STEP_AGAIN, /* failed, and has to be tried again */
+    STEP_AGAIN, /* failed, must be tried again */
     STEP_END
 } step_state;
 
 typedef struct step {
-    step_state state; /* under the lock */
+    step_state state; /* protected by the lock */
     tokmap_status status;
     tokmap_error err;
     uint32_t n_rows;
@@ -59,7 +62,7 @@ typedef struct step {
 
 struct tokmap_i_fetch {
     tokmap_i_fetch_options o;
-    _Atomic uint32_t n_steps; /* read ahead; there is one slot more. Changed by a restart */
+    _Atomic uint32_t n_steps; /* read ahead; there is one slot more. A restart changes it */
     step *steps;              /* of each slot */
     tokmap_i_fetch_row *rows;
     tokmap_i_ring *ring; /* NULL with POPULATE */
@@ -85,11 +88,11 @@ struct tokmap_i_fetch {
     uint32_t n_fast; /* steps since the last slow one */
     bool ended;
 
-    atomic_bool hurry; /* stop or restarted: what is being read is no longer wanted */
+    atomic_bool hurry; /* stop or restarted: the rows that are being read are no longer wanted */
     _Atomic uint64_t bytes_read;
     uint64_t n_waits, ns_waited; /* used only by the caller */
     bool is_late, adapts;
-    uint64_t begun_ns;   /* when the first step came since the last restart */
+    uint64_t begun_ns;   /* when the first step since the last restart came */
     double steps_per_ns; /* with half the look-ahead; 0: not known */
     tokmap_i_latency waits;
 };
@@ -101,21 +104,16 @@ static step *step_at(const tokmap_i_fetch *f, uint64_t i)
 
 bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n)
 {
-    if (n > to->capacity - to->n) {
-        const size_t capacity = 2 * (to->n + n);
-        tokmap_piece *larger = realloc(to->list, capacity * sizeof *larger);
-        if (!larger)
-            return false;
-        to->list = larger;
-        to->capacity = capacity;
-    }
-    if (n > 0)
-        memcpy(to->list + to->n, pieces, n * sizeof *pieces);
+    if (n == 0)
+        return true;
+    if (!array_reserve(&to->list, &to->capacity, to->n + n, sizeof *pieces))
+        return false;
+    memcpy(to->list + to->n, pieces, n * sizeof *pieces);
     to->n += n;
     return true;
 }
 
-/* Ranges of tokens of a row: its pieces, or one. */
+/* Counts the ranges of tokens of a row: its pieces, or one. */
 static size_t n_ranges(const tokmap_i_fetch_row *row)
 {
     return MAX(row->at.n_pieces, 1);
@@ -161,7 +159,7 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
     return TOKMAP_OK;
 }
 
-/* Reads it without the map; pieces to their places. */
+/* Reads a row without the map, each piece to its position. */
 static tokmap_status copy_row(tokmap_i_fetch *f, step *s, tokmap_i_fetch_row *row, void *to)
 {
     tokmap_status status = TOKMAP_OK;
@@ -176,29 +174,30 @@ static tokmap_status copy_row(tokmap_i_fetch *f, step *s, tokmap_i_fetch_row *ro
     return status;
 }
 
-/* With POPULATE, once all rows are in memory, checks that no file has become shorter. Neighbouring
+/* Checks, with POPULATE, that no file has become shorter, once all rows are in memory. Neighbouring
  * rows of one file share a check. */
 static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
 {
     step *s = step_at(f, i);
     const bool copies = f->o.io == TOKMAP_IO_READ;
-    tokmap_i_size_seen seen = {NULL, 0};
+    tokmap_i_known_size known = {NULL, 0};
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++) {
         void *to =
             copies ? tokmap_i_ring_place(f->ring, (uint32_t)(i % (f->n_steps + 1)), r) : NULL;
         if (copies)
             status = copy_row(f, s, &s->rows[r], to);
-        const bool brings = !copies && !s->rows[r].is_mapped;
-        for (size_t k = 0; k < n_ranges(&s->rows[r]) && brings && !status; k++)
-            status = tokmap_i_pages_bring(range_of(f, &s->rows[r], k), &s->rows[r].tokens, &s->err);
+        const bool faults_in = !copies && !s->rows[r].is_mapped;
+        for (size_t k = 0; k < n_ranges(&s->rows[r]) && faults_in && !status; k++)
+            status =
+                tokmap_i_pages_fault_in(range_of(f, &s->rows[r], k), &s->rows[r].tokens, &s->err);
     }
     if (copies || atomic_load(&f->hurry))
         return status;
     for (uint32_t r = 0; r < s->n_rows && !status; r++) {
         for (size_t k = 0; k < n_ranges(&s->rows[r]) && !status; k++)
             if (s->rows[r].tokens || s->rows[r].is_mapped)
-                status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), &seen, &s->err);
+                status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), &known, &s->err);
         if (s->rows[r].at.n_pieces > 0)
             s->rows[r].tokens = NULL;
     }
@@ -234,8 +233,8 @@ static bool drop_step(tokmap_i_fetch *f)
     return true;
 }
 
-/* Plans one more step; or `again` the next one to lend, if it has failed, which is then also
- * read. */
+/* Plans one more step. With `again`, plans the next step to hand out if it has failed, and it is
+ * then read again. */
 static bool plan_one(tokmap_i_fetch *f, bool again)
 {
     const uint64_t i = again ? f->head : f->n_planned;
@@ -325,7 +324,8 @@ static void close_slots(tokmap_i_fetch *f)
     free(f->rows);
 }
 
-/* Makes the slots for so many steps, in place of others, which stay as they are after an error. */
+/* Makes the slots for n_steps steps in place of the old ones, which stay as they are after an
+ * error. */
 static tokmap_status open_slots(tokmap_i_fetch *f, uint32_t n_steps, tokmap_error *err)
 {
     const uint32_t max_rows = f->o.max_rows;
@@ -395,7 +395,7 @@ static void *run_thread(void *context)
 
 /* ---- The caller's side ---- */
 
-/* Releases the lock, before it wakes the thread, because the thread would need the lock at once. */
+/* Releases the lock before it wakes the thread, because the thread would need the lock at once. */
 static void unlock_and_wake(tokmap_i_fetch *f, bool wake)
 {
     wake &= f->idle;
@@ -420,7 +420,7 @@ static void announce_order(tokmap_i_fetch *f, bool random)
         tokmap_i_token_files_expect(f->o.datasets[i], f->o.io == TOKMAP_IO_POPULATE, random);
 }
 
-/* With the lock, and no step lent. */
+/* With the lock held, and no step handed out: drops all steps and begins at `first`. */
 static void restart_at(tokmap_i_fetch *f, uint64_t first)
 {
     f->head = 0;
@@ -448,7 +448,7 @@ void tokmap_i_fetch_adapt(tokmap_i_fetch *f)
         return;
     const double rate = (double)f->head / (double)(tokmap_i_now_ns() - f->begun_ns);
     f->adapts = rate < MIN_GAIN * f->steps_per_ns || 2 * n_steps <= f->o.most_steps;
-    if (rate < MIN_GAIN * f->steps_per_ns) { /* more does not help: goes back, for good */
+    if (rate < MIN_GAIN * f->steps_per_ns) { /* more steps do not help: goes back for good */
         f->n_wanted = n_steps / 2;
         f->o.most_steps = 0;
     } else if (2 * n_steps <= f->o.most_steps) {
@@ -510,8 +510,9 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
         f->begun_ns = f->head == 0 ? tokmap_i_now_ns() : f->begun_ns;
         f->head++;
     }
-    /* The thread is not woken for every free slot, because that is the only system call when the
-     * step is ready. With POPULATE also if half of the ready steps have been used. */
+    /* The thread is not woken for every free slot, because waking it is the only system call when
+     * the step is ready. With POPULATE, it is also woken if half of the ready steps have been
+     * used. */
     const uint64_t n_free = f->n_given_back + f->n_steps + 1 - f->n_planned;
     const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
     const bool is_half_used = f->o.io == TOKMAP_IO_POPULATE && 2 * n_ready <= n_mapped_steps(f);
@@ -585,10 +586,10 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f, bool is_child)
         unlock_and_wake(f, true);
         tokmap_i_thread_join(f->thread);
     }
-    /* A child has maps of its own, but shares the descriptors. */
+    /* A child has its own maps, but shares the descriptors. */
     if (f->expects && (!is_child || f->o.io == TOKMAP_IO_POPULATE))
         announce_order(f, false);
-    if (!is_child) { /* there, the thread would still seem to use them */
+    if (!is_child) { /* in a child, the thread would still seem to use them */
         tokmap_i_mutex_free(&f->mutex);
         tokmap_i_condition_free(&f->work);
         tokmap_i_condition_free(&f->settled);

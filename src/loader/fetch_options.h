@@ -6,22 +6,24 @@
 #include "tokmap_loader.h"
 
 typedef struct tokmap_i_fetch_row {
-    tokmap_sample at;       /* with the pieces in the list of the step, if it has any */
-    uint32_t dataset;       /* index in the list of the options */
-    tokmap_i_extent within; /* its tokens may wrap around in this part of the dataset; 0: in all */
-    const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
-                           one file, which was not checked: copy it with tokmap_i_pages_read. NULL
-                           also for one of pieces, which were checked */
-    bool is_mapped;     /* its pieces are in the map already */
+    tokmap_sample at; /* its pieces are in the list of the step, if it has any */
+    uint32_t dataset; /* index in the list of the options */
+    /* its tokens may wrap around in this part of the dataset; 0: in the whole dataset */
+    tokmap_i_extent within;
+    /* set by the fetch; with POPULATE, NULL for a row that is not in the map of one file: it was
+     * not checked, copy it with tokmap_i_pages_read. NULL also for a row of pieces, which were
+     * checked */
+    const void *tokens;
+    bool is_mapped; /* its pieces are already in the map */
 } tokmap_i_fetch_row;
 
-/* Of the rows of a step. */
+/* The pieces of the rows of a step. */
 typedef struct tokmap_i_fetch_pieces {
     tokmap_piece *list;
     size_t n, capacity;
 } tokmap_i_fetch_pieces;
 
-/* false: no memory. */
+/* Adds n pieces. Returns false when out of memory. */
 bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pieces, size_t n);
 
 /* Fills in the n_rows rows of a step, from this position on (order/skips.h), and adds their pieces.
@@ -37,13 +39,13 @@ typedef struct tokmap_i_fetch_options {
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;
     uint32_t n_steps;    /* read ahead: 1 to 1024 */
-    uint32_t most_steps; /* up to which adapt may go; 0: it may not */
+    uint32_t most_steps; /* the most that adapt may use; 0: it may not change it */
     uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */
     uint32_t max_tokens; /* of a row */
     bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
     tokmap_i_fetch_plan *plan;
     /* NULL, or called in the same thread before a step is planned, with its first position. It
-     * reads in larger pieces than rows, so POPULATE does not request rows one by one. */
+     * reads larger pieces than rows, so POPULATE does not request rows one by one. */
     void (*ahead)(void *context, uint64_t position);
     void *context;
 } tokmap_i_fetch_options;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 
 enum {
     SCRATCH_BYTES = 16 << 10
@@ -26,8 +26,8 @@ typedef struct byte_range {
     uint64_t first, n_bytes;
 } byte_range;
 
-/* The pages that hold any byte of the piece. The end may be after the end of the file, on its last
- * page. */
+/* Returns the pages that hold any byte of the piece. The end may be after the end of the file, on
+ * its last page. */
 static byte_range pages_of(const tokmap_i_token_piece *p)
 {
     const uint64_t page = tokmap_i_page_bytes(), first = p->first_byte / page * page;
@@ -60,14 +60,14 @@ tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error
 
 /* ---- The map ---- */
 
-/* If a file was shortened within a page, that page can still be mapped, with zeros after the
- * end. */
-tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *seen,
+/* If a file was shortened within a page, that page can still be mapped, with zeros after the end,
+ * so only the size shows it. */
+tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_known_size *known,
                                    tokmap_error *err)
 {
     const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
     tokmap_i_named_file file;
-    if (seen->file != p.file) {
+    if (known->file != p.file) {
         tokmap_i_file_stat stat;
         const tokmap_status status = tokmap_i_token_file_borrow(r.dataset, p.file, &file, err);
         if (status)
@@ -76,29 +76,29 @@ tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *s
         tokmap_i_token_file_give_back(p.file, &file);
         if (error)
             return FAIL_IO_AT(err, error, p.first_byte, "%s: cannot get its size", p.file->path);
-        *seen = (tokmap_i_size_seen){p.file, stat.n_bytes};
+        *known = (tokmap_i_known_size){p.file, stat.n_bytes};
     }
-    if (seen->n_bytes < p.first_byte + p.n_bytes)
-        return FAIL_IO_AT(err, 0, seen->n_bytes,
+    if (known->n_bytes < p.first_byte + p.n_bytes)
+        return FAIL_IO_AT(err, 0, known->n_bytes,
                           "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
-                          p.file->path, seen->n_bytes);
+                          p.file->path, known->n_bytes);
     return TOKMAP_OK;
 }
 
 /* Tries again after a populate that failed without saying why or where. The piece is read and
- * discarded, which brings the pages into the page cache, though not into the map, and finds the
- * byte that cannot be read. TOKMAP_OK: the second try worked, or the system cannot populate at all,
- * and the piece is in the page cache. */
-static tokmap_status bring_again(const tokmap_dataset *ds, const tokmap_i_token_piece *p,
-                                 const uint8_t *map, tokmap_error *err)
+ * discarded: this brings the pages into the page cache, though not into the map, and finds the byte
+ * that cannot be read. TOKMAP_OK: the second try worked, or the system cannot populate at all, and
+ * the piece is in the page cache. */
+static tokmap_status fault_in_again(const tokmap_dataset *ds, const tokmap_i_token_piece *p,
+                                    const uint8_t *map, tokmap_error *err)
 {
     uint8_t scratch[SCRATCH_BYTES];
     const uint64_t end = p->first_byte + p->n_bytes;
     const byte_range pages = pages_of(p);
     tokmap_i_token_piece part = *p;
-    tokmap_i_size_seen seen = {NULL, 0};
+    tokmap_i_known_size known = {NULL, 0};
     tokmap_status status = tokmap_i_pages_check(
-        (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}}, &seen, err);
+        (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}}, &known, err);
     for (; part.first_byte < end && !status; part.first_byte += part.n_bytes) {
         part.n_bytes = MIN(end - part.first_byte, sizeof scratch);
         status = tokmap_i_token_piece_read(ds, &part, scratch, err);
@@ -112,7 +112,8 @@ static tokmap_status bring_again(const tokmap_dataset *ds, const tokmap_i_token_
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_pages_bring(tokmap_i_token_range r, const void **tokens, tokmap_error *err)
+tokmap_status tokmap_i_pages_fault_in(tokmap_i_token_range r, const void **tokens,
+                                      tokmap_error *err)
 {
     const tokmap_dataset *ds = r.dataset;
     const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
@@ -124,7 +125,7 @@ tokmap_status tokmap_i_pages_bring(tokmap_i_token_range r, const void **tokens, 
         return status == TOKMAP_IN_PIECES ? TOKMAP_OK : status;
     const byte_range pages = pages_of(&p);
     if (tokmap_i_map_populate(map + pages.first, (size_t)pages.n_bytes))
-        status = bring_again(ds, &p, map, err);
+        status = fault_in_again(ds, &p, map, err);
     *tokens = status ? NULL : map + p.first_byte;
     return status;
 }

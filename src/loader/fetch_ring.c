@@ -14,16 +14,16 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "loader/fetch_pages.h"
 #include "system/platform_memory.h"
 #include "system/platform_thread.h"
 #include "system/platform_uring.h"
-#include "base/status.h"
 
 enum {
-    MAX_READS = 128, /* in flight: enough for a fast disk, and for a slow one to sort */
+    MAX_READS = 128, /* in flight: enough for a fast disk, and for a slow disk to sort */
     MAX_TRIES = 1000,
-    NAP_NS = 1000000, /* between tries when the system asks for another one: 1 s in all */
+    NAP_NS = 1000000, /* between tries when the system asks to try again: 1 s in all */
     TRIAL_TOKENS = 1024,
     CACHE_LINE = 64
 };
@@ -36,13 +36,13 @@ typedef struct direct_file {
 
 /* A row that is being read. */
 typedef struct row_read {
-    uint32_t file;    /* of its first token, among `files` */
+    uint32_t file;    /* the file of its first token, index in `files` */
     uint64_t begin;   /* offset in the file at which the reads begin */
     uint32_t skip;    /* bytes from there to the row */
     uint32_t n_bytes; /* of the row, as far as it is in that file */
     uint32_t n_done;  /* bytes read so far, from `begin` */
     uint32_t n_tries;
-    tokmap_i_token_range rest; /* what of the row is not in that file */
+    tokmap_i_token_range rest; /* the part of the row that is not in that file */
 } row_read;
 
 struct tokmap_i_ring {
@@ -54,7 +54,7 @@ struct tokmap_i_ring {
     direct_file *files;   /* of all datasets, in order */
     uint32_t *first_file; /* of each dataset, and then the number of all */
     tokmap_i_uring uring;
-    row_read *reads;   /* of each place */
+    row_read *reads;   /* one for each place */
     uint32_t *waiting; /* places whose reads have not started, a ring buffer too */
     uint64_t n_places, first_waiting, n_waiting, n_in_flight;
     _Atomic uint64_t bytes_read;
@@ -109,8 +109,8 @@ void tokmap_i_ring_start(tokmap_i_ring *r, uint32_t slot, uint32_t row,
 
 /* ---- Results ---- */
 
-/* Handles the result of a read. True: the row is done or has failed; false: it waits for another
- * read. */
+/* Handles the result of a read. Returns true if the row is done or has failed; false if it waits
+ * for another read. */
 static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_ring_result *out,
                      tokmap_error *err)
 {
@@ -141,8 +141,8 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
     }
     uint8_t *tokens = r->places + place * r->place_bytes + read->skip;
     out->tokens = tokens;
-    /* What is not in the file of the first token is read through the page cache. Such rows are
-     * rare, or the files are small. */
+    /* The part that is not in the file of the first token is read through the page cache. Such rows
+     * are rare, or the files are small. */
     const direct_file *file = &r->files[read->file];
     if (read->n_done >= wanted)
         out->status = tokmap_i_pages_read(read->rest, tokens + read->n_bytes, err);
@@ -153,8 +153,8 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
     return true;
 }
 
-/* Puts reads into the queue of the kernel and submits them. One that it does not accept is handled
- * like a failed read. */
+/* Puts reads into the queue of the kernel and submits them. A read that the kernel does not accept
+ * is handled like a failed read. */
 static bool submit_reads(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, tokmap_error *err)
 {
     uint64_t id;
@@ -217,7 +217,7 @@ void tokmap_i_ring_drain(tokmap_i_ring *r)
 
 /* ---- Open and close ---- */
 
-/* Opens the files first, because the size of a place depends on their alignment. */
+/* Opens the files. This comes first, because the size of a place depends on their alignment. */
 static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
 {
     r->first_file = calloc(r->o.n_datasets + 1ull, sizeof *r->first_file);
@@ -244,13 +244,14 @@ static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
         const tokmap_dataset *ds = r->o.datasets[d];
         for (uint32_t k = 0; k < ds->n_files && ds->header.n_tokens > 0; k++) {
             direct_file *out = &r->files[r->first_file[d] + k];
-            tokmap_i_named_file lent;
+            tokmap_i_named_file opened;
             int error = 0;
             out->file = &ds->files[k];
-            const tokmap_status status = tokmap_i_token_file_borrow(ds, &ds->files[k], &lent, err);
+            const tokmap_status status =
+                tokmap_i_token_file_borrow(ds, &ds->files[k], &opened, err);
             if (!status) {
-                error = tokmap_i_file_open_direct(lent.fd, &out->fd, &out->alignment);
-                tokmap_i_token_file_give_back(&ds->files[k], &lent);
+                error = tokmap_i_file_open_direct(opened.fd, &out->fd, &out->alignment);
+                tokmap_i_token_file_give_back(&ds->files[k], &opened);
             }
             if (status || error)
                 return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0,
@@ -286,7 +287,7 @@ static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* A file system may accept the flag and refuse the reads, so this tries one read of each. */
+/* Tries one read of each file, because a file system may accept the flag and refuse the reads. */
 static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
 {
     bool any = false;

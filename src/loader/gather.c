@@ -2,9 +2,10 @@
 #include "loader/gather.h"
 
 #include "base/base.h"
+#include "base/le.h"
 
-/* A row becomes a span, which writes inputs and labels in one pass, or two spans where they are
- * aligned differently, and, if it is short, the fill after them.
+/* A row becomes one span, which writes inputs and labels in one pass, or two spans where inputs and
+ * labels are aligned differently. A short row is followed by its fill.
  *
  * Rows are at random places of a map far larger than the caches. The cost is waiting for their
  * first lines, and for the hardware prefetcher to notice a new row. So while a row is copied, a
@@ -12,14 +13,14 @@
 
 enum {
     LINE = 64,
-    /* How far to prefetch: 150 ns of latency at 25 bytes per nanosecond. That is several short
-     * rows. */
+    /* The distance to prefetch: 150 ns of latency at 25 bytes per nanosecond, which is several
+     * short rows. */
     FETCH_BYTES = 4 << 10,
-    /* A longer row does not prefetch the next one, which would be evicted before its turn, but its
-     * own next lines. */
+    /* A row of this length does not prefetch the next one, which would be evicted before its turn,
+     * but its own next lines. */
     LONG_ROW_BYTES = 64 << 10,
-    /* Prefetched of the rows that a batch begins with, before any is copied: their pages are looked
-     * up at the same time. */
+    /* Lines are prefetched from this many rows at the beginning of a batch, before any is copied:
+     * so their pages are looked up at the same time. */
     FIRST_ROWS = 8,
     FIRST_BYTES = 4 * LINE,
     /* With at least this much output, stores bypass the caches: the output would not stay in them
@@ -29,13 +30,14 @@ enum {
 
 typedef struct span {
     uint8_t *dst;
-    uint8_t *labels; /* not NULL: the token after each goes here, and mask is for these */
+    /* not NULL: the token after each token is written here, and mask is for these */
+    uint8_t *labels;
     const uint8_t *src;
     size_t n;
     unsigned from, to; /* bytes of a token in src and dst; from = 0: all tokens are `other` */
     const uint8_t *mask;
     uint64_t other;  /* the value where mask is 0 */
-    uintptr_t ahead; /* distance from the bytes being read to those to prefetch; wraps around */
+    uintptr_t ahead; /* distance from the bytes being read to the bytes to prefetch; wraps around */
 } span;
 
 /* Passes each pair of widths as constants, so that each gets a loop of its own. */
@@ -55,7 +57,8 @@ typedef struct span {
         FOR_PAIR(copy, s, 0, 8, streaming)                                                         \
     }
 
-/* The same for with and without labels and a mask, bypassing the caches or not. */
+/* Passes each combination as constants too: with and without labels and a mask, bypassing the
+ * caches or not. */
 #define FOR_STORE(copy, s, from, to, paired, masked, streaming)                                    \
     if (streaming)                                                                                 \
         copy(s, from, to, paired, masked, true);                                                   \
@@ -93,9 +96,7 @@ INLINE void loop_scalar(const span *s, unsigned from, unsigned to, bool masked)
     const size_t n = s->n;
     const uint64_t other = s->other;
     for (size_t i = 0; i < n; i++) {
-        uint64_t x = from == 0   ? other
-                     : from == 2 ? load_le16(src + 2 * i)
-                                 : load_le32(src + 4 * i);
+        uint64_t x = from == 0 ? other : from == 2 ? le_get16(src + 2 * i) : le_get32(src + 4 * i);
         if (masked)
             x = mask[i] ? x : other;
         put(dst + i * to, to, x);
@@ -119,8 +120,8 @@ static void copy_scalar(const span *s, bool streaming)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Not the intrinsics: clang merges the two equal stores of the two branches, and the result is an
- * ordinary store. */
+/* Inline assembly in place of intrinsics: clang merges the two equal stores of the two branches,
+ * and the result is an ordinary store. */
 #define STREAM(type, dst, x) __asm__("vmovntdq %1, %0" : "=m"(*(type *)(dst)) : "v"(x))
 
 /* The loop for one kind of vector. The first and the last vector may overlap their neighbours, so
@@ -255,7 +256,7 @@ INLINE AVX512 __m512i other_avx512(uint64_t other, unsigned to)
                      : _mm512_set1_epi64((long long)other);
 }
 
-/* x where the mask is not 0, else other. */
+/* Returns x where the mask is not 0, else other. */
 INLINE AVX512 __m512i blend_avx512(__m512i x, const uint8_t *mask, __m512i other, unsigned to)
 {
     if (to == 2) {
@@ -299,7 +300,7 @@ static void (*const COPIES[])(const span *s, bool streaming) = {
 
 typedef struct plan {
     const tokmap_i_gather *g;
-    size_t rows_ahead; /* prefetch the row this many rows later; 0: the same row */
+    size_t rows_ahead; /* prefetch the row that is this many rows later; 0: the same row */
     tokmap_i_gather_level level;
     bool streaming;
 } plan;
@@ -314,7 +315,7 @@ static uintptr_t find_ahead(const plan *p, size_t row_index)
     return (uintptr_t)row[p->rows_ahead].tokens - (uintptr_t)row->tokens;
 }
 
-/* Writes n times the same number. */
+/* Writes the same number n times. */
 static void fill(const plan *p, uint8_t *dst, size_t n, uint64_t number)
 {
     const span s = {.dst = dst, .n = n, .to = p->g->width, .other = number};
@@ -322,7 +323,7 @@ static void fill(const plan *p, uint8_t *dst, size_t n, uint64_t number)
         COPIES[p->level](&s, p->streaming);
 }
 
-/* What is read after a piece; at the end that piece. */
+/* Returns what is read after a piece; after the last one, the piece itself. */
 static const void *next_tokens(const plan *p, size_t row_index, size_t piece)
 {
     const tokmap_i_gather_row *row = &p->g->rows[row_index];
@@ -333,7 +334,7 @@ static const void *next_tokens(const plan *p, size_t row_index, size_t piece)
     return row->pieces[piece].tokens;
 }
 
-/* The inputs and labels of a piece, and the fill up to the next one. */
+/* Writes the inputs and labels of a piece, and the fill up to the next one. */
 static void write_piece(const plan *p, size_t row_index, const tokmap_piece *piece, size_t n_places,
                         uintptr_t ahead)
 {
@@ -374,7 +375,7 @@ static void write_piece(const plan *p, size_t row_index, const tokmap_piece *pie
 
 static void write_row(const plan *p, size_t row_index)
 {
-    static const tokmap_piece none; /* for places before the first piece */
+    static const tokmap_piece none; /* stands before the first piece */
     const tokmap_i_gather_row *row = &p->g->rows[row_index];
     const tokmap_piece whole = {
         .tokens = row->tokens, .n_tokens = row->n_tokens, .n_inputs = row->n_tokens - 1};
@@ -419,8 +420,9 @@ void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level leve
     for (size_t i = 0; i < g->n_rows; i++)
         write_row(&p, i);
 #if defined(__x86_64__)
+    /* non-temporal stores are not ordered with later ones */
     if (streaming)
-        _mm_sfence(); /* non-temporal stores are not ordered with later ones */
+        _mm_sfence();
 #endif
 }
 

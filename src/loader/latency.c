@@ -3,8 +3,8 @@
 
 #include "base/base.h"
 
-/* A bin for each number below 16; above, the bin depends on the highest bit and the four bits below
- * it. */
+/* Counts the number: a bin for each number below 16; above, the bin depends on the highest bit and
+ * the four bits below it. */
 void tokmap_i_latency_add(tokmap_i_latency *l, uint64_t ns)
 {
     const uint32_t high = 63 - (uint32_t)__builtin_clzll(ns | 8);
@@ -16,12 +16,12 @@ void tokmap_i_latency_add(tokmap_i_latency *l, uint64_t ns)
 uint64_t tokmap_i_latency_percentile(const tokmap_i_latency *l, uint32_t per_mille)
 {
     const uint64_t wanted = div_up(l->n * per_mille, 1000);
-    uint64_t seen = 0;
+    uint64_t n = 0;
     for (uint32_t bin = 0; bin < TOKMAP_I_LATENCY_BINS; bin++) {
-        seen += l->counts[bin];
+        n += l->counts[bin];
         const uint32_t shift = bin < 16 ? 0 : bin / 16 - 1;
         const uint64_t end = bin < 16 ? bin : ((16ull + bin % 16 + 1) << shift) - 1;
-        if (seen >= wanted && seen > 0)
+        if (n >= wanted && n > 0)
             return MIN(end, l->max_ns);
     }
     return 0;

@@ -16,5 +16,6 @@ typedef struct tokmap_i_latency {
 } tokmap_i_latency;
 
 void tokmap_i_latency_add(tokmap_i_latency *l, uint64_t ns);
-/* The least time that at least n * per_mille / 1000 of the n times do not exceed; 0 if n is 0. */
+/* Returns the least time that at least n * per_mille / 1000 of the n times do not exceed; 0 if n is
+ * 0. */
 uint64_t tokmap_i_latency_percentile(const tokmap_i_latency *l, uint32_t per_mille);

@@ -5,8 +5,9 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "base/hash.h"
-#include "base/status.h"
+#include "base/options.h"
 #include "loader/loader.h"
 
 #define BEGINNING "{\"ledger\":1,"
@@ -34,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
     t->n += n > 0 ? (size_t)n : 0;
 }
 
-/* A string of any bytes: what is not printable ASCII, and a backslash, as \xHH. */
+/* Adds a string of any bytes: bytes that are not printable ASCII, and backslashes, become \xHH. */
 static void add_string(text *t, const char *name, const char *s, size_t n_bytes)
 {
     add(t, "\"%s\":\"", name);
@@ -56,7 +57,7 @@ static void add_hex(text *t, const char *name, const uint8_t *bytes, size_t n_by
     add(t, "\"");
 }
 
-/* ---- What a line says ---- */
+/* ---- The parts of a line ---- */
 
 static void add_event(text *t, const tokmap_ledger_entry *e)
 {
@@ -116,7 +117,7 @@ static void add_sources(text *t, const tokmap_loader *l)
     add(t, "]");
 }
 
-/* With a point, whatever the locale says. */
+/* Adds a weight with a point, whatever the locale. */
 static void add_weight(text *t, const char *separator, double weight)
 {
     char digits[32];
@@ -148,7 +149,7 @@ static void add_phases(text *t, const tokmap_loader *l)
 
 /* ---- Calls ---- */
 
-/* The digits of the checksum, or NULL: this is no line. */
+/* Returns the digits of the checksum; NULL if this is not a line of a ledger. */
 static const char *checksum_of(const char *line, size_t n_bytes)
 {
     const size_t least = sizeof BEGINNING - 1 + END_BYTES;
@@ -179,7 +180,7 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
         return status;
     const char *before = e.after ? checksum_of(e.after, strlen(e.after)) : "";
     if (!before)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "ledger: `after` is no line of a ledger");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "ledger: `after` is not a line of a ledger");
     text t = {line, line ? *n_bytes : 0, 0};
     add(&t, BEGINNING);
     add_event(&t, &e);
@@ -211,7 +212,7 @@ tokmap_status tokmap_ledger_check(const char *line, size_t n_bytes, const char *
         return FAIL_NULL(err);
     const char *checksum = checksum_of(line, n_bytes);
     if (!checksum || memcmp(line, "{\"ledger\":", 10) != 0)
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "is no line of a ledger");
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "is not a line of a ledger");
     write_checksum(digits, line, n_bytes - END_BYTES);
     if (memcmp(digits, checksum, DIGITS) != 0)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "was changed: its checksum is wrong");

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "loader/fetch_pages.h"
-#include "base/status.h"
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err)
 {
@@ -21,7 +22,7 @@ tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *e
 
 /* ---- One thread at a time ---- */
 
-/* The lock of a loader, which is open to its const functions too. */
+/* Returns the lock of a loader, which const functions may change too. */
 static atomic_int *user_of(const tokmap_loader *l)
 {
     return (atomic_int *)(uintptr_t)&l->user;
@@ -73,8 +74,8 @@ tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sam
 
 /* ---- Rows ---- */
 
-/* For tokens of row i that are not in a map yet, from a place in the row on: makes the map of their
- * file, or copies them. */
+/* Gets tokens of row i that are not in a map yet, from a position in the row on: maps their file,
+ * or copies them. */
 static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, tokmap_i_token_range range,
                                  uint32_t place, bool may_map, const void **tokens,
                                  tokmap_error *err)
@@ -116,13 +117,13 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
             p->tokens = tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
         if (!p->tokens)
             status = map_or_copy(l, i, range, p->place, may_map, &p->tokens, err);
-        __builtin_prefetch(p->tokens); /* and so the address of its page */
+        __builtin_prefetch(p->tokens); /* this also loads the address translation of its page */
     }
     l->rows[i].n_pieces = at->n_pieces;
     return status;
 }
 
-/* Leaves of row i what this rank gets. */
+/* Reduces row i to the slice of this rank. */
 static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
 {
     tokmap_row *row = &l->rows[i];
@@ -185,7 +186,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
 
 const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};
 
-void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows)
+void tokmap_i_copy_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows)
 {
     const size_t n_bytes = MIN(stride, sizeof *rows);
     for (uint32_t i = 0; i < n_rows; i++) {
@@ -201,7 +202,8 @@ uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uin
     return tokmap_i_skips_sample(&l->skips, tokmap_i_skips_position(&l->skips, sample) + n_rows);
 }
 
-/* For a step that meets the end or a skip: corrects its first sample, and that of the next step. */
+/* Corrects, for a step that meets the end or a skip, its first sample, and the first sample of the
+ * next step. */
 static tokmap_status turn_step(const tokmap_loader *l, uint64_t *first, uint64_t *after,
                                tokmap_error *err)
 {
@@ -219,8 +221,8 @@ static tokmap_status turn_step(const tokmap_loader *l, uint64_t *first, uint64_t
     return TOKMAP_OK;
 }
 
-/* Fills all rows of a step, which meets a skip if it is `turned`: run by run of samples that follow
- * one another. */
+/* Fills all rows of a step, which meets a skip if it is `turned`: run by run of consecutive
+ * samples. */
 static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
                                const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
@@ -236,7 +238,7 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
             status = fill_row(l, i, sample, fetched ? &fetched[i] : NULL, err);
         sample = gap ? gap->end : sample;
     } while (i < l->batch_rows && !status);
-    static const tokmap_piece none; /* of a slice without a token */
+    static const tokmap_piece none; /* for a slice without a token */
     const bool of_pieces = l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1;
     size_t n_before = 0;
     for (uint32_t k = 0; k < l->batch_rows && of_pieces; k++) {
@@ -246,7 +248,7 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
     return status;
 }
 
-/* Where no step needs to look at skips and the end. */
+/* Sets the next sample, and up to which sample no step needs to look at skips and the end. */
 static void set_next_sample(tokmap_loader *l, uint64_t sample)
 {
     const tokmap_i_gap *gap = tokmap_i_skips_after(&l->skips, sample);
@@ -295,9 +297,9 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
     if (status)
         return status;
     status = tokmap_i_loader_next(l, batch, err);
-    if (!status && l->lent) {
-        tokmap_i_lend_rows(l->lent, l->o.row_stride, l->rows, l->batch_rows);
-        batch->rows = (const tokmap_row *)(void *)l->lent;
+    if (!status && l->row_copies) {
+        tokmap_i_copy_rows(l->row_copies, l->o.row_stride, l->rows, l->batch_rows);
+        batch->rows = (const tokmap_row *)(void *)l->row_copies;
         batch->row_stride = l->o.row_stride;
     }
     return tokmap_i_loader_leave(l, status);
@@ -347,7 +349,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
         source_bytes += 3 * sizeof *p->ahead.counts;
     uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
                        l->n_datasets * sizeof *l->datasets;
-    n_bytes += l->lent ? n_rows * l->o.row_stride : 0;
+    n_bytes += l->row_copies ? n_rows * l->o.row_stride : 0;
     n_bytes += l->pieces.capacity * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
     n_bytes += l->parts.n_bytes;

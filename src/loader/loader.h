@@ -4,16 +4,17 @@
 
 #include <stdatomic.h>
 
+#include "base/error.h"
+#include "base/options.h"
 #include "loader/block_ahead.h"
 #include "loader/fetch.h"
 #include "loader/latency.h"
-#include "system/platform.h"
 #include "loader/row_parts.h"
 #include "loader/sampler.h"
 #include "loader/slice.h"
 #include "loader/sweep.h"
 #include "order/skips.h"
-#include "base/status.h"
+#include "system/platform.h"
 #include "tokmap_loader.h"
 
 #define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)
@@ -28,7 +29,7 @@ typedef struct tokmap_i_read_plan {
     tokmap_i_block_ahead ahead; /* if whole blocks are read */
 } tokmap_i_read_plan;
 
-/* Who uses a loader: one thread, for the time of a call, or a stage. */
+/* The user of a loader: a thread during a call, or a stage. */
 enum {
     TOKMAP_I_LOADER_FREE,
     TOKMAP_I_LOADER_IN_CALL,
@@ -38,11 +39,11 @@ enum {
 struct tokmap_loader {
     tokmap_i_fork_mark fork_mark;
     atomic_int user;                      /* TOKMAP_I_LOADER_... */
-    tokmap_loader_options o;              /* with the copies of take_options */
+    tokmap_loader_options o;              /* with the arrays that take_options copied */
     uint32_t length;                      /* inputs of a row */
-    tokmap_i_rows_kind rows_kind;         /* with BEST_FIT, else 0 */
+    tokmap_i_rows_kind rows_kind;         /* with BEST_FIT; else all 0 */
     bool has_joined;                      /* a dataset is joined */
-    uint64_t block_windows, group_blocks; /* 0 without block shuffle */
+    uint64_t block_windows, group_blocks; /* 0 unless windows are shuffled in blocks */
 
     const tokmap_dataset **datasets; /* of all sources, in order */
     uint32_t n_datasets;
@@ -61,7 +62,7 @@ struct tokmap_loader {
     tokmap_io io;          /* the way that was chosen */
     char io_reason[160];   /* why it was chosen */
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP and COPY */
-    /* Without fetch: gathers that waited, and how long each of all gathers did. */
+    /* Without fetch: gathers that waited, and the durations of all gathers. */
     uint64_t n_waits, ns_waited;
     tokmap_i_latency waits;
     tokmap_i_read_plan plan;
@@ -69,45 +70,48 @@ struct tokmap_loader {
     tokmap_i_sweep *sweep; /* NULL until the reader has had to wait */
     tokmap_row *rows;
     tokmap_i_fetch_pieces pieces; /* of the rows */
-    uint8_t *lent;   /* copies of the rows, o.row_stride apart; NULL: rows are lent themselves */
+    /* copies of the rows, o.row_stride apart; NULL: the rows themselves are handed out */
+    uint8_t *row_copies;
     uint8_t *joined; /* for each row, room for tokens that are not in one piece of memory */
     tokmap_i_row_parts parts;
     tokmap_i_slice slice;
 };
 
-/* The kind of tokmap_row, which may be shorter or longer for the caller than here. */
+/* The kind of tokmap_row, which may be shorter or longer in the caller's version. */
 extern const tokmap_i_struct_kind tokmap_i_row_kind;
-/* Copies rows into memory, `stride` bytes apart. Bytes after our row are 0. */
-void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows);
+/* Copies rows to the caller's stride. Bytes after our row are 0. */
+void tokmap_i_copy_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows);
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
-/* Around each call that uses what changes after open. Enter: TOKMAP_ERR_FORKED, or
+/* Enclose each call that uses what changes after open. Enter fails with TOKMAP_ERR_FORKED, or with
  * TOKMAP_ERR_ARGUMENT if another thread is in a call or a stage uses the loader. Leave returns
  * `status`. */
 tokmap_status tokmap_i_loader_enter(const tokmap_loader *l, tokmap_error *err);
 tokmap_status tokmap_i_loader_leave(const tokmap_loader *l, tokmap_status status);
-/* The work of tokmap_loader_next, _restore and _seek, also called by the stage that uses the
- * loader. This next returns rows sizeof(tokmap_row) bytes apart. */
+/* Do the work of tokmap_loader_next, _restore and _seek, also for the stage that uses the loader.
+ * This next returns rows sizeof(tokmap_row) bytes apart. */
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);
 tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err);
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
-/* TOKMAP_ERR_ARGUMENT: no step can begin at this sample. */
+/* Returns TOKMAP_ERR_ARGUMENT if no step can begin at this sample. */
 tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t sample,
                                            tokmap_error *err);
-/* The sample at which a step begins that is n_rows rows after another one. */
+/* Returns the sample at which the step begins that is n_rows rows after another one. */
 uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uint64_t n_rows);
 /* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
-/* Checks the sources of the options, and opens them. Close them also after an error. */
+/* Checks the sources of the options, and opens them. Close them even after an error. */
 tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, tokmap_error *err);
 void tokmap_i_loader_close_sources(tokmap_loader *l);
-/* The id of a source, from TOKMAP_I_HASH_START on: its dataset d, with this order id. */
+/* Adds the id of dataset d of a source, with this order id, to a hash that starts at
+ * TOKMAP_I_HASH_START. */
 uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uint32_t d,
                                 const uint8_t order_id[16]);
-/* As many windows as fit into a MiB of the widest tokens: the same number for all sources. */
+/* Returns the default block: as many windows as fit into a MiB of the widest tokens, the same
+ * number for all sources. */
 uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes);
-/* Takes a caller's options, with copies of their arrays, which have our strides, and of the weights
- * of phases. The caller frees them, also after an error. */
+/* Copies a caller's options, their arrays, to our strides, and the weights of phases. The caller
+ * frees them, also after an error. */
 tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
                                            const tokmap_loader_options *options, tokmap_error *err);
 void tokmap_i_loader_free_options(tokmap_loader_options *o);
@@ -115,21 +119,23 @@ void tokmap_i_loader_free_options(tokmap_loader_options *o);
  * after an error. */
 tokmap_status tokmap_i_loader_make_skips(const tokmap_loader_options *o, uint64_t end,
                                          tokmap_i_skips *out, tokmap_error *err);
-/* The mixture that options describe, of o->n_sources sources, which are the loader's first ones. */
+/* Makes the mixture that options describe, of o->n_sources sources, which are the first ones of the
+ * loader. */
 tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_loader_options *o,
                                            tokmap_i_mixture **out, tokmap_error *err);
-/* From now on documents are looked up without the map, so that a shortened file is an error, and
- * not a signal in a thread of the library. */
+/* Makes later lookups of documents read the index without its map, so that a shortened file is an
+ * error, and not a signal in a thread of the library. */
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err);
-/* Chooses the way of reading, for open_io. */
+/* Chooses the way of reading, before open_io. */
 tokmap_status tokmap_i_loader_choose_io(tokmap_loader *l, tokmap_error *err);
-/* Starts it. */
+/* Starts reading in the way that choose_io chose. */
 tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err);
 /* Opens a fetch for batch_rows rows per step, if one is needed. There must be none. */
 tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err);
 /* Restarts the fetch after the next step has changed: other samples or ranks. */
 void tokmap_i_loader_restart_fetch(tokmap_loader *l);
-/* Called when the reader has had to wait: reads all data in order, too, or rows further ahead. */
+/* Speeds up reading after the reader had to wait: also reads all data in order, or rows further
+ * ahead. */
 void tokmap_i_loader_help_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_io(tokmap_loader *l);

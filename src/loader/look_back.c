@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look_back.c - from tokens to the samples that have them, and what a run was trained on.
+/* look_back.c - finds the samples that have given tokens, and counts what a run was trained on.
  *
  * The order is a formula that can be undone, so nothing is read but document boundaries. An epoch
- * that is over had all labels of its windows; only in the one that is not, and in those in which
- * samples were skipped, windows are looked at one by one. */
+ * that is over had all labels of its windows. Windows are visited one by one only in the epoch that
+ * is not over, and in epochs with skipped samples. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "loader/loader.h"
 #include "rows/rows_find.h"
 
@@ -20,8 +21,8 @@ typedef struct view {
     const tokmap_i_windows *windows;
     const tokmap_dataset *ds;
     const tokmap_i_range *range;
-    uint64_t n_windows;        /* of the dataset, concat */
-    tokmap_i_rows_finder rows; /* best fit */
+    uint64_t n_windows;        /* of the dataset, without document boundaries */
+    tokmap_i_rows_finder rows; /* with best fit */
 } view;
 
 static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint32_t dataset,
@@ -41,7 +42,7 @@ static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint3
     return tokmap_i_mixture_prepare_find(l->mixture) ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
-/* UINT64_MAX: the order does not come to that window, or not before 2^63. */
+/* Returns UINT64_MAX if no sample below 2^63 has this window. */
 static uint64_t sample_of(const view *v, uint64_t epoch, uint64_t window)
 {
     tokmap_i_shuffle *shuffle = &v->l->sampler.shuffles[v->source];
@@ -61,10 +62,10 @@ static uint64_t sample_of(const view *v, uint64_t epoch, uint64_t window)
 typedef struct walk {
     const view *v;
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
-    uint64_t n_groups; /* read */
-    uint32_t n, i;     /* of the group */
+    uint64_t n_groups; /* groups that were read */
+    uint32_t n, i;     /* documents of the group, and the current one */
     uint64_t document, begin, end;
-    uint64_t window, n_windows; /* within documents: of the document, and its first one */
+    uint64_t window, n_windows; /* within documents: the first of the document, how many */
 } walk;
 
 static tokmap_status next_document(walk *w, tokmap_error *err)
@@ -88,7 +89,7 @@ static tokmap_status next_document(walk *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* The next document is this one. */
+/* Makes this document the next one. */
 static tokmap_status walk_to(walk *w, const view *v, uint64_t document, tokmap_error *err)
 {
     tokmap_i_pieces *from = tokmap_i_index_cache_of(v->l->sampler.index, v->ds);
@@ -153,7 +154,7 @@ static void add_sample(tokmap_loader_search *s, uint64_t sample)
 }
 
 /* Adds the samples of the windows that begin at `begin`, begin + L, ... and have one of the tokens
- * [from, to), of window number `first` on. Returns the number after the last one. */
+ * [from, to), from window number `first` on. Returns the number after the last window. */
 static uint64_t add_samples(const view *v, tokmap_loader_search *s, uint64_t window, uint64_t first,
                             uint64_t n, uint64_t begin, uint64_t from, uint64_t to)
 {
@@ -164,7 +165,8 @@ static uint64_t add_samples(const view *v, tokmap_loader_search *s, uint64_t win
     return i;
 }
 
-/* Best fit: the tokens and the window of a piece of the document before the next one. */
+/* Finds, with best fit, the tokens and the window of a piece of the document before the next
+ * one. */
 static tokmap_status find_piece(view *v, const walk *w, uint64_t part, uint64_t *n_tokens,
                                 uint64_t *window, tokmap_error *err)
 {
@@ -256,9 +258,9 @@ typedef struct used_epoch {
 typedef struct count {
     view v;
     uint64_t end_sample;
-    used_epoch *epochs; /* ascending; the others were skipped as a whole */
+    used_epoch *epochs; /* ascending; all other epochs were skipped completely */
     size_t n_epochs;
-    uint64_t epoch, window; /* was asked for last */
+    uint64_t epoch, window; /* the last question to is_used, and its answer */
     bool was_used;
 } count;
 
@@ -303,7 +305,7 @@ static bool add_epochs(count *c, uint64_t first, uint64_t end)
     return true;
 }
 
-/* Lists the epochs between skips. An epoch that lies in a skip as a whole takes no time. */
+/* Lists the epochs between skips. An epoch that is skipped completely takes no time. */
 static tokmap_status find_epochs(count *c, tokmap_error *err)
 {
     const tokmap_loader *l = c->v.l;
@@ -323,13 +325,13 @@ static tokmap_status find_epochs(count *c, tokmap_error *err)
     return added ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
-/* Windows of a dataset, or of one document: number `window` of the source and n - 1 more, the first
- * of which begins at token `begin`. Its labels are the tokens after that. */
+/* Windows of a dataset, or of one document: window number `window` of the source and the n - 1
+ * after it. The first begins at token `begin`. Its labels are the tokens after that. */
 typedef struct run {
     uint64_t window, n, begin;
 } run;
 
-/* How many labels are among the tokens [from, to), in windows that were used. */
+/* Counts the labels among the tokens [from, to), in windows that were used. */
 static uint64_t count_used(count *c, const used_epoch *epoch, run r, uint64_t from, uint64_t to)
 {
     const uint64_t length = c->v.windows->length;
@@ -343,7 +345,7 @@ static uint64_t count_used(count *c, const used_epoch *epoch, run r, uint64_t fr
     return n;
 }
 
-/* Of the tokens [from, to) of the document before the next one, those that are labels. */
+/* Counts the labels among the tokens [from, to) of the document before the next one. */
 static uint64_t count_tokens(count *c, const walk *w, uint64_t from, uint64_t to)
 {
     const tokmap_i_windows *windows = c->v.windows;
@@ -365,7 +367,8 @@ static uint64_t count_tokens(count *c, const walk *w, uint64_t from, uint64_t to
     return n;
 }
 
-/* The same, of only those tokens that are in spans; best fit: how many tokens these are. */
+/* Counts the labels that are in spans, among the tokens [from, to). With best fit, counts all these
+ * tokens. */
 static tokmap_status count_masked(count *c, const walk *w, uint64_t from, uint64_t to, uint64_t *n,
                                   tokmap_error *err)
 {
@@ -389,7 +392,7 @@ static tokmap_status count_masked(count *c, const walk *w, uint64_t from, uint64
     return !status || status == TOKMAP_END ? TOKMAP_OK : tokmap_i_index_cache_fail(index, ds, err);
 }
 
-/* The labels of the document before the next one that counted. */
+/* Counts the labels of the document before the next one that counted in the loss. */
 static tokmap_status count_document(count *c, const walk *w, uint64_t *n, tokmap_error *err)
 {
     uint64_t n_masked;
@@ -398,7 +401,7 @@ static tokmap_status count_document(count *c, const walk *w, uint64_t *n, tokmap
     return status;
 }
 
-/* Best fit: the same. */
+/* The same as count_document, with best fit. */
 static tokmap_status count_pieces(count *c, const walk *w, uint64_t *n, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;

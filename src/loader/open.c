@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c - from options to a loader: checks, mixture, rows. */
+/* open.c - opens a loader: checks the options, makes the mixture and the rows. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "loader/loader.h"
-#include "base/status.h"
 
 #define MAX_LENGTH ((uint32_t)1 << 24)
 #define MAX_ROWS ((uint32_t)1 << 24)
@@ -168,7 +169,7 @@ static tokmap_status add_phase(const tokmap_loader *l, const tokmap_loader_optio
 {
     const uint32_t n_sources = o->n_sources;
     uint32_t too_small, *quotas = malloc(n_sources * sizeof *quotas);
-    double total = 0, *shares = malloc(n_sources * sizeof *shares); /* of samples */
+    double total = 0, *shares = malloc(n_sources * sizeof *shares); /* shares of samples */
     tokmap_status status = TOKMAP_OK;
     for (uint32_t k = 0; shares && k < n_sources; k++) {
         const tokmap_i_windows *w = &l->sources[k].windows;
@@ -260,14 +261,15 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
 {
     l->batch_rows = n_rows;
     l->rows = calloc(n_rows, sizeof *l->rows);
-    l->lent = l->o.row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->o.row_stride);
+    l->row_copies =
+        l->o.row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->o.row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
     const bool joins = l->o.random_offset || l->has_joined || l->io == TOKMAP_IO_COPY;
     if (joins)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
-    if (!l->rows || (l->o.row_stride != sizeof *l->rows && !l->lent) || (joins && !l->joined) ||
-        !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
+    if (!l->rows || (l->o.row_stride != sizeof *l->rows && !l->row_copies) ||
+        (joins && !l->joined) || !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
         return FAIL_MEMORY(err);
     l->parts.index = l->sampler.index;
     return TOKMAP_OK;
@@ -277,7 +279,7 @@ static void close_rows(tokmap_loader *l)
 {
     tokmap_i_loader_close_fetch(l);
     free(l->rows);
-    free(l->lent);
+    free(l->row_copies);
     free(l->joined);
     tokmap_i_row_parts_close(&l->parts);
 }
@@ -288,7 +290,7 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
     tokmap_status status = check_batch(rank, n_ranks, batch_rows, err);
     if (status)
         return status;
-    tokmap_loader old = *l; /* to restore after a failure */
+    tokmap_loader old = *l; /* restored after a failure */
     if (batch_rows != old.batch_rows) {
         status = open_rows(l, batch_rows, old.parts.wanted, err);
         l->fetch = NULL; /* its ring is for the old rows */
@@ -296,10 +298,11 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
             status = tokmap_i_loader_open_fetch(l, err);
         close_rows(status ? l : &old);
     }
-    if (status) { /* only what close_rows would close: the thread of the fetch reads the rest */
+    /* frees only what close_rows would free: the thread of the fetch reads the rest */
+    if (status) {
         l->batch_rows = old.batch_rows;
         l->rows = old.rows;
-        l->lent = old.lent;
+        l->row_copies = old.row_copies;
         l->joined = old.joined;
         l->parts = old.parts;
         l->io = old.io;
@@ -361,7 +364,7 @@ tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
     if (!status)
         status = tokmap_i_check_flag("mixed_tokenizers", given.mixed_tokenizers, err);
     if (!status && options->struct_size < SIZE_UP_TO(tokmap_loader_options, mixed_tokenizers))
-        given.mixed_tokenizers = 1; /* a program that cannot set it */
+        given.mixed_tokenizers = 1; /* the program was built before the option */
     if (!status)
         status = check_arrays(&given, err);
     if (status)

@@ -5,22 +5,23 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "dataset/token_files.h"
 #include "loader/loader.h"
 #include "system/platform_memory.h"
-#include "base/status.h"
 
 enum {
     ROWS_AHEAD = 256, /* at first, in MIN_STEPS to MAX_STEPS steps */
     MIN_STEPS = 2,
     MAX_STEPS = 64,
-    MOST_ROWS_AHEAD = 4096, /* .. and at most, where reading is slow */
+    MOST_ROWS_AHEAD = 4096, /* at most, where reading is slow */
     MOST_STEPS = 1024,
     MOST_BYTES_AHEAD = 64 << 20,
     N_WAYS = TOKMAP_IO_COPY + 1,
-    PLACES = 64,   /* sampled to see whether the data are in memory */
-    MOST_RANKS = 8 /* for whole blocks: with more ranks, each machine would mostly read blocks that
-                      its own ranks do not use */
+    PROBES = 64, /* bytes that are probed to see whether the data are in memory */
+    /* for whole blocks: with more ranks, each machine would mostly read blocks that its own ranks
+     * do not use */
+    MOST_RANKS = 8
 };
 
 /* ---- The plan ---- */
@@ -60,21 +61,22 @@ static void read_blocks_ahead(void *context, uint64_t position)
 
 /* ---- The choice ---- */
 
-/* What is known of the data before they are read. */
-typedef struct data_place {
-    uint64_t n_bytes, available; /* of all datasets; of memory */
+/* What is known about the data before they are read. */
+typedef struct residency {
+    uint64_t n_bytes, available; /* size of all datasets; available memory */
     bool fits;
-    uint32_t n_cold;     /* of PLACES that were tried */
+    uint32_t n_cold;     /* probed pages that are not in memory */
     const char *unknown; /* a file whose file system cannot say what is in memory, or NULL */
-} data_place;
+} residency;
 
 static uint64_t data_bytes(const tokmap_dataset *ds)
 {
     return ds->header.n_tokens * ds->header.token_bytes;
 }
 
-/* A file that cannot be opened counts as cold: the row that needs it says why. */
-static void try_place(data_place *p, const tokmap_dataset *ds, uint64_t token)
+/* Probes one byte. A file that cannot be opened counts as not in memory: the row that needs it says
+ * why. */
+static void probe_token(residency *p, const tokmap_dataset *ds, uint64_t token)
 {
     const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, token, 1);
     tokmap_i_named_file file;
@@ -88,25 +90,25 @@ static void try_place(data_place *p, const tokmap_dataset *ds, uint64_t token)
         p->unknown = piece.file->path;
 }
 
-/* Tries places in all of the data, and one in each dataset, which may be small and on another file
+/* Probes bytes all over the data, and one in each dataset, which may be small and on another file
  * system. */
-static data_place look_at_data(const tokmap_loader *l)
+static residency probe_data(const tokmap_loader *l)
 {
-    data_place p = {.available = tokmap_i_memory_available()};
+    residency p = {.available = tokmap_i_memory_available()};
     uint64_t random = TOKMAP_I_GOLDEN;
     for (uint32_t d = 0; d < l->n_datasets; d++) {
         if (l->datasets[d]->header.n_tokens > 0 && !p.unknown)
-            try_place(&p, l->datasets[d], 0);
+            probe_token(&p, l->datasets[d], 0);
         p.n_bytes += data_bytes(l->datasets[d]);
     }
     p.fits = p.n_bytes <= p.available - p.available / 8;
     p.n_cold = 0;
-    for (uint32_t i = 0; i < PLACES && !p.unknown; i++) {
+    for (uint32_t i = 0; i < PROBES && !p.unknown; i++) {
         uint64_t at = tokmap_i_scale(random = tokmap_i_mix(random + i), p.n_bytes);
         uint32_t d = 0;
         for (; at >= data_bytes(l->datasets[d]); d++)
             at -= data_bytes(l->datasets[d]);
-        try_place(&p, l->datasets[d], at / l->datasets[d]->header.token_bytes);
+        probe_token(&p, l->datasets[d], at / l->datasets[d]->header.token_bytes);
     }
     return p;
 }
@@ -136,13 +138,13 @@ static tokmap_status forced_by_environment(tokmap_io *wanted, const char **by, t
                 "TOKMAP_IO is '%.40s': must be auto, map, direct, populate, read or copy", name);
 }
 
-/* Says how much of the data is in memory, and whether there is room for all. */
-static void explain(tokmap_loader *l, const data_place *p)
+/* Writes the reason: how much of the data is in memory, and whether all of it would fit. */
+static void explain(tokmap_loader *l, const residency *p)
 {
     char in_memory[48] = "the file system cannot say what is in memory";
     if (!p->unknown)
         snprintf(in_memory, sizeof in_memory, "%" PRIu32 " of %d places are not in memory",
-                 p->n_cold, PLACES);
+                 p->n_cold, PROBES);
     snprintf(l->io_reason, sizeof l->io_reason, "%s; %.1f GiB of data, %.1f GiB of memory%s",
              in_memory, (double)p->n_bytes / (1 << 30), (double)p->available / (1 << 30),
              p->fits ? "" : ": they do not fit");
@@ -159,7 +161,7 @@ tokmap_status tokmap_i_loader_choose_io(tokmap_loader *l, tokmap_error *err)
     snprintf(l->io_reason, sizeof l->io_reason, "chosen by %s", by);
     if (wanted != TOKMAP_IO_AUTO)
         return TOKMAP_OK;
-    const data_place p = look_at_data(l);
+    const residency p = probe_data(l);
     explain(l, &p);
     l->io = p.fits || reads_blocks(l) ? TOKMAP_IO_POPULATE : TOKMAP_IO_DIRECT;
     if (!p.unknown && p.n_cold <= 1)
@@ -204,7 +206,7 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         .datasets = l->datasets,
         .n_datasets = l->n_datasets,
         .n_steps = n_steps,
-        .most_steps = l->io == TOKMAP_IO_DIRECT ? 0 : most_steps, /* as many reads anyway */
+        .most_steps = l->io == TOKMAP_IO_DIRECT ? 0 : most_steps, /* it starts all anyway */
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
         .drop_behind = l->o.drop_behind,
@@ -267,7 +269,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
         return FAIL_MEMORY(err);
     tokmap_status status = tokmap_i_loader_leave_index_map(l, err);
     if (!status && l->o.windows != TOKMAP_WINDOWS_CONCAT) {
-        p->sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* of that thread */
+        p->sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* the cache of that thread */
         if (!p->sampler.index)
             status = FAIL_MEMORY(err);
     }

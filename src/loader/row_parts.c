@@ -33,8 +33,8 @@ void tokmap_i_row_parts_close(tokmap_i_row_parts *p)
 
 /* ---- Boundaries ---- */
 
-/* cu[0] is 0, then cu[1 .. n) are the positions (1 to n_inputs) of a row before which a document
- * ends. */
+/* The boundaries of a row: cu[0] is 0, and cu[1 .. n) are the positions (1 to n_inputs) before
+ * which a document ends. */
 typedef struct boundaries {
     int32_t *cu;
     uint32_t n;
@@ -93,8 +93,8 @@ static tokmap_status mask_spans(const tokmap_i_row_parts *p, const tokmap_datase
 
 /* ---- Parts ---- */
 
-/* Compiled once for each target below, because a portable build only has vectors of four
- * numbers. */
+/* Fills in ids. Compiled once for each target below, because a portable build only has vectors of
+ * four numbers. */
 static inline __attribute__((always_inline)) void fill_ids(int32_t *positions, int32_t *documents,
                                                            const int32_t *cu, uint32_t n_documents)
 {
@@ -140,7 +140,7 @@ static void fill_rest(int32_t *ids, uint32_t from, uint32_t length, uint32_t val
         ids[i] = (int32_t)value;
 }
 
-/* From the boundaries and the loss mask to what is wanted. */
+/* Makes the wanted parts from the boundaries and the loss mask. */
 static void fill_parts(tokmap_i_row_parts *p, uint32_t i, boundaries *b, tokmap_row *row)
 {
     const uint32_t n_inputs = row->n_tokens - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_parts.h - what rows have besides tokens: where documents start, position and document ids,
- * the loss mask. All from the document index: docs/ORDER.md, section 7. */
+/* row_parts.h - the parts of rows beside tokens: where documents start, position and document ids,
+ * the loss mask. All of them follow from the document index: docs/ORDER.md, section 7. */
 #pragma once
 
 #include "dataset/index_cache.h"
@@ -10,32 +10,32 @@
 typedef struct tokmap_i_row_parts {
     uint32_t wanted; /* TOKMAP_ROW_... */
     uint32_t length; /* inputs of a row */
-    size_t n_bytes;  /* of all that follow */
+    size_t n_bytes;  /* size of all arrays below */
     int32_t *cu_seqlens, *position_ids, *document_ids;
     uint8_t *loss_mask;
     tokmap_i_index_cache *index; /* owned by the caller; NULL: use the map */
 } tokmap_i_row_parts;
 
-/* Allocates memory for n_rows rows; false: no memory. */
+/* Allocates memory for n_rows rows. Returns false when out of memory. */
 bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
                              uint32_t n_rows);
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 
-/* Some part is wanted. Fills in the document parts of row number i, whose place is set. within:
- * where it may wrap around. masked: none of its labels counts. After an error,
- * tokmap_i_index_cache_fail fills in the details. */
+/* Fills in the wanted parts, at least one, of row number i, whose position is set. within: where it
+ * may wrap around. masked: none of its labels counts. After an error, tokmap_i_index_cache_fail
+ * fills in the details. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       tokmap_i_extent within, bool masked, tokmap_row *row);
 
-/* Some part is wanted. The same for a row of pieces of documents. */
+/* The same as tokmap_i_row_parts_fill, with a row of pieces of documents. */
 tokmap_status tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i,
                                            const tokmap_dataset *ds, const tokmap_piece *pieces,
                                            size_t n_pieces, bool masked, tokmap_row *row);
 
-/* Position ids count up from 0 in each document, document ids from one to the next; cu[0 ..
- * n_documents] ends with the number of inputs. Either may be NULL. */
+/* Fills in ids: position ids count up from 0 in each document, document ids from one document to
+ * the next. cu[0 .. n_documents] ends with the number of inputs. Either may be NULL. */
 void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu,
                        uint32_t n_documents);
-/* The same without vector code: the definition that the other is tested against. */
+/* The same as tokmap_i_fill_ids, but without vector code: the reference in tests. */
 void tokmap_i_fill_ids_scalar(int32_t *positions, int32_t *documents, const int32_t *cu,
                               uint32_t n_documents);

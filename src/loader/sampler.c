@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 
 #define MOST_PACKED 10000000u /* documents */
 
@@ -16,7 +16,7 @@ uint64_t tokmap_i_windows_in(uint64_t n_tokens, uint32_t length)
     return n_tokens < 2 ? 0 : (n_tokens - 2) / length + 1;
 }
 
-/* Counts the windows of dataset d, which keep within documents. */
+/* Counts the windows of dataset d, when windows stay within documents. */
 static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows,
                                   tokmap_error *err)
 {
@@ -52,7 +52,8 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
     return TOKMAP_OK;
 }
 
-/* The index of the last of the ascending counts that is not above x; the first one is 0. */
+/* Returns the index of the last of the ascending counts that is not above x; the first count is
+ * 0. */
 static uint64_t find_count(const uint64_t *counts, uint64_t n, uint64_t x)
 {
     uint64_t at = 0;
@@ -205,7 +206,7 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
         if (status)
             return status;
         w->before[d] = w->n_windows;
-        w->n_windows += n; /* no overflow: at most 2^48 each, and less than 2^16 datasets */
+        w->n_windows += n; /* cannot overflow: at most 2^48 each, and less than 2^16 datasets */
     }
     if (w->n_windows > (uint64_t)1 << 48)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its source has more than 2^48 windows",
@@ -270,7 +271,7 @@ bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
     *s = (tokmap_i_sampler){.mixture = mixture,
                             .sources = sources,
                             .shuffles = malloc(n_sources * sizeof *s->shuffles)};
-    uint64_t n_bytes = 0; /* of rows files */
+    uint64_t n_bytes = 0; /* size of rows files */
     if (sources[0].windows.rows)
         s->rows = calloc(1, sizeof *s->rows);
     for (uint32_t k = 0; s->shuffles && k < n_sources; k++) {
@@ -294,7 +295,7 @@ void tokmap_i_sampler_close(tokmap_i_sampler *s)
     *s = (tokmap_i_sampler){0};
 }
 
-/* Sets what a sample of rows of documents has, whose window is set. */
+/* Fills in a sample of rows of documents, whose window is set. */
 static tokmap_status locate_row(tokmap_i_sampler *s, const tokmap_i_windows *w, tokmap_sample *out,
                                 tokmap_error *err)
 {

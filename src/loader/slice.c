@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 
 tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokmap_error *err)
 {
@@ -33,14 +33,14 @@ typedef struct cut {
     const tokmap_i_slice *s;
     tokmap_row *row;
     uint32_t i;
-    tokmap_i_extent within; /* of the dataset: where the row may wrap around */
+    tokmap_i_extent within; /* the part of the dataset in which the row may wrap around */
     tokmap_i_fetch_pieces *list;
     size_t first, n; /* the pieces of the whole row */
     tokmap_i_row_parts *parts;
 } cut;
 
-/* The n places of the whole row from `from` on become those from `place` on. Parts of slices are
- * closer to each other than those of whole rows, so they move down. */
+/* Keeps the n positions of the whole row from `from` on, and makes them the positions from `place`
+ * on. Parts of slices are closer to each other than parts of whole rows, so they move down. */
 static bool take(const cut *c, uint32_t from, uint32_t n, uint32_t place)
 {
     const size_t to_part = (size_t)c->i * (c->s->length / c->s->size) + place;
@@ -73,8 +73,8 @@ static bool take(const cut *c, uint32_t from, uint32_t n, uint32_t place)
     return true;
 }
 
-/* The first and the last chunk that is left, of 2 * size, so that attention takes each rank as
- * long. */
+/* Takes the first and the last remaining chunk of 2 * size, so that attention takes each rank
+ * equally long. */
 static bool take_zigzag(const cut *c, uint32_t begin, uint32_t n, uint32_t place)
 {
     const uint32_t chunk = n / (2 * c->s->size), mirror = 2 * c->s->size - 1 - c->s->rank;
@@ -82,7 +82,7 @@ static bool take_zigzag(const cut *c, uint32_t begin, uint32_t n, uint32_t place
            take(c, begin + mirror * chunk, chunk, place + chunk);
 }
 
-/* Each document with the padding behind it, and then what is left of the row. */
+/* Takes a part of each document with the padding after it, and then of the rest of the row. */
 static bool take_documents(const cut *c)
 {
     const uint32_t size = c->s->size, n_inputs = c->row->n_tokens - 1;

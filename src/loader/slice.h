@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slice.h - what of a row a rank of context parallelism gets. */
+/* slice.h - cuts from a row the slice that a rank of context parallelism gets. */
 #pragma once
 
 #include "loader/fetch_options.h"
@@ -12,11 +12,12 @@ typedef struct tokmap_i_slice {
     uint32_t length; /* inputs of a whole row */
 } tokmap_i_slice;
 
-/* TOKMAP_ERR_ARGUMENT: rows cannot be cut like this. align: of pieces; 0 without best fit. */
+/* Returns TOKMAP_ERR_ARGUMENT if rows cannot be cut like this. align: the alignment of pieces; 0
+ * without best fit. */
 tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokmap_error *err);
-/* Replaces the last n_pieces of the list, which are those of row i of a batch, and its parts by
- * their slice. Rows are cut in order. within: where a row may wrap around.
- * false: no memory. */
+/* Replaces the last n_pieces of the list, the pieces of row i of a batch, and its parts by their
+ * slice. Rows are cut in order. within: where a row may wrap around. Returns false when out of
+ * memory. */
 bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
                         tokmap_i_extent within, tokmap_i_fetch_pieces *list,
                         tokmap_i_row_parts *parts);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sources.c - the sources of a loader: which documents of which datasets, and their ids. */
+/* sources.c - the sources of a loader: the documents of their datasets, and their ids. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/le.h"
 #include "loader/loader.h"
-#include "base/status.h"
 
-#define GROUP_TOKENS ((uint64_t)1 << 27) /* best fit; so two groups have at most 1 GiB */
+#define GROUP_TOKENS ((uint64_t)1 << 27) /* for best fit; so two groups have at most 1 GiB */
 
-/* Ids of different tokenizers would be trained on as if they meant the same. */
+/* Refuses different tokenizers: their ids would be trained on as if they meant the same. */
 static tokmap_status check_tokenizers(const tokmap_loader_options *o, tokmap_error *err)
 {
     const tokmap_dataset *first = NULL;
@@ -27,21 +28,21 @@ uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uin
                                 const uint8_t order_id[16])
 {
     const tokmap_i_range *range = &s->windows.ranges[d];
-    h = tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(order_id)), load_le64(order_id + 8));
+    h = tokmap_i_hash_add(tokmap_i_hash_add(h, le_get64(order_id)), le_get64(order_id + 8));
     if (range->is_part)
         h = tokmap_i_hash_add(tokmap_i_hash_add(h, range->first_document), range->end_document);
     return h;
 }
 
-/* Sets the copy of each order id: how many sources before it have the same id. Uses an
+/* Numbers equal order ids: sets `copy` to the number of earlier sources with the same id. Uses an
  * open-addressing hash table. */
 static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
 {
     uint32_t n_places = 2;
     while (n_places < 2 * l->n_sources)
         n_places *= 2;
-    tokmap_i_order_id *seen = calloc(n_places, sizeof *seen); /* copy: how many have this id */
-    if (!seen)
+    tokmap_i_order_id *ids = calloc(n_places, sizeof *ids); /* copy: how many have this id */
+    if (!ids)
         return FAIL_MEMORY(err);
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_loader_source *s = &l->sources[k];
@@ -49,17 +50,17 @@ static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
         for (uint32_t d = 0; d < s->windows.n_datasets; d++)
             id.source_id = tokmap_i_loader_add_id(id.source_id, s, d, s->order_ids[d]);
         uint32_t at = (uint32_t)id.source_id & (n_places - 1);
-        while (seen[at].copy > 0 && seen[at].source_id != id.source_id)
+        while (ids[at].copy > 0 && ids[at].source_id != id.source_id)
             at = (at + 1) & (n_places - 1);
-        seen[at].source_id = id.source_id;
-        id.copy = seen[at].copy++;
+        ids[at].source_id = id.source_id;
+        id.copy = ids[at].copy++;
         s->shuffle.id = s->windows.id = id;
     }
-    free(seen);
+    free(ids);
     return TOKMAP_OK;
 }
 
-/* Finds what of a dataset is served. wanted: the first document and the end, or NULL. */
+/* Finds the part of a dataset that is used. wanted: the first document and the end, or NULL. */
 static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted,
                                 tokmap_i_range *range, tokmap_error *err)
 {
@@ -104,7 +105,7 @@ static int compare_served(const void *a, const void *b)
     return by_id ? by_id : (i > k) - (i < k);
 }
 
-/* No document may come from two sources, unless both have the whole dataset. */
+/* Refuses a document that comes from two sources, unless both have the whole dataset. */
 static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
 {
     size_t n = 0;
@@ -133,7 +134,7 @@ static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
     return status;
 }
 
-/* Finds the order id: that of the dataset, or the one that is given, if it has had that. */
+/* Finds the order id: the id of the dataset, or the given id, if the dataset has had it. */
 static tokmap_status find_order_id(const tokmap_dataset *ds, const char *order_of, uint8_t id[16],
                                    tokmap_error *err)
 {

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "base/hash.h"
+#include "base/le.h"
 #include "loader/loader.h"
-#include "base/status.h"
 
 static const uint8_t magic[8] = {0x89, 'T', 'M', 'S', '\r', '\n', 0x1A, '\n'};
 
@@ -27,7 +28,7 @@ enum {
     SPANS_AT = 72,
     RESERVED_AT = 80,
     CHECKSUM_AT = 120,
-    MAX_READ = 1 << 26 /* bytes of metadata, for earlier ids of redacted data */
+    MAX_READ = 1 << 26 /* bytes of metadata that are read to find earlier ids of redacted data */
 };
 
 static uint64_t hash_fields(const uint64_t *fields, size_t n_fields)
@@ -51,7 +52,7 @@ static uint64_t hash_windows(const tokmap_loader *l, uint64_t block_windows)
                        5);
 }
 
-/* 0: no dataset of the first n_sources sources has any. */
+/* Hashes the spans of the first n_sources sources; 0 if they have none. */
 static uint64_t hash_spans(const tokmap_loader *l, uint32_t n_sources)
 {
     uint64_t hash = TOKMAP_I_HASH_START;
@@ -65,7 +66,7 @@ static uint64_t hash_spans(const tokmap_loader *l, uint32_t n_sources)
     return any ? hash : 0;
 }
 
-/* The state of a loader that has the first n_sources sources of l, and this mixture of them. */
+/* Encodes the state of a loader that has the first n_sources sources of l, and this mixture. */
 static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mixture *mixture,
                    const tokmap_i_skips *skips, uint64_t next_sample, uint8_t *state)
 {
@@ -74,19 +75,19 @@ static void encode(const tokmap_loader *l, uint32_t n_sources, const tokmap_i_mi
         data = tokmap_i_hash_add(data, l->sources[k].shuffle.id.source_id);
     memset(state, 0, TOKMAP_STATE_BYTES);
     memcpy(state, magic, sizeof magic);
-    store_le32(state + VERSION_AT,
-               l->o.windows == TOKMAP_WINDOWS_BEST_FIT ? ROWS_VERSION : ORDER_VERSION);
-    store_le32(state + LENGTH_AT, l->length);
-    store_le64(state + SEED_AT, l->o.seed);
-    store_le64(state + SAMPLE_AT, next_sample);
-    store_le32(state + SOURCES_AT, n_sources);
-    store_le32(state + PHASES_AT, tokmap_i_mixture_n_phases(mixture));
-    store_le64(state + DATA_AT, data);
-    store_le64(state + WINDOWS_AT, hash_windows(l, l->block_windows));
-    store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(mixture));
-    store_le64(state + SKIPS_AT, tokmap_i_skips_hash(skips, next_sample));
-    store_le64(state + SPANS_AT, hash_spans(l, n_sources));
-    store_le64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
+    le_put32(state + VERSION_AT,
+             l->o.windows == TOKMAP_WINDOWS_BEST_FIT ? ROWS_VERSION : ORDER_VERSION);
+    le_put32(state + LENGTH_AT, l->length);
+    le_put64(state + SEED_AT, l->o.seed);
+    le_put64(state + SAMPLE_AT, next_sample);
+    le_put32(state + SOURCES_AT, n_sources);
+    le_put32(state + PHASES_AT, tokmap_i_mixture_n_phases(mixture));
+    le_put64(state + DATA_AT, data);
+    le_put64(state + WINDOWS_AT, hash_windows(l, l->block_windows));
+    le_put64(state + MIXTURE_AT, tokmap_i_mixture_hash(mixture));
+    le_put64(state + SKIPS_AT, tokmap_i_skips_hash(skips, next_sample));
+    le_put64(state + SPANS_AT, hash_spans(l, n_sources));
+    le_put64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
 }
 
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state)
@@ -117,8 +118,8 @@ tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
     return status;
 }
 
-/* Tries whether the state is of the same data, but before they were redacted: combination i of the
- * ids that they have had, those of the first of all with 0. */
+/* Finds out whether the state was saved with the same data before they were redacted, and says so:
+ * tries the combinations of the ids that they have had. Combination 0 has the first id of each. */
 static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tokmap_error *err)
 {
     char advice[440] = ""; /* fits into the text of an error */
@@ -127,7 +128,7 @@ static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tok
         uint64_t data = TOKMAP_I_HASH_START;
         size_t n = 0;
         rest = i;
-        for (uint32_t k = 0; k < load_le32(state + SOURCES_AT); k++) {
+        for (uint32_t k = 0; k < le_get32(state + SOURCES_AT); k++) {
             const tokmap_i_loader_source *s = &l->sources[k];
             uint64_t source = TOKMAP_I_HASH_START;
             for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
@@ -144,14 +145,14 @@ static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tok
                 const int more =
                     snprintf(advice + n, room,
                              "%s order_of=\"%016" PRIx64 "%016" PRIx64 "\" to the source of %s",
-                             n ? "," : "", __builtin_bswap64(load_le64(id)),
-                             __builtin_bswap64(load_le64(id + 8)), ds->index_path);
+                             n ? "," : "", __builtin_bswap64(le_get64(id)),
+                             __builtin_bswap64(le_get64(id + 8)), ds->index_path);
                 n += n == 0 || (size_t)more < room ? MIN((size_t)more, room - 1) : 0;
                 advice[n] = 0; /* what does not fit is named by the next attempt */
             }
             data = tokmap_i_hash_add(data, source);
         }
-        if (data == load_le64(state + DATA_AT))
+        if (data == le_get64(state + DATA_AT))
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "state: its data were redacted, which changed their id: give%s", advice);
     }
@@ -164,22 +165,22 @@ static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tok
 static tokmap_status check_same_data(const tokmap_loader *l, const uint8_t *state,
                                      const uint8_t *own, tokmap_error *err)
 {
-    if (load_le32(state + SOURCES_AT) != load_le32(own + SOURCES_AT))
+    if (le_get32(state + SOURCES_AT) != le_get32(own + SOURCES_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: number of sources: saved with %" PRIu32 ", this loader has %" PRIu32,
-                    load_le32(state + SOURCES_AT), load_le32(own + SOURCES_AT));
-    if (load_le64(state + DATA_AT) != load_le64(own + DATA_AT))
+                    le_get32(state + SOURCES_AT), le_get32(own + SOURCES_AT));
+    if (le_get64(state + DATA_AT) != le_get64(own + DATA_AT))
         return fail_data(l, state, err);
-    if (load_le32(state + LENGTH_AT) != load_le32(own + LENGTH_AT))
+    if (le_get32(state + LENGTH_AT) != le_get32(own + LENGTH_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with sequence length %" PRIu32 ", this loader has %" PRIu32,
-                    load_le32(state + LENGTH_AT), load_le32(own + LENGTH_AT));
-    if (load_le64(state + SEED_AT) != load_le64(own + SEED_AT))
+                    le_get32(state + LENGTH_AT), le_get32(own + LENGTH_AT));
+    if (le_get64(state + SEED_AT) != le_get64(own + SEED_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with seed %" PRIu64 ", this loader has %" PRIu64,
-                    load_le64(state + SEED_AT), load_le64(own + SEED_AT));
-    if (load_le64(state + WINDOWS_AT) != load_le64(own + WINDOWS_AT) ||
-        load_le32(state + VERSION_AT) != load_le32(own + VERSION_AT))
+                    le_get64(state + SEED_AT), le_get64(own + SEED_AT));
+    if (le_get64(state + WINDOWS_AT) != le_get64(own + WINDOWS_AT) ||
+        le_get32(state + VERSION_AT) != le_get32(own + VERSION_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with other windows, random_offset or shuffle, or with other "
                     "options of rows of documents");
@@ -190,9 +191,9 @@ static tokmap_status check_readable(const uint8_t *state, tokmap_error *err)
 {
     if (memcmp(state, magic, sizeof magic) != 0)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "state: these bytes are not the state of a loader");
-    if (load_le64(state + CHECKSUM_AT) != tokmap_i_checksum(state, CHECKSUM_AT))
+    if (le_get64(state + CHECKSUM_AT) != tokmap_i_checksum(state, CHECKSUM_AT))
         return FAIL(err, TOKMAP_ERR_CORRUPT, "state: damaged, its checksum is wrong");
-    const uint32_t version = load_le32(state + VERSION_AT);
+    const uint32_t version = le_get32(state + VERSION_AT);
     if (version != ORDER_VERSION && version != ROWS_VERSION)
         return FAIL(err, TOKMAP_ERR_VERSION,
                     "state: has order version %" PRIu32
@@ -210,17 +211,17 @@ tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, to
     tokmap_status status = check_readable(state, err);
     if (status)
         return status;
-    tokmap_i_loader_encode_state(l, load_le64(state + SAMPLE_AT), own);
+    tokmap_i_loader_encode_state(l, le_get64(state + SAMPLE_AT), own);
     status = check_same_data(l, state, own, err);
     if (!status && memcmp(state + SOURCES_AT, own + SOURCES_AT, SKIPS_AT - SOURCES_AT) != 0)
         status =
             FAIL(err, TOKMAP_ERR_MISMATCH, "state: saved with other weights, phases or max_epochs");
-    if (!status && load_le64(state + SKIPS_AT) != load_le64(own + SKIPS_AT))
+    if (!status && le_get64(state + SKIPS_AT) != le_get64(own + SKIPS_AT))
         status = FAIL(err, TOKMAP_ERR_MISMATCH, "state: other samples after it were to be skipped");
-    if (!status && load_le64(state + SPANS_AT) != load_le64(own + SPANS_AT))
+    if (!status && le_get64(state + SPANS_AT) != le_get64(own + SPANS_AT))
         status = FAIL(err, TOKMAP_ERR_MISMATCH,
                       "state: the labels of other tokens did not count (spans of the datasets)");
-    return status ? status : tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
+    return status ? status : tokmap_i_loader_go_to(l, le_get64(state + SAMPLE_AT), err);
 }
 
 tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP_STATE_BYTES],
@@ -232,7 +233,7 @@ tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP
 
 /* ---- Amend: docs/ORDER.md, section 9 ---- */
 
-/* Phase i, if it begins before `end`; else one that begins there. */
+/* Returns phase i, if it begins before `end`; else a phase that begins there. */
 static tokmap_i_mixture_phase phase_before(const tokmap_i_mixture *m, uint32_t i, uint64_t end)
 {
     tokmap_i_mixture_phase none = {.from = end};
@@ -242,7 +243,8 @@ static tokmap_i_mixture_phase phase_before(const tokmap_i_mixture *m, uint32_t i
     return phase.from < end ? phase : none;
 }
 
-/* Both mixtures must have the same samples below `end`; `old` has the first n_sources sources. */
+/* Compares two mixtures, which must have the same samples below `end`; `old` has the first
+ * n_sources sources. */
 static tokmap_status check_prefix(const tokmap_i_mixture *old, uint32_t n_sources,
                                   const tokmap_loader *l, uint64_t end, tokmap_error *err)
 {
@@ -280,7 +282,7 @@ static tokmap_status check_blocks(const tokmap_loader *l, const uint8_t *state, 
         widest = MAX(widest, l->sources[k].token_bytes);
     const uint64_t block_windows = tokmap_i_loader_default_block(l->length, widest);
     if (block_windows == l->block_windows || l->o.windows == TOKMAP_WINDOWS_BEST_FIT ||
-        load_le64(state + WINDOWS_AT) != hash_windows(l, block_windows))
+        le_get64(state + WINDOWS_AT) != hash_windows(l, block_windows))
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_MISMATCH,
                 "state: saved with blocks of %" PRIu64 " windows, this loader has %" PRIu64
@@ -294,8 +296,8 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
     uint8_t old[TOKMAP_STATE_BYTES];
     tokmap_i_mixture *mixture = NULL;
     tokmap_i_skips skips = {0};
-    const uint64_t end = load_le64(state + SAMPLE_AT);
-    const uint32_t n_sources = load_le32(state + SOURCES_AT);
+    const uint64_t end = le_get64(state + SAMPLE_AT);
+    const uint32_t n_sources = le_get32(state + SOURCES_AT);
     if (n_sources == 0 || n_sources > l->n_sources)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with %" PRIu32 " sources, this loader has %" PRIu32
@@ -307,9 +309,9 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
                     " sources, but the loader that is described had %" PRIu32,
                     n_sources, before->n_sources);
     tokmap_loader_options o = before ? *before : l->o;
-    if (!before) { /* that of this loader, as far as the state could know it */
+    if (!before) { /* the skips and phases of this loader, as far as the state can include them */
         o.n_sources = n_sources;
-        o.n_skips = load_le64(state + SKIPS_AT) == 0 ? 0 : o.n_skips;
+        o.n_skips = le_get64(state + SKIPS_AT) == 0 ? 0 : o.n_skips;
         while (o.n_phases > 0 && o.phases[o.n_phases - 1].first_sample >= end)
             o.n_phases--;
     }
@@ -327,10 +329,10 @@ static tokmap_status check_order(const tokmap_loader *l, const uint8_t *state,
     if (!status)
         status = check_same_data(l, state, old, err);
     const char *field = NULL;
-    if (!status && (load_le32(state + PHASES_AT) != load_le32(old + PHASES_AT) ||
-                    load_le64(state + MIXTURE_AT) != load_le64(old + MIXTURE_AT)))
+    if (!status && (le_get32(state + PHASES_AT) != le_get32(old + PHASES_AT) ||
+                    le_get64(state + MIXTURE_AT) != le_get64(old + MIXTURE_AT)))
         field = before ? "weights, phases or max_epochs" : "weights or max_epochs, or later phases";
-    else if (!status && load_le64(state + SKIPS_AT) != load_le64(old + SKIPS_AT))
+    else if (!status && le_get64(state + SKIPS_AT) != le_get64(old + SKIPS_AT))
         field = "skips after its sample";
     if (field)
         status = FAIL(err, TOKMAP_ERR_MISMATCH, "state: its loader had other %s%s", field,
@@ -356,6 +358,6 @@ tokmap_status tokmap_loader_amend(tokmap_loader *l, const uint8_t state[TOKMAP_S
         status = check_order(l, state, before ? &o : NULL, err);
     tokmap_i_loader_free_options(&o);
     if (!status)
-        status = tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
+        status = tokmap_i_loader_go_to(l, le_get64(state + SAMPLE_AT), err);
     return tokmap_i_loader_leave(l, status);
 }

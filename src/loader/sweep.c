@@ -9,7 +9,7 @@
 #include "system/platform_thread.h"
 
 enum {
-    PIECE_BYTES = 16 << 20 /* two are being read at a time */
+    PIECE_BYTES = 16 << 20 /* two pieces are being read at a time */
 };
 
 struct tokmap_i_sweep {
@@ -19,8 +19,8 @@ struct tokmap_i_sweep {
     atomic_bool stop;
 };
 
-/* Reads the last token of a piece that was requested: waits until all of it is there. false: it
- * cannot be read, which a row that needs it will report. */
+/* Waits until all of a piece that was requested has been read, by reading its last token. Returns
+ * false if it cannot be read, which the row that needs it will report. */
 static bool wait_for(const tokmap_dataset *ds, uint64_t begin, uint64_t end)
 {
     uint32_t token;

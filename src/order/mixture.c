@@ -2,8 +2,8 @@
 /* mixture.c - docs/ORDER.md, section 5.
  *
  * A table describes one period: the source of each slot, and how many slots that source has before
- * it. Phases with the same quotas share a table. The source of a sample, and which of its samples
- * it is, follow from its slot and the number of whole periods before it. */
+ * it. Phases with the same quotas share a table. The source of a sample, and the number of the
+ * sample in its source, follow from its slot and the number of whole periods before it. */
 #include "order/mixture.h"
 
 #include <float.h>
@@ -14,8 +14,8 @@
 #include "order/order_key.h"
 
 /* Weights whose ratios are whole numbers are met exactly with a period of up to EXACT_PERIOD, or up
- * to the largest period if a source is rare; others closely, with up to USUAL_PERIOD if that is
- * enough. */
+ * to the largest period if a source is rare. Other weights are approximated, with up to
+ * USUAL_PERIOD if that is enough. */
 #define EXACT_PERIOD ((uint32_t)1 << 17)
 #define EXACT 1e-11
 #define USUAL_PERIOD ((uint32_t)1 << 14)
@@ -28,16 +28,16 @@ typedef struct table {
     struct table *next; /* in the same bucket */
     uint64_t hash;      /* of the quotas */
     uint32_t period;
-    uint32_t *quotas;  /* of each source */
-    uint32_t *before;  /* of each slot: slots of its source before it */
+    uint32_t *quotas;  /* one for each source */
+    uint32_t *before;  /* for each slot: slots of its source before it */
     uint16_t *sources; /* of each slot */
-    uint32_t *slots;   /* of source 0, of source 1, ...; NULL: not needed yet */
-    uint32_t *first;   /* of each source: its first one in `slots` */
+    uint32_t *slots;   /* the slots of source 0, of source 1, ...; NULL: not needed yet */
+    uint32_t *first;   /* for each source: its first slot in `slots` */
 } table;
 
 typedef struct phase {
     uint64_t from;
-    uint64_t *base; /* of each source: its samples in earlier phases */
+    uint64_t *base; /* for each source: its samples in earlier phases */
     const table *t;
 } phase;
 
@@ -54,31 +54,32 @@ struct tokmap_i_mixture {
 typedef struct shares {
     const double *weights;
     double total;
-    uint32_t n_sources, n_weights; /* n_weights: above 0 */
-    uint32_t critical;             /* the source that failed last; at first the rarest */
+    uint32_t n_sources, n_weights; /* n_weights: weights above 0 */
+    uint32_t critical;             /* the source that failed last; at first the rarest source */
     uint32_t *quotas;
 } shares;
 
-/* Never inlined, so that the product is rounded before anything is subtracted from it. A compiler
- * that fuses the two would compute other quotas on other machines. */
+/* Multiplies. Never inlined, so that the product is rounded before anything is subtracted from it:
+ * a compiler that fuses the two would compute other quotas on other machines. */
 __attribute__((noinline)) static double product(double a, double b)
 {
     return a * b;
 }
 
-/* From 2^52 on all doubles are whole, so the sum is rounded to a whole number, halves to even. */
+/* Rounds x to a whole number, halves to even: from 2^52 on all doubles are whole. */
 static double round_to_whole(double x)
 {
     return (x + 0x1p52) - 0x1p52;
 }
 
-/* The exact share of a source in a period, in slots. */
+/* Returns the exact share of a source in a period, in slots. */
 static double slots_of(const shares *s, uint32_t k, uint32_t period)
 {
     return product(s->weights[k] / s->total, period);
 }
 
-/* The distance of the nearest quota from that share, relative to the quota; 1 for a quota of 0. */
+/* Returns the distance of the nearest quota from that share, relative to the quota; 1 for a quota
+ * of 0. */
 static double error_of(const shares *s, uint32_t k, uint32_t period)
 {
     const double slots = slots_of(s, k, period), quota = round_to_whole(slots);
@@ -86,9 +87,9 @@ static double error_of(const shares *s, uint32_t k, uint32_t period)
     return quota > 0 ? off / quota : 1;
 }
 
-/* The largest error of all sources; `limit` if it is not below that, or if the quotas do not add up
- * to the period. The source that failed last is checked first, because it is the likeliest to fail
- * again. */
+/* Returns the largest error of all sources; `limit` if it is not below that, or if the quotas do
+ * not add up to the period. The source that failed last is checked first, because it is the
+ * likeliest to fail again. */
 static double largest_error(shares *s, uint32_t period, double limit)
 {
     double largest = error_of(s, s->critical, period), sum = 0;
@@ -104,8 +105,8 @@ static double largest_error(shares *s, uint32_t period, double limit)
     return largest < limit && sum == period ? largest : limit;
 }
 
-/* The period with the smallest error below `limit`, or the first one with an error below `enough`.
- * 0: there is none. */
+/* Returns the period with the smallest error below `limit`, or the first one with an error below
+ * `enough`; 0: there is none. */
 static uint32_t find_period(shares *s, uint32_t first, uint32_t last, double limit, double enough)
 {
     uint32_t best = 0;
@@ -121,8 +122,8 @@ static uint32_t find_period(shares *s, uint32_t first, uint32_t last, double lim
     return best;
 }
 
-/* How much a quota is below its share, as an integer of the same order; 0 for sources without a
- * quota. */
+/* Returns how much a quota is below its share, as an integer of the same order; 0 for sources
+ * without a quota. */
 static uint64_t lack_of(const shares *s, uint32_t k)
 {
     const double lack = slots_of(s, k, TOKMAP_I_MIXTURE_PERIOD) - s->quotas[k];
@@ -207,14 +208,14 @@ bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas
 
 /* ---- The slots of a period ---- */
 
-/* Which sources may have slot i, and when the next slot of each is due. */
+/* The sources that may have slot i, and when the next slot of each is due. */
 typedef struct plan {
     const table *t;
     uint64_t *due; /* a heap of (slot before which it is due, source), smallest first */
     uint32_t n_due;
-    uint32_t *given; /* of each source: its slots so far */
-    uint16_t *next;  /* of each source: the one after it in its list, plus 1 */
-    uint16_t *first; /* of each slot: the first source that may have a slot from here on, plus 1 */
+    uint32_t *given; /* for each source: its slots so far */
+    uint16_t *next;  /* for each source: the next one in its list, plus 1 */
+    uint16_t *first; /* for each slot: the first source that may have a slot from here on, plus 1 */
 } plan;
 
 static void sift_down(plan *p, uint64_t entry)
@@ -235,15 +236,15 @@ static uint64_t entry_of(const plan *p, uint32_t k)
     return due << 16 | k;
 }
 
-/* Source k may have its next slot from `slot` on. */
+/* Lets source k have its next slot from `slot` on. */
 static void add_to_list(plan *p, uint64_t slot, uint32_t k)
 {
     p->next[k] = p->first[slot];
     p->first[slot] = (uint16_t)(k + 1);
 }
 
-/* n * P < q * (i + 1) first holds at i = n * P / q. If that slot is i or before, because other
- * sources were due first, the source stays in the heap. */
+/* Assigns slot i. n * P < q * (i + 1) first holds at i = n * P / q. If that slot is i or before,
+ * because other sources were due first, the source stays in the heap. */
 static void assign_slot(plan *p, uint32_t i)
 {
     for (uint32_t k1 = p->first[i]; k1 > 0; k1 = p->next[k1 - 1]) {
@@ -289,7 +290,7 @@ static bool fill_period(const table *t, uint32_t n_sources)
 
 /* ---- Tables ---- */
 
-/* The table that other phases with these quotas use, or a new one. NULL: no memory. */
+/* Returns the table that other phases with these quotas use, or a new one. NULL: out of memory. */
 static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
 {
     const uint32_t n = m->n_sources;
@@ -379,8 +380,8 @@ uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m)
     return m->n_bytes;
 }
 
-/* The last phase that begins at sample x or before; with `source`, before which there were at most
- * x samples of that source. */
+/* Returns the last phase that begins at sample x or before; with `source`, the last phase before
+ * which there were at most x samples of that source. */
 static inline const phase *find_phase(const tokmap_i_mixture *m, const uint32_t *source, uint64_t x)
 {
     uint32_t low = 0, high = m->n_phases;
@@ -451,7 +452,7 @@ void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *co
 
 /* ---- The end ---- */
 
-/* The number of samples that source k has. */
+/* Returns the number of samples that source k has. */
 static uint64_t limit_of(const tokmap_i_mixture *m, uint32_t k)
 {
     const tokmap_i_mixture_source *source = &m->sources[k];
@@ -462,7 +463,8 @@ static uint64_t limit_of(const tokmap_i_mixture *m, uint32_t k)
     return limit;
 }
 
-/* A lower bound of the sample at which source k has no sample left, if this phase continues. */
+/* Returns a lower bound of the sample at which source k has no sample left, if this phase
+ * continues. */
 static uint64_t least_end(const tokmap_i_mixture *m, const phase *s, uint32_t k)
 {
     const uint64_t limit = limit_of(m, k);
@@ -474,7 +476,7 @@ static uint64_t least_end(const tokmap_i_mixture *m, const phase *s, uint32_t k)
     return g;
 }
 
-/* The first sample for which a source has none left, if this phase continued forever. */
+/* Returns the first sample for which a source has none left, if this phase continued forever. */
 static uint64_t end_of(const tokmap_i_mixture *m, const phase *s, uint32_t *source)
 {
     uint64_t end = UINT64_MAX;
@@ -491,7 +493,7 @@ static uint64_t end_of(const tokmap_i_mixture *m, const phase *s, uint32_t *sour
     return end;
 }
 
-/* A phase is examined only if the mixture does not end before it, so no source is past its limit.
+/* A phase is examined only if the mixture does not end before it, so no source is beyond its limit.
  * Single slots are examined only near the end. */
 uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source)
 {

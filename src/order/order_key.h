@@ -6,14 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/base.h"
-
 #define TOKMAP_I_GOLDEN 0x9E3779B97F4A7C15u
 #define TOKMAP_I_MIX_1 0xBF58476D1CE4E5B9u
 #define TOKMAP_I_MIX_2 0x94D049BB133111EBu
 #define TOKMAP_I_HASH_START 0x31646572726F6D74u
 
-/* What a key is for. */
+/* The purpose of a key. */
 enum {
     TOKMAP_I_KEY_FULL = 1,
     TOKMAP_I_KEY_BLOCKS = 2,
@@ -29,7 +27,7 @@ static inline uint64_t tokmap_i_mix(uint64_t z)
     return z ^ z >> 31;
 }
 
-/* hash(v0, v1, ...) is add(add(TOKMAP_I_HASH_START, v0), v1) ... */
+/* Adds a number to a hash: hash(v0, v1, ...) is add(add(TOKMAP_I_HASH_START, v0), v1) ... */
 static inline uint64_t tokmap_i_hash_add(uint64_t h, uint64_t v)
 {
     return tokmap_i_mix(h ^ v) + TOKMAP_I_GOLDEN;
@@ -42,7 +40,7 @@ static inline uint64_t tokmap_i_scale(uint64_t random, uint64_t n)
     return (uint64_t)((wide)random * n >> 64);
 }
 
-/* What the order belongs to. */
+/* The data to which an order belongs. */
 typedef struct tokmap_i_order_id {
     uint64_t seed, source_id, copy;
 } tokmap_i_order_id;

@@ -15,8 +15,8 @@ typedef struct digits {
     uint64_t l, r;
 } digits;
 
-/* The smallest even a with a * a >= n. It is even so that additions to l are odd permutations as
- * often as even ones. */
+/* Returns the smallest even a with a * a >= n. It is even so that additions to l are odd
+ * permutations as often as even ones. */
 static uint32_t even_root_up(uint64_t n)
 {
     uint64_t below = 0; /* the largest with below * below < n */
@@ -27,7 +27,7 @@ static uint32_t even_root_up(uint64_t n)
     return (uint32_t)(below / 2 + 1) * 2;
 }
 
-/* A Fisher-Yates shuffle. */
+/* Fills the table by a Fisher-Yates shuffle. */
 static void fill_table(tokmap_i_permutation *p, uint64_t key)
 {
     for (unsigned i = 0; i < p->n; i++)
@@ -61,8 +61,8 @@ void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key
         p->keys[i] = tokmap_i_mix(key + (i + 1) * TOKMAP_I_GOLDEN);
 }
 
-/* x * inverse / 2^64 is less than x / b by at most x / 2^64 < 1, so the quotient is right or one
- * too small. */
+/* Splits x into its digits. x * inverse / 2^64 is less than x / b by at most x / 2^64 < 1, so the
+ * quotient is right or one too small. */
 static inline digits split_digits(const tokmap_i_permutation *p, uint64_t x)
 {
     const uint64_t b = p->b;
@@ -73,7 +73,7 @@ static inline digits split_digits(const tokmap_i_permutation *p, uint64_t x)
     return (digits){l, r};
 }
 
-/* A number below m that depends on the other digit. */
+/* Returns a number below m that depends on the other digit. */
 static inline uint64_t hash_below(uint64_t digit, uint64_t key, uint32_t m)
 {
     uint64_t z = (digit ^ key) * TOKMAP_I_MIX_1;
@@ -81,8 +81,8 @@ static inline uint64_t hash_below(uint64_t digit, uint64_t key, uint32_t m)
     return tokmap_i_scale(z, m);
 }
 
-/* The sum modulo m of two digits below m. MIN, because no compiler turns it into a branch, which
- * would be mispredicted every second time. */
+/* Returns the sum modulo m of two digits below m. Uses MIN, because no compiler turns it into a
+ * branch, which would be mispredicted every second time. */
 static inline uint64_t add_modulo(uint64_t x, uint64_t y, uint32_t m)
 {
     const uint64_t sum = x + y;
@@ -96,7 +96,7 @@ static inline digits two_rounds(const tokmap_i_permutation *p, unsigned i, digit
     return d;
 }
 
-/* The first round changes l, then r and l alternate. The loop hardly ever runs twice. */
+/* The first round changes l, then r and l alternate. The loop is rarely run twice. */
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x)
 {
     if (p->n <= TOKMAP_I_PERMUTE_TABLE)

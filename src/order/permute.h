@@ -23,13 +23,14 @@ typedef struct tokmap_i_permutation {
     uint32_t n_rounds;
     union {
         uint64_t keys[TOKMAP_I_PERMUTE_ROUNDS]; /* of the rounds */
-        uint8_t table[TOKMAP_I_PERMUTE_TABLE];  /* the results, if n is at most that */
+        /* the results, if n is at most TOKMAP_I_PERMUTE_TABLE */
+        uint8_t table[TOKMAP_I_PERMUTE_TABLE];
     };
 } tokmap_i_permutation;
 
-/* 1 <= n <= TOKMAP_I_PERMUTE_MAX. */
+/* Prepares a permutation of n numbers, 1 <= n <= TOKMAP_I_PERMUTE_MAX. */
 void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key);
-/* x < n, and so is the result. */
+/* Returns number x < n of the permutation, which is below n too. */
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x);
-/* The x whose result is y < n. */
+/* Returns the x whose result is y < n. */
 uint64_t tokmap_i_permute_back(const tokmap_i_permutation *p, uint64_t y);

@@ -9,7 +9,8 @@ void tokmap_i_shuffle_init(tokmap_i_shuffle *s)
     s->epoch = s->group = s->rotation = UINT64_MAX;
 }
 
-/* Any number may be an epoch, so only a rotation of UINT64_MAX says that none is cached. */
+/* Makes the permutations of an epoch. Any number may be an epoch, so only a rotation of UINT64_MAX
+ * marks that none is cached. */
 static inline void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
 {
     if (s->epoch == epoch && s->rotation != UINT64_MAX)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shuffle.h - which window of a source is number x of an epoch: docs/ORDER.md, section 4.
+/* shuffle.h - finds the window of a source that is number x of an epoch: docs/ORDER.md, section 4.
  *
  * Closed form: any sample of any epoch in constant time. The permutations of the last epoch (and
  * group of blocks) are kept, so that samples in order need no new keys. Pure; each thread needs a
@@ -18,22 +18,22 @@ typedef struct tokmap_i_shuffle {
     tokmap_i_order_id id;
     uint64_t n_windows;                   /* 1 to 2^48 */
     uint64_t block_windows, group_blocks; /* with BLOCK; their product is at most 2^48 */
-    uint64_t n_chunks;                    /* BLOCK of best fit: blocks that are permuted */
-    bool by_chunks;                       /* with n_chunks; and the blocks begin at window 0 */
+    uint64_t n_chunks;                    /* BLOCK with best fit: blocks that are permuted */
+    bool by_chunks;                       /* with n_chunks, and the blocks begin at window 0 */
 
-    uint64_t epoch, group, rotation; /* those of the permutations below; UINT64_MAX: none */
+    uint64_t epoch, group, rotation; /* identify the permutations below; UINT64_MAX: none */
     tokmap_i_permutation windows;    /* FULL: of the epoch; BLOCK: of the group */
     tokmap_i_permutation blocks;     /* BLOCK: of the epoch */
 } tokmap_i_shuffle;
 
 /* Marks the permutations as unknown. The caller has set the fields above them. */
 void tokmap_i_shuffle_init(tokmap_i_shuffle *s);
-/* x < n_windows; the result too. */
+/* Returns the window at number x < n_windows of the epoch. */
 uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x);
-/* The x whose window is w < n_windows. */
+/* Returns the x whose window is w < n_windows. */
 uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t w);
-/* With BLOCK: the windows of the block at a place of the epoch, in order. Window 0 follows the last
- * one. */
+/* The windows of the block at a position of the epoch, in order, with BLOCK. Window 0 follows the
+ * last one. */
 typedef struct tokmap_i_block {
     uint64_t first_window, n_windows;
 } tokmap_i_block;

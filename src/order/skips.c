@@ -21,7 +21,8 @@ bool tokmap_i_skips_add(tokmap_i_skips *s, uint64_t begin, uint64_t end)
     return begin < end;
 }
 
-/* How many gaps begin at or before a sample; or before a position, if they are at `positions`. */
+/* Counts the gaps that begin at or before a sample; or before a position, if they are at
+ * `positions`. */
 static size_t count_gaps(const tokmap_i_skips *s, uint64_t at, bool positions)
 {
     size_t low = 0, high = s->n_gaps;

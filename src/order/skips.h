@@ -17,15 +17,15 @@ typedef struct tokmap_i_skips {
     size_t n_gaps;
 } tokmap_i_skips;
 
-/* Adds a gap behind the others, for which there must be memory. false: it is empty, or begins
- * before the end of the last one. */
+/* Adds a gap after the others, for which there must be memory. Returns false if it is empty, or
+ * begins before the end of the last one. */
 bool tokmap_i_skips_add(tokmap_i_skips *s, uint64_t begin, uint64_t end);
-/* The position of a sample is the number of samples before it that are not left out; in a gap, that
- * of the gap's end. */
+/* Returns the position of a sample: the number of samples before it that are not left out. In a
+ * gap, it is the position of the gap's end. */
 uint64_t tokmap_i_skips_position(const tokmap_i_skips *s, uint64_t sample);
-/* The sample with that position that is not left out. */
+/* Returns the sample at a position that is not left out. */
 uint64_t tokmap_i_skips_sample(const tokmap_i_skips *s, uint64_t position);
-/* The next gap that begins after a sample, or NULL. */
+/* Returns the next gap that begins after a sample, or NULL. */
 const tokmap_i_gap *tokmap_i_skips_after(const tokmap_i_skips *s, uint64_t sample);
-/* Of the gaps that end after a sample; 0: there are none. */
+/* Returns the hash of the gaps that end after a sample; 0 if there are none. */
 uint64_t tokmap_i_skips_hash(const tokmap_i_skips *s, uint64_t sample);

@@ -62,7 +62,7 @@ static void push(tokmap_i_best_fit *b, uint32_t room, uint32_t row)
     b->filled_words[room / 64 / 64] |= UINT64_C(1) << room / 64 % 64;
 }
 
-/* The least room of a row that is at least `size`; NONE: there is none. */
+/* Returns the least room of a row that is at least `size`; NONE if there is none. */
 static uint32_t find_room(const tokmap_i_best_fit *b, uint32_t size)
 {
     uint32_t word = size / 64;
@@ -96,7 +96,7 @@ static uint32_t pop(tokmap_i_best_fit *b, uint32_t room)
 
 /* ---- A chunk ---- */
 
-/* Largest first; those of one size by their number. */
+/* Sorts the pieces, largest first, and pieces of one size by their number. */
 static bool sort_pieces(tokmap_i_best_fit *b, const tokmap_i_fit_piece *pieces, uint32_t n)
 {
     if (n > b->capacity) {
@@ -116,7 +116,7 @@ static bool sort_pieces(tokmap_i_best_fit *b, const tokmap_i_fit_piece *pieces, 
     return true;
 }
 
-/* Packs the first n of the sorted pieces. false: they need more rows. */
+/* Packs the first n of the sorted pieces. Returns false if they need more rows. */
 static bool pack(tokmap_i_best_fit *b, tokmap_i_fit_piece *pieces, uint32_t n_sorted, uint32_t n,
                  uint32_t *n_rows)
 {
@@ -145,8 +145,8 @@ static bool pack(tokmap_i_best_fit *b, tokmap_i_fit_piece *pieces, uint32_t n_so
     return true;
 }
 
-/* Best fit may need fewer rows for some pieces, and too many for one more. Then pieces that share a
- * row, from the last one on, get the rows that are left. */
+/* Gives rows that are left to pieces that share a row, from the last piece on: best fit may need
+ * fewer rows for some pieces, and too many for one more. */
 static void fill_empty_rows(tokmap_i_best_fit *b, tokmap_i_fit_piece *pieces, uint32_t n,
                             uint32_t *n_rows)
 {

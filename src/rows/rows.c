@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/le.h"
 #include "dataset/token_files.h"
 #include "system/platform.h"
 
@@ -68,7 +70,7 @@ static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_ki
     tokmap_i_content_hash_store(&of_dataset->documents_hash, hash);
     if (h->n_bytes != n_bytes)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: damaged: has %" PRIu64 " bytes, but its header says %" PRIu64
+                    "%s: damaged: has %" PRIu64 " bytes, but its header states %" PRIu64
                     ": make it again with: %s",
                     r->path, n_bytes, h->n_bytes, wanted);
     if (h->n_tokens != of_dataset->n_tokens || h->n_documents != of_dataset->n_documents ||
@@ -149,7 +151,7 @@ uint64_t tokmap_i_rows_reader_bytes(const tokmap_i_rows_reader *reader)
     return reader ? sizeof *reader + tokmap_i_index_cache_bytes(reader->files) : 0;
 }
 
-/* If its file could not be read, that is why. */
+/* Fails because a chunk is damaged, or because its file could not be read. */
 static tokmap_status fail_chunk(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
                                 uint64_t number, const char *problem, tokmap_error *err)
 {
@@ -161,7 +163,7 @@ static tokmap_status fail_chunk(const tokmap_i_rows *r, const tokmap_i_rows_read
                          r->path ? r->path : r->ds->index_path, number, problem);
 }
 
-/* Reads a chunk whole, and remembers that nothing is wrong with it. */
+/* Reads a whole chunk, and remembers that it is sound. */
 static tokmap_status check_chunk(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
                                  uint64_t number, uint64_t begin, uint64_t end, tokmap_error *err)
 {
@@ -172,7 +174,7 @@ static tokmap_status check_chunk(const tokmap_i_rows *r, const tokmap_i_rows_rea
         return TOKMAP_OK;
     if (begin % 8 != 0 || begin > end || end - begin > r->header.largest_chunk ||
         end - begin < TOKMAP_I_CHUNK_HEADER_BYTES || (end - begin) % 8 != 0)
-        return fail_chunk(r, reader, number, "is not where its file says", err);
+        return fail_chunk(r, reader, number, "is not where its file states", err);
     uint8_t *bytes = malloc((size_t)(end - begin));
     if (!bytes)
         return FAIL_MEMORY(err);
@@ -188,7 +190,7 @@ static tokmap_status check_chunk(const tokmap_i_rows *r, const tokmap_i_rows_rea
     return TOKMAP_OK;
 }
 
-/* 0 if it cannot be read. */
+/* Returns where a chunk is; 0 if that cannot be read. */
 static uint64_t offset_of_chunk(const tokmap_i_rows *r, tokmap_i_pieces *file, uint64_t number)
 {
     const uint64_t table = r->header.n_bytes - 8 * r->header.n_chunks;
@@ -196,7 +198,7 @@ static uint64_t offset_of_chunk(const tokmap_i_rows *r, tokmap_i_pieces *file, u
         return table;
     const uint8_t *entry =
         file ? file->get(file, table + 8 * number) : r->bytes + table + 8 * number;
-    return entry ? load_le64(entry) : 0;
+    return entry ? le_get64(entry) : 0;
 }
 
 tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *reader,
@@ -207,7 +209,7 @@ tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *
         return TOKMAP_OK;
     }
     const tokmap_i_cached_file of_rows = {
-        r, r->fd, r->path, r->header.n_bytes, 0, load_le64(r->ds->header.dataset_id)};
+        r, r->fd, r->path, r->header.n_bytes, 0, le_get64(r->ds->header.dataset_id)};
     tokmap_i_pieces *file = tokmap_i_index_cache_set(reader->files, &of_rows);
     const uint64_t begin = offset_of_chunk(r, file, number),
                    end = offset_of_chunk(r, file, number + 1);
@@ -226,7 +228,7 @@ tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *
 
 /* ---- Rows ---- */
 
-/* Fills in a piece: part number `part` of a document, UINT64_MAX for its last one. */
+/* Fills in a piece: part number `part` of a document; UINT64_MAX means its last part. */
 static tokmap_status find_piece(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
                                 uint64_t document, uint64_t part, tokmap_piece *out,
                                 tokmap_error *err)
@@ -240,7 +242,7 @@ static tokmap_status find_piece(const tokmap_i_rows *r, const tokmap_i_rows_read
     part = part == UINT64_MAX ? n_parts - 1 : part;
     if (n_parts == 0 || part >= n_parts)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: document %" PRIu64 " is not as its rows say: one of them is damaged",
+                    "%s: document %" PRIu64 " does not match its rows: one of them is damaged",
                     r->ds->index_path, document);
     const uint64_t skipped = part * r->header.kind.length;
     *out = (tokmap_piece){.document = document,
@@ -250,30 +252,18 @@ static tokmap_status find_piece(const tokmap_i_rows *r, const tokmap_i_rows_read
     return TOKMAP_OK;
 }
 
-/* Which part of its document the piece alone in this row is: those of one document follow one
- * another. */
+/* Returns which part of its document the piece alone in this row is: the parts of a document follow
+ * one another. */
 static uint64_t part_of(const tokmap_i_chunk *c, uint32_t row)
 {
     const uint32_t document = tokmap_i_chunk_number(c, row);
     return row - tokmap_i_chunk_first(c, document) + (document == 0 ? c->first_part : 0);
 }
 
-/* Where the pieces of a shared row begin, in the list of them. */
+/* Returns where the pieces of a shared row begin in the list of pieces. */
 static uint32_t start_of(const tokmap_i_chunk *c, uint32_t row)
 {
     return row < c->n_shared ? tokmap_i_chunk_number(c, (uint64_t)c->n_alone + row) : c->n_pieces;
-}
-
-static bool make_room(tokmap_i_rows_reader *reader, uint32_t n)
-{
-    if (n <= reader->capacity)
-        return true;
-    tokmap_piece *larger = realloc(reader->pieces, 2 * (size_t)n * sizeof *larger);
-    if (!larger)
-        return false;
-    reader->pieces = larger;
-    reader->capacity = 2 * n;
-    return true;
 }
 
 uint32_t tokmap_i_rows_tokens(const tokmap_i_rows_kind *kind, const tokmap_piece *last)
@@ -301,7 +291,7 @@ tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *re
         at = (uint64_t)c.n_alone + c.n_shared + begin;
         reader->n_pieces = end - begin;
     }
-    if (!make_room(reader, reader->n_pieces))
+    if (!array_reserve(&reader->pieces, &reader->capacity, reader->n_pieces, sizeof(tokmap_piece)))
         return FAIL_MEMORY(err);
     for (uint32_t k = 0; k < reader->n_pieces && !status; k++) {
         tokmap_piece *p = &reader->pieces[k];

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "base/le.h"
 #include "tokmap_loader.h"
 
 enum {
@@ -44,21 +45,21 @@ void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes)
 {
     memset(bytes, 0, TOKMAP_I_ROWS_HEADER_BYTES);
     memcpy(bytes, tokmap_i_rows_magic, sizeof tokmap_i_rows_magic);
-    store_le32(bytes + 8, VERSION);
-    store_le32(bytes + 12, h->kind.length);
-    store_le32(bytes + 16, h->kind.align);
-    store_le32(bytes + 20, h->kind.most);
-    store_le32(bytes + 24, h->kind.whole);
-    store_le64(bytes + 32, h->n_tokens);
-    store_le64(bytes + 40, h->n_documents);
+    le_put32(bytes + 8, VERSION);
+    le_put32(bytes + 12, h->kind.length);
+    le_put32(bytes + 16, h->kind.align);
+    le_put32(bytes + 20, h->kind.most);
+    le_put32(bytes + 24, h->kind.whole);
+    le_put64(bytes + 32, h->n_tokens);
+    le_put64(bytes + 40, h->n_documents);
     memcpy(bytes + 48, h->documents_hash, sizeof h->documents_hash);
-    store_le64(bytes + 64, h->n_rows);
-    store_le64(bytes + 72, h->n_labels);
-    store_le64(bytes + 80, h->n_pieces);
-    store_le64(bytes + 88, h->n_chunks);
-    store_le64(bytes + 96, h->largest_chunk);
-    store_le64(bytes + 104, h->n_bytes);
-    store_le64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
+    le_put64(bytes + 64, h->n_rows);
+    le_put64(bytes + 72, h->n_labels);
+    le_put64(bytes + 80, h->n_pieces);
+    le_put64(bytes + 88, h->n_chunks);
+    le_put64(bytes + 96, h->largest_chunk);
+    le_put64(bytes + 104, h->n_bytes);
+    le_put64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
 }
 
 const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *bytes,
@@ -67,23 +68,23 @@ const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *
     *is_newer = false;
     if (memcmp(bytes, tokmap_i_rows_magic, sizeof tokmap_i_rows_magic) != 0)
         return "not a rows file: remove it";
-    if (load_le64(bytes + CHECKSUM_AT) != tokmap_i_checksum(bytes, CHECKSUM_AT))
+    if (le_get64(bytes + CHECKSUM_AT) != tokmap_i_checksum(bytes, CHECKSUM_AT))
         return "damaged: the header does not match its checksum: make it again with tokmap rows";
-    *is_newer = load_le32(bytes + 8) != VERSION || !is_zero(bytes + 28, 4) ||
+    *is_newer = le_get32(bytes + 8) != VERSION || !is_zero(bytes + 28, 4) ||
                 !is_zero(bytes + 112, CHECKSUM_AT - 112);
     if (*is_newer)
         return "a newer format: use a newer version of tokmap";
-    h->kind = (tokmap_i_rows_kind){load_le32(bytes + 12), load_le32(bytes + 16),
-                                   load_le32(bytes + 20), load_le32(bytes + 24)};
-    h->n_tokens = load_le64(bytes + 32);
-    h->n_documents = load_le64(bytes + 40);
+    h->kind = (tokmap_i_rows_kind){le_get32(bytes + 12), le_get32(bytes + 16), le_get32(bytes + 20),
+                                   le_get32(bytes + 24)};
+    h->n_tokens = le_get64(bytes + 32);
+    h->n_documents = le_get64(bytes + 40);
     memcpy(h->documents_hash, bytes + 48, sizeof h->documents_hash);
-    h->n_rows = load_le64(bytes + 64);
-    h->n_labels = load_le64(bytes + 72);
-    h->n_pieces = load_le64(bytes + 80);
-    h->n_chunks = load_le64(bytes + 88);
-    h->largest_chunk = load_le64(bytes + 96);
-    h->n_bytes = load_le64(bytes + 104);
+    h->n_rows = le_get64(bytes + 64);
+    h->n_labels = le_get64(bytes + 72);
+    h->n_pieces = le_get64(bytes + 80);
+    h->n_chunks = le_get64(bytes + 88);
+    h->largest_chunk = le_get64(bytes + 96);
+    h->n_bytes = le_get64(bytes + 104);
     const uint32_t length = h->kind.length, align = h->kind.align;
     if (length == 0 || length > 1 << 24 || align == 0 || length % align != 0 ||
         h->kind.whole > TOKMAP_WHOLE_TRUNCATE)
@@ -103,7 +104,7 @@ uint32_t tokmap_i_chunk_number(const tokmap_i_chunk *c, uint64_t i)
     const uint8_t *p = c->numbers ? c->numbers + at : c->file->get(c->file, c->at + at);
     if (!p)
         return 0;
-    return c->number_bytes == 2 ? load_le16(p) : load_le32(p);
+    return c->number_bytes == 2 ? le_get16(p) : le_get32(p);
 }
 
 uint32_t tokmap_i_chunk_first(const tokmap_i_chunk *c, uint32_t document)
@@ -131,18 +132,18 @@ size_t tokmap_i_chunk_bytes(const tokmap_i_chunk *c)
 void tokmap_i_chunk_view(tokmap_i_chunk *c, const uint8_t *bytes)
 {
     *c = (tokmap_i_chunk){.numbers = bytes + TOKMAP_I_CHUNK_HEADER_BYTES,
-                          .number = load_le64(bytes + 8),
-                          .first_document = load_le64(bytes + 16),
-                          .first_part = load_le64(bytes + 24),
-                          .n_alone = load_le32(bytes + 32),
-                          .n_shared = load_le32(bytes + 36),
-                          .n_pieces = load_le32(bytes + 40),
-                          .number_bytes = load_le32(bytes + 44)};
+                          .number = le_get64(bytes + 8),
+                          .first_document = le_get64(bytes + 16),
+                          .first_part = le_get64(bytes + 24),
+                          .n_alone = le_get32(bytes + 32),
+                          .n_shared = le_get32(bytes + 36),
+                          .n_pieces = le_get32(bytes + 40),
+                          .number_bytes = le_get32(bytes + 44)};
 }
 
 const char *tokmap_i_chunk_check(tokmap_i_chunk *c, const uint8_t *bytes, size_t n_bytes)
 {
-    if (load_le64(bytes) != tokmap_i_checksum(bytes + 8, n_bytes - 8))
+    if (le_get64(bytes) != tokmap_i_checksum(bytes + 8, n_bytes - 8))
         return "does not match its checksum";
     tokmap_i_chunk_view(c, bytes);
     const bool has_width = c->number_bytes == 2 || c->number_bytes == 4;
@@ -157,12 +158,12 @@ size_t tokmap_i_chunk_most(const tokmap_i_packed *p)
 static void put_number(uint8_t *numbers, uint32_t number_bytes, uint64_t i, uint64_t x)
 {
     if (number_bytes == 2)
-        store_le16(numbers + 2 * i, (uint16_t)x);
+        le_put16(numbers + 2 * i, (uint16_t)x);
     else
-        store_le32(numbers + 4 * i, (uint32_t)x);
+        le_put32(numbers + 4 * i, (uint32_t)x);
 }
 
-/* The pieces of a row in their order. */
+/* Writes the pieces of a row in their order. */
 static void put_numbers(const tokmap_i_packed *p, const tokmap_i_chunk *c, uint32_t *starts,
                         uint8_t *numbers)
 {
@@ -202,14 +203,14 @@ size_t tokmap_i_chunk_encode(const tokmap_i_packed *p, uint32_t *starts, uint8_t
         c.number_bytes = 4;
     const size_t n_bytes = tokmap_i_chunk_bytes(&c);
     memset(bytes + n_bytes - 8, 0, 8); /* what follows the last number */
-    store_le64(bytes + 8, p->number);
-    store_le64(bytes + 16, p->pieces[0].document);
-    store_le64(bytes + 24, p->pieces[0].part);
-    store_le32(bytes + 32, c.n_alone);
-    store_le32(bytes + 36, c.n_shared);
-    store_le32(bytes + 40, c.n_pieces);
-    store_le32(bytes + 44, c.number_bytes);
+    le_put64(bytes + 8, p->number);
+    le_put64(bytes + 16, p->pieces[0].document);
+    le_put64(bytes + 24, p->pieces[0].part);
+    le_put32(bytes + 32, c.n_alone);
+    le_put32(bytes + 36, c.n_shared);
+    le_put32(bytes + 40, c.n_pieces);
+    le_put32(bytes + 44, c.number_bytes);
     put_numbers(p, &c, starts, bytes + TOKMAP_I_CHUNK_HEADER_BYTES);
-    store_le64(bytes, tokmap_i_checksum(bytes + 8, n_bytes - 8));
+    le_put64(bytes, tokmap_i_checksum(bytes + 8, n_bytes - 8));
     return n_bytes;
 }

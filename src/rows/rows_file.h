@@ -3,7 +3,7 @@
  *
  *     header | chunk, chunk, ... | where each chunk begins
  *
- * A chunk says which documents are in its rows. It has its own checksum, because a file can be too
+ * A chunk lists the documents in its rows. It has its own checksum, because a file can be too
  * large to be read at open. */
 #pragma once
 
@@ -29,42 +29,45 @@ typedef struct tokmap_i_rows_kind {
     uint32_t whole;  /* tokmap_whole_documents */
 } tokmap_i_rows_kind;
 
-/* Of a chunk. */
+/* Returns the rows of a whole chunk. */
 uint32_t tokmap_i_chunk_rows(uint32_t length);
-/* Of a row, in units of `align` tokens; and what a piece of n_tokens needs. */
+/* Return the room of a row, and the part of it that a piece of n_tokens takes, in units of `align`
+ * tokens. */
 uint32_t tokmap_i_rows_room(const tokmap_i_rows_kind *kind);
 uint32_t tokmap_i_rows_size(const tokmap_i_rows_kind *kind, uint64_t n_tokens);
-/* The pieces of a document. */
+/* Returns the number of pieces of a document. */
 uint64_t tokmap_i_rows_pieces(const tokmap_i_rows_kind *kind, uint64_t n_tokens);
 
 typedef struct tokmap_i_rows_header {
     tokmap_i_rows_kind kind;
     uint64_t n_tokens, n_documents; /* of the dataset */
-    uint8_t documents_hash[16];     /* likewise */
+    uint8_t documents_hash[16];     /* of the dataset */
     uint64_t n_rows, n_labels, n_pieces, n_chunks;
     uint64_t largest_chunk; /* bytes */
     uint64_t n_bytes;       /* of the file */
 } tokmap_i_rows_header;
 
 void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes);
-/* NULL, or what is wrong; *is_newer: it is nothing but the version. */
+/* Decodes a header. Returns what is wrong; NULL: nothing. *is_newer: only the version is not
+ * known. */
 const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *bytes,
                                         bool *is_newer);
 
-/* A chunk, whose numbers are `number_bytes` wide. The rows of pieces that fill one come
- * first: for each the document. Then for each other row where its pieces begin, and the documents
- * of these pieces. All documents are counted from first_document. */
+/* A chunk, whose numbers are `number_bytes` wide. The rows of pieces that fill one come first: for
+ * each, the document. Then for each other row, where its pieces begin, and the documents of these
+ * pieces. All documents are counted from first_document. */
 typedef struct tokmap_i_chunk {
-    const uint8_t *numbers; /* NULL: from offset `at` in the file on */
-    tokmap_i_pieces *file;  /* after a failed read of it, numbers are 0 */
+    const uint8_t *numbers; /* NULL: they are in the file from offset `at` on */
+    tokmap_i_pieces *file;  /* after a failed read of the file, numbers are 0 */
     uint64_t at;
-    uint64_t number; /* of the chunk */
+    uint64_t number; /* the number of the chunk */
     uint64_t first_document, first_part;
-    uint32_t n_alone, n_shared, n_pieces; /* rows, rows, and pieces of the latter */
+    /* rows of one piece, rows of several, and the pieces of the latter */
+    uint32_t n_alone, n_shared, n_pieces;
     uint32_t number_bytes;
 } tokmap_i_chunk;
 
-/* What is to be encoded. */
+/* A chunk that is to be encoded. */
 typedef struct tokmap_i_packed {
     uint64_t number;
     const tokmap_i_fit_piece *pieces;
@@ -72,16 +75,18 @@ typedef struct tokmap_i_packed {
 } tokmap_i_packed;
 
 size_t tokmap_i_chunk_bytes(const tokmap_i_chunk *c);
-/* Of bytes that are known to be a chunk. */
+/* Makes a view of a chunk that was checked. */
 void tokmap_i_chunk_view(tokmap_i_chunk *c, const uint8_t *bytes);
-/* Of others; n_bytes is at least the header. NULL, or what is wrong. */
+/* Checks a chunk, then makes a view of it. n_bytes is at least the header. Returns what is wrong;
+ * NULL: nothing. */
 const char *tokmap_i_chunk_check(tokmap_i_chunk *c, const uint8_t *bytes, size_t n_bytes);
-/* Encodes into memory with room for tokmap_i_chunk_most(p) bytes. Returns the number of bytes; 0:
- * the documents are more than 2^32 apart. Uses `starts`, with room for n_rows + 1 numbers. */
+/* Encodes a chunk into memory with room for tokmap_i_chunk_most(p) bytes. Returns the number of
+ * bytes; 0: the documents are more than 2^32 apart. Uses `starts`, with room for n_rows + 1
+ * numbers. */
 size_t tokmap_i_chunk_most(const tokmap_i_packed *p);
 size_t tokmap_i_chunk_encode(const tokmap_i_packed *p, uint32_t *starts, uint8_t *bytes);
 
-/* A number of the three lists, one after another. */
+/* Returns a number of the three lists, which follow one another. */
 uint32_t tokmap_i_chunk_number(const tokmap_i_chunk *c, uint64_t i);
-/* The first row of a piece alone whose document is not before this one. */
+/* Returns the first row of a single piece whose document is not before this one. */
 uint32_t tokmap_i_chunk_first(const tokmap_i_chunk *c, uint32_t document);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 
 void tokmap_i_rows_finder_close(tokmap_i_rows_finder *f)
 {
@@ -12,7 +12,7 @@ void tokmap_i_rows_finder_close(tokmap_i_rows_finder *f)
     *f = (tokmap_i_rows_finder){0};
 }
 
-/* Notes the shared row of each document of a chunk. */
+/* Stores the shared row of each document of a chunk. */
 static tokmap_status learn(tokmap_i_rows_finder *f, const tokmap_i_chunk *c, tokmap_error *err)
 {
     const uint64_t starts = c->n_alone, documents = starts + c->n_shared;
@@ -33,7 +33,7 @@ static tokmap_status learn(tokmap_i_rows_finder *f, const tokmap_i_chunk *c, tok
     return TOKMAP_OK;
 }
 
-/* Learns the last chunk that does not begin behind the piece. */
+/* Loads the last chunk that does not begin after the piece. */
 static tokmap_status search(tokmap_i_rows_finder *f, uint64_t document, uint64_t part,
                             tokmap_error *err)
 {
@@ -52,7 +52,7 @@ static tokmap_status search(tokmap_i_rows_finder *f, uint64_t document, uint64_t
     return status ? status : learn(f, &c, err);
 }
 
-/* Sets *row if the known chunk has the piece; `fills` a row. */
+/* Sets *row if the loaded chunk has the piece; `fills` a row. */
 static bool has_piece(const tokmap_i_rows_finder *f, const tokmap_i_chunk *c, uint64_t document,
                       uint64_t part, bool fills, uint64_t *row)
 {

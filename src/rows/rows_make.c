@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows_make.c - from the lengths of all documents to chunks of rows. */
+/* rows_make.c - packs the lengths of all documents into chunks of rows. */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/bytes.h"
-#include "base/status.h"
+#include "base/array.h"
+#include "base/base.h"
+#include "base/error.h"
+#include "base/le.h"
 #include "dataset/index_reader.h"
 #include "rows/best_fit.h"
 #include "rows/rows.h"
@@ -15,12 +17,12 @@ typedef struct maker {
     const tokmap_rows_options *progress; /* or NULL */
     tokmap_i_best_fit fit;
 
-    tokmap_i_bytes pieces; /* tokmap_i_fit_piece: those that are in no chunk yet */
-    uint64_t room;         /* that they need */
+    tokmap_i_bytes pieces; /* tokmap_i_fit_piece: pieces that are in no chunk yet */
+    uint64_t room;         /* the room that these need */
 
-    uint64_t document, end; /* the next one, and where it begins */
+    uint64_t document, end; /* the next document, and where it begins */
     uint32_t *starts;       /* for chunk_encode */
-    tokmap_i_bytes out;     /* all bytes, or those that are to be written next */
+    tokmap_i_bytes out;     /* all bytes, or the bytes to be written next */
     tokmap_i_bytes offsets; /* 8 bytes each: where chunks begin */
 } maker;
 
@@ -52,7 +54,7 @@ static tokmap_status put_chunk(maker *m, const tokmap_i_packed *p, tokmap_error 
     uint8_t *to = tokmap_i_bytes_add(&m->out, tokmap_i_chunk_most(p));
     if (!offset || !to)
         return FAIL_MEMORY(err);
-    store_le64(offset, h->n_bytes);
+    le_put64(offset, h->n_bytes);
     const size_t n_bytes = tokmap_i_chunk_encode(p, m->starts, to);
     if (n_bytes == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
@@ -131,7 +133,7 @@ static tokmap_status add_documents(void *context, const uint64_t *ends, uint32_t
 static tokmap_status make_chunks(maker *m, tokmap_error *err)
 {
     const tokmap_dataset *ds = m->r->ds;
-    /* The open file: its path may mean another one by now. */
+    /* The file that is open: its path may lead to another one by now. */
     tokmap_i_index_reader reader = {
         ds, {ds->index_fd, ds->index_path}, malloc(TOKMAP_I_READER_BUFFER_BYTES)};
     if (!reader.buffer)

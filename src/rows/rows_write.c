@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows_write.c - tokmap_rows_write: a rows file, complete or absent. */
+/* rows_write.c - tokmap_rows_write: writes a rows file that is complete or absent. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "rows/rows.h"
 #include "system/platform.h"
 
@@ -32,7 +33,7 @@ static tokmap_status write_rows(tokmap_i_rows *r, const tokmap_i_rows_kind *kind
     return status;
 }
 
-/* Whether a file may be replaced: there is none, or it is a rows file. */
+/* Whether the file may be replaced: it does not exist, or is a rows file. */
 static bool may_replace(const char *path)
 {
     uint8_t bytes[sizeof tokmap_i_rows_magic];
@@ -56,7 +57,7 @@ static tokmap_status open_and_write(const tokmap_dataset *ds, const tokmap_i_row
         return FAIL_MEMORY(err);
     if (!may_replace(path))
         return FAIL(err, TOKMAP_ERR_EXISTS,
-                    "%s: exists, and is no rows file: remove it, or choose another path", path);
+                    "%s: exists and is not a rows file: remove it, or choose another path", path);
     snprintf(r->path, n_bytes, "%s" PARTIAL, path);
     const char *text;
     int error = tokmap_i_file_lock(r->path, &r->fd);

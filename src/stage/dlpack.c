@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "stage/stage.h"
-#include "base/status.h"
 
 enum {
     ON_HOST = 1,
@@ -40,26 +41,7 @@ typedef struct tensor {
     tokmap_i_device_slot *slot;
 } tensor;
 
-/* With the mutex held: records an event, so that the slot is reused only after the work in the
- * stream. Not while the stream is being captured, because the event would become part of the graph;
- * then later, as after an error. */
-static void return_slot(tokmap_stage *s, tokmap_i_device_slot *d)
-{
-    tokmap_i_export *use = &d->exported;
-    int capturing = 0;
-    const int error = s->driver->is_capturing(use->stream, &capturing);
-    use->is_back = error || capturing || s->driver->record(use->returned, use->stream);
-    tokmap_i_stage_drop_slot(s, d);
-}
-
-void tokmap_i_stage_retry_returns(tokmap_stage *s)
-{
-    for (uint32_t i = 0; i < s->options.n_slots; i++)
-        if (s->slots[i].exported.is_back)
-            return_slot(s, &s->slots[i]);
-}
-
-/* A forked child has no device, so there it only frees the tensor. */
+/* Deletes a tensor. A forked child has no device, so there it only frees the memory. */
 static void delete_tensor(managed_tensor *self)
 {
     tensor *t = (tensor *)self;
@@ -73,7 +55,7 @@ static void delete_tensor(managed_tensor *self)
     s->n_tensors--;
     if (--t->slot->exported.n_tensors == 0 && !s->closed) {
         const bool in_context = tokmap_i_stage_enter(s, &mode) == 0;
-        return_slot(s, t->slot);
+        tokmap_i_stage_return_slot(s, t->slot);
         if (in_context)
             tokmap_i_stage_leave(s, mode);
         tokmap_i_condition_signal(&s->work);
@@ -85,7 +67,7 @@ static void delete_tensor(managed_tensor *self)
     free(t);
 }
 
-/* With the mutex held. */
+/* Exports an output. The mutex is held. */
 static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
                                    tokmap_stage_tensor *wanted, tokmap_error *err)
 {
@@ -151,7 +133,7 @@ tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *bat
     status = tokmap_i_stage_begin_call(s, batch, wanted->stream, &mode, err);
     if (status)
         return status;
-    tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    tokmap_i_device_slot *d = tokmap_i_stage_find_used(s, batch->id);
     if (d && d->held)
         status = export_output(s, d, wanted, err);
     else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage/driver.h"
 
+#include "base/error.h"
 #include "system/platform.h"
 #include "system/platform_library.h"
 #include "system/platform_thread.h"
-#include "base/status.h"
 
-/* The names of the calls. `_v2` is part of a name, and its meaning never changes. */
+/* The names of the calls. `_v2` is a part of a name, and its meaning never changes. */
 static const struct {
     const char *name;
     size_t place;
@@ -50,7 +50,7 @@ static tokmap_i_once once = TOKMAP_I_ONCE;
 static struct {
     tokmap_i_driver table;
     tokmap_i_fork_mark fork_mark;
-    tokmap_error error; /* why it was not found; status 0: found */
+    tokmap_error error; /* why the driver was not found; status 0: found */
 } found;
 
 static tokmap_status start_driver(tokmap_i_driver *d, tokmap_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driver.h - a table of the calls of the CUDA driver that a stage makes. They are those of the real
- * driver, loaded at run time, of the host device (driver_host.c), or of a test.
+/* driver.h - a table of the calls of the CUDA driver that a stage makes. The calls go to the real
+ * driver, loaded at run time, to the host device (driver_host.c), or to a test.
  *
  * Types and values are those of the driver's binary interface, and do not change. Handles are
  * pointers, device addresses 64-bit numbers, and every call returns 0 or an error. */
@@ -15,20 +15,21 @@ typedef void *tokmap_i_stream;
 typedef void *tokmap_i_event;
 typedef uint64_t tokmap_i_address;
 
-/* Errors that a stage distinguishes. */
+/* Errors that a stage handles differently. */
 enum {
     TOKMAP_I_DRIVER_OUT_OF_MEMORY = 2,
-    TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only for linking */
+    TOKMAP_I_DRIVER_STUB = 34, /* this libcuda.so is only for linking */
     TOKMAP_I_DRIVER_NO_DEVICE = 100,
     TOKMAP_I_DRIVER_NO_COMPILER = 221,
     TOKMAP_I_DRIVER_NOT_READY = 600,
-    /* A call for the default stream while a stream that it would wait for is being captured. */
+    /* A call for the default stream was made while a stream that it would wait for is being
+     * captured. */
     TOKMAP_I_DRIVER_CAPTURE_IMPLICIT = 906
 };
 
 /* Flags and attributes. */
 enum {
-    TOKMAP_I_EVENT_BLOCKING = 1, /* a host thread that waits for it sleeps */
+    TOKMAP_I_EVENT_BLOCKING = 1, /* a host thread that waits for the event sleeps */
     TOKMAP_I_EVENT_NO_TIMING = 2,
     TOKMAP_I_STREAM_NON_BLOCKING = 1,
     TOKMAP_I_REGISTER_PORTABLE = 1,
@@ -83,8 +84,8 @@ typedef struct tokmap_i_driver {
                   tokmap_i_stream stream, void **parameters, void **extra);
 } tokmap_i_driver;
 
-/* The driver of this machine, loaded and initialized once per process. TOKMAP_ERR_DEVICE: there is
- * no working driver; err says why. */
+/* Finds the driver of this machine, loaded and initialized once per process. TOKMAP_ERR_DEVICE:
+ * there is no working driver; err says why. */
 tokmap_status tokmap_i_driver_find(const tokmap_i_driver **driver, tokmap_error *err);
-/* The host as a device. Calls are complete when they return. */
+/* Returns the host as a device. Its calls are complete when they return. */
 const tokmap_i_driver *tokmap_i_driver_host(void);

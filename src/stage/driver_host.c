@@ -9,7 +9,7 @@
 #include "stage/driver.h"
 #include "stage/expand.h"
 
-/* The driver's calls have more than the host needs. */
+/* The driver's calls have more arguments than the host needs. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 static int get_error(int error, const char **text)
@@ -20,7 +20,7 @@ static int get_error(int error, const char **text)
 
 static int get_attribute(int *value, int attribute, int device)
 {
-    return -1; /* it has none */
+    return -1; /* the host has none */
 }
 
 static int take_pointer(void *p)
@@ -106,8 +106,8 @@ static int launch(void *function, unsigned grid_x, unsigned grid_y, unsigned gri
 
 const tokmap_i_driver *tokmap_i_driver_host(void)
 {
-    /* Nobody looks for this device, and it has no handles: those that a stage gets stay NULL. So
-     * the calls that find a device or free a handle are missing. */
+    /* Nobody searches for this device, and it has no handles: the handles that a stage gets stay
+     * NULL. So the calls that find a device or free a handle are missing. */
     static const tokmap_i_driver host = {.get_error_name = get_error,
                                          .get_error_text = get_error,
                                          .get_attribute = get_attribute,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage/expand.h"
 
-#include "base/base.h"
+#include <stdbool.h>
+
+#include "base/le.h"
 
 static const void *at(uint64_t address)
 {
@@ -19,7 +21,7 @@ static void put(uint64_t array, uint32_t width, uint64_t index, int64_t value)
 
 static uint32_t load_token(const uint8_t *tokens, uint32_t width, uint32_t i)
 {
-    return width == 4 ? load_le32(tokens + 4 * (size_t)i) : load_le16(tokens + 2 * (size_t)i);
+    return width == 4 ? le_get32(tokens + 4 * (size_t)i) : le_get16(tokens + 2 * (size_t)i);
 }
 
 static void expand_tokens(const tokmap_i_expand_job *job, uint32_t r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expand.h - what the kernel in cuda/expand.cu does, in plain C: the definition that it is tested
- * against, and the kernel of TOKMAP_STAGE_HOST. Pure. */
+/* expand.h - does in plain C what the kernel in cuda/expand.cu does: the reference that the kernel
+ * is tested against, and the kernel of TOKMAP_STAGE_HOST. Pure. */
 #pragma once
 
 #include "stage/expand_job.h"

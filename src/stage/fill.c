@@ -3,14 +3,15 @@
 #include <inttypes.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "stage/stage.h"
-#include "base/status.h"
 
 /* ---- One slot ---- */
 
-/* Copies tokens that the loader took from `first_token` of the dataset on. Those in a map are read
- * with pread: an access to a map whose file was shortened raises SIGBUS, and in a thread of the
- * library the caller cannot handle it. */
+/* Copies tokens that the loader took from `first_token` of the dataset on. Tokens in a map are read
+ * with pread: an access to a map whose file was shortened raises SIGBUS, which the caller cannot
+ * handle in a thread of the library. */
 static tokmap_status copy_tokens(const tokmap_dataset *ds, uint64_t first_token, const void *tokens,
                                  uint32_t n_tokens, uint8_t *to, tokmap_error *err)
 {
@@ -28,7 +29,7 @@ static void pad(const tokmap_stage *s, const tokmap_row *row, uint8_t *to, size_
         memcpy(to + i * row->token_bytes, &s->options.pad_id, row->token_bytes);
 }
 
-/* labels: of a slice, or NULL. */
+/* Copies the pieces of a row. labels: the labels of a slice, or NULL. */
 static tokmap_status copy_pieces(const tokmap_stage *s, const tokmap_dataset *ds,
                                  const tokmap_row *row, uint8_t *to, uint8_t *labels,
                                  tokmap_error *err)
@@ -41,7 +42,7 @@ static tokmap_status copy_pieces(const tokmap_stage *s, const tokmap_dataset *ds
         pad(s, row, to, n_filled, p->place);
         status =
             copy_tokens(ds, p->first_token, p->tokens, p->n_tokens, to + p->place * width, err);
-        if (labels && !status) /* the last one lies where the next piece begins */
+        if (labels && !status) /* the last label is where the next piece begins */
             memcpy(labels + p->place * width, to + (p->place + 1) * width,
                    (p->n_tokens - 1) * width);
         n_filled = p->place + (labels ? p->n_inputs : p->n_tokens);
@@ -50,7 +51,7 @@ static tokmap_status copy_pieces(const tokmap_stage *s, const tokmap_dataset *ds
     return status;
 }
 
-/* Copies the rows to the image, or without one to the memory for `edit`. */
+/* Copies the rows to the image, or without an image to the memory for `edit`. */
 static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const tokmap_i_image *image,
                                tokmap_error *err)
 {
@@ -69,7 +70,7 @@ static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const to
     return status;
 }
 
-/* An edited row must still fit into its slot on the device. */
+/* Whether an edited row still fits into its slot on the device. */
 static bool is_sound(const tokmap_stage *s, const tokmap_row *was, tokmap_row *is)
 {
     if (!is->tokens || is->n_tokens < 2 || is->n_tokens > was->n_tokens ||
@@ -89,7 +90,7 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
 {
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
     const uint32_t stride = s->loader->o.row_stride, n_rows = loaded->n_rows;
-    uint8_t *lent = s->lent + (size_t)n_rows * stride; /* after the unedited rows */
+    uint8_t *copies = s->edit_copies + (size_t)n_rows * stride; /* after the unedited rows */
     tokmap_status status = copy_rows(s, s->rows, NULL, err);
     if (status)
         return status;
@@ -99,14 +100,14 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
         s->rows[r].n_pieces = 0;
     }
     memcpy(edited, s->rows, n_rows * sizeof *edited);
-    tokmap_i_lend_rows(s->lent, stride, s->rows, n_rows);
-    tokmap_i_lend_rows(lent, stride, s->rows, n_rows);
+    tokmap_i_copy_rows(s->edit_copies, stride, s->rows, n_rows);
+    tokmap_i_copy_rows(copies, stride, s->rows, n_rows);
     tokmap_batch batch = *loaded;
-    batch.rows = (const tokmap_row *)(void *)s->lent;
+    batch.rows = (const tokmap_row *)(void *)s->edit_copies;
     batch.row_stride = stride;
-    s->options.edit(s->options.context, (tokmap_row *)(void *)lent, &batch);
+    s->options.edit(s->options.context, (tokmap_row *)(void *)copies, &batch);
     for (uint32_t r = 0; r < n_rows && !status; r++) {
-        status = tokmap_i_take_known(&edited[r], lent + (size_t)r * stride, stride,
+        status = tokmap_i_take_known(&edited[r], copies + (size_t)r * stride, stride,
                                      &tokmap_i_row_kind, err);
         if (!status && !is_sound(s, &s->rows[r], &edited[r]))
             status = FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -186,7 +187,7 @@ void *tokmap_i_stage_run_thread(void *stage)
         tokmap_i_stage_lose(s, &why);
     while (!s->quitting) {
         if (!s->paused && tokmap_i_stage_queue_one(s)) {
-            /* look for the next one */
+            /* look for the next batch */
         } else if (!s->paused && tokmap_i_stage_can_fill(s)) {
             tokmap_i_stage_fill_one(s);
         } else {

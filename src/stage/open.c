@@ -8,7 +8,8 @@
 #include "expand_ptx.h"
 #include "system/platform_memory.h"
 #include "stage/stage.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/options.h"
 
 enum {
     DEFAULT_SLOTS = 4,
@@ -20,8 +21,8 @@ enum {
 
 /* ---- Options ---- */
 
-/* What the loader has to find out about rows. Of slices it gives the ids themselves; those of whole
- * rows follow from the documents. */
+/* Returns the parts of rows that the loader must have. For slices it makes the ids themselves; for
+ * whole rows these follow from the documents. */
 static uint32_t parts_needed(const tokmap_stage_options *o)
 {
     const bool in_rows = o->outputs & TOKMAP_STAGE_ROW_POSITIONS;
@@ -69,7 +70,7 @@ static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
     return status;
 }
 
-/* Also refuses ids that would become negative as int32. */
+/* Checks the outputs. Also refuses ids that would become negative as int32. */
 static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *err)
 {
     const bool narrow_inputs = (o->outputs & TOKMAP_STAGE_INPUTS) && o->input_bytes == 4;
@@ -118,7 +119,7 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
     return TOKMAP_OK;
 }
 
-/* Decides the shape of images, and how many there are. */
+/* Decides the shape and the number of images. */
 static tokmap_status plan_images(tokmap_stage *s, tokmap_error *err)
 {
     tokmap_stage_options *o = &s->options;
@@ -180,7 +181,7 @@ static tokmap_status find_device(tokmap_stage *s, tokmap_error *err)
         return status;
     error = s->driver->retain_context(&s->context, s->device);
     if (error)
-        s->context = NULL; /* a driver may set it nevertheless */
+        s->context = NULL; /* a driver may set it even if it fails */
     return tokmap_i_stage_check(s, error, "retaining the primary context", err);
 }
 
@@ -192,7 +193,7 @@ static tokmap_status open_kernel(tokmap_stage *s, tokmap_error *err)
     void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
     const int error = d->load_module(&s->module, tokmap_i_expand_ptx, 2, options, values);
     if (error)
-        s->module = NULL; /* a driver may set it nevertheless */
+        s->module = NULL; /* a driver may set it even if it fails */
     if (error == TOKMAP_I_DRIVER_NO_COMPILER)
         return FAIL(err, TOKMAP_ERR_DEVICE,
                     "device %" PRId32 ": the driver has no compiler for PTX: install the "
@@ -207,7 +208,7 @@ static tokmap_status open_kernel(tokmap_stage *s, tokmap_error *err)
                                       "finding the kernel", err);
 }
 
-/* Event n, below MOST_EVENTS: those of host slots come first. */
+/* Returns event n, below MOST_EVENTS: the events of host slots come first. */
 static tokmap_i_event *event_at(tokmap_stage *s, uint32_t n)
 {
     const uint32_t i = n % TOKMAP_I_STAGE_MAX_SLOTS;
@@ -231,7 +232,7 @@ static tokmap_status open_events(tokmap_stage *s, tokmap_error *err)
 
 /* ---- Memory ---- */
 
-/* The memory node of the host for the device; -1: any. */
+/* Returns the memory node of the host that is nearest to the device; -1: any. */
 static int find_node(const tokmap_stage *s)
 {
     static const int place[] = {TOKMAP_I_ATTRIBUTE_PCI_DOMAIN, TOKMAP_I_ATTRIBUTE_PCI_BUS,
@@ -245,7 +246,8 @@ static int find_node(const tokmap_stage *s)
     return tokmap_i_pci_node(at[0], at[1], at[2]);
 }
 
-/* If memory cannot be pinned, copies still work, through a buffer of the driver; a note says so. */
+/* Allocates host memory. If it cannot be pinned, copies still work, through a buffer of the driver;
+ * a note reports that. */
 static tokmap_status open_host_memory(tokmap_stage *s, tokmap_error *err)
 {
     const uint32_t n = s->options.n_host_slots;
@@ -301,9 +303,9 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
     s->rows = calloc(2 * n_rows, sizeof *s->rows);
     if (s->options.edit) {
         s->tokens = malloc(n_rows * (s->shape.length + 1ull) * s->shape.token_bytes);
-        s->lent = malloc(2 * n_rows * s->loader->o.row_stride);
+        s->edit_copies = malloc(2 * n_rows * s->loader->o.row_stride);
     }
-    if (!s->rows || (s->options.edit && (!s->tokens || !s->lent)))
+    if (!s->rows || (s->options.edit && (!s->tokens || !s->edit_copies)))
         return FAIL_MEMORY(err);
     if (s->options.no_thread)
         return TOKMAP_OK;
@@ -318,9 +320,9 @@ static void free_rows(tokmap_stage *s)
 {
     free(s->rows);
     free(s->tokens);
-    free(s->lent);
+    free(s->edit_copies);
     s->rows = NULL;
-    s->tokens = s->lent = NULL;
+    s->tokens = s->edit_copies = NULL;
 }
 
 /* Frees everything; no tensor may be left. */
@@ -364,8 +366,8 @@ static void close_in_child(tokmap_stage *s)
     free(s);
 }
 
-/* Stages whose last tensor was deleted after close. The driver waits for the device when it frees
- * memory, which a deleter must not. */
+/* Stages whose last tensor was deleted after close. Freeing memory makes the driver wait for the
+ * device, which a deleter must not. */
 static _Atomic(tokmap_stage *) unfreed;
 
 void tokmap_i_stage_free_later(tokmap_stage *s)
@@ -489,7 +491,7 @@ void tokmap_stage_close(tokmap_stage *s)
     for (uint32_t n = 0; n < MOST_EVENTS; n++)
         if (*event_at(s, n))
             s->driver->wait_event(*event_at(s, n));
-    if (s->pinned) /* no tensor uses host memory */
+    if (s->pinned) /* tensors do not use host memory */
         s->driver->unregister_host(s->host_memory);
     tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
     free_rows(s);

@@ -2,8 +2,8 @@
 /* queue.c - the calls of the driver for each batch. */
 #include <stdio.h>
 
+#include "base/error.h"
 #include "stage/stage.h"
-#include "base/status.h"
 
 /* ---- Contexts and errors ---- */
 
@@ -106,7 +106,7 @@ tokmap_status tokmap_i_stage_start_kernel(tokmap_stage *s, tokmap_error *err)
 
 /* ---- Batches ---- */
 
-/* Queues the copy, after the kernel that read the slot's previous one. */
+/* Queues the copy, after the kernel that reads the slot's previous batch. */
 static tokmap_status queue_batch(const tokmap_stage *s, const tokmap_i_host_slot *h,
                                  tokmap_i_device_slot *d, tokmap_error *err)
 {
@@ -137,8 +137,8 @@ static tokmap_status queue_batch(const tokmap_stage *s, const tokmap_i_host_slot
 bool tokmap_i_stage_queue_one(tokmap_stage *s)
 {
     tokmap_i_host_slot *h = &s->host[s->n_queued % s->options.n_host_slots];
-    /* The slot that has been free the longest, because the work of its last user is the likeliest
-     * to have finished. */
+    /* Take the slot that has been free the longest, because the work of its last user is the
+     * likeliest to have finished. */
     tokmap_i_device_slot *d = NULL;
     for (tokmap_i_device_slot *at = s->slots; at < s->slots + s->options.n_slots; at++)
         if (at->state == TOKMAP_I_DEVICE_FREE && (!d || at->freed < d->freed))
@@ -154,7 +154,7 @@ bool tokmap_i_stage_queue_one(tokmap_stage *s)
     s->queueing = false;
     if (status && !s->lost.status)
         tokmap_i_stage_lose(s, &why);
-    if (s->lost.status) { /* possibly by another thread meanwhile: drop the batch */
+    if (s->lost.status) { /* lost, possibly by another thread meanwhile: drop the batch */
         d->state = TOKMAP_I_DEVICE_FREE;
     } else {
         s->bytes_moved += h->image.n_bytes;
@@ -172,9 +172,9 @@ tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
                                     tokmap_error *err)
 {
     const tokmap_i_driver *driver = s->driver;
-    const bool to_slot = outputs == d->outputs; /* so after the slot's previous users */
+    const bool to_slot = outputs == d->outputs; /* so it runs after the slot's previous users */
     tokmap_error why;
-    tokmap_i_mutex_unlock(&s->mutex); /* no other thread hands out */
+    tokmap_i_mutex_unlock(&s->mutex); /* no other thread hands out batches */
     const int state = driver->query(d->ready);
     d->is_late = state == TOKMAP_I_DRIVER_NOT_READY;
     tokmap_status status =
@@ -191,12 +191,12 @@ tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
         status = tokmap_i_stage_check(s, launch_expand(s, d, outputs, stream),
                                       "starting the kernel", &why);
     bool is_lost = false;
-    if (!status && driver->record(d->ready, stream)) { /* so the host waits for the kernel */
+    if (!status && driver->record(d->ready, stream)) { /* makes the host wait for the kernel */
         status = tokmap_i_stage_check(s, driver->wait_stream(stream), "waiting for a stream", &why);
         is_lost = status != TOKMAP_OK;
     }
     tokmap_i_mutex_lock(&s->mutex);
-    if (is_lost) /* the slot is never filled again, and the batch can be asked for again */
+    if (is_lost) /* the slot is never filled again, and the batch can be requested again */
         tokmap_i_stage_lose(s, &why);
     if (status && err)
         *err = why;

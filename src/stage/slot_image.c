@@ -22,7 +22,7 @@ static bool is_slice(const tokmap_i_image_shape *s)
     return s->n_slices > 1;
 }
 
-/* Inputs of a whole row. */
+/* Returns the inputs of a whole row. */
 static uint64_t whole_length(const tokmap_i_image_shape *s)
 {
     return (uint64_t)s->length * MAX(s->n_slices, 1);
@@ -68,20 +68,20 @@ uint64_t tokmap_i_image_bytes(const tokmap_i_image_shape *shape)
 
 /* ---- Documents ---- */
 
-/* Inputs of a row, or of the one that it is a slice of. */
+/* Returns the inputs of a row, or of the whole row if it is a slice. */
 static uint32_t n_whole_inputs(const tokmap_i_image_shape *s, const tokmap_row *row)
 {
     return is_slice(s) ? (uint32_t)row->cu_seqlens[row->n_documents] : row->n_tokens - 1;
 }
 
-/* The number of boundaries of a row: one for each document, and one for its missing part. */
+/* Counts the boundaries of a row: one for each document, and one for its missing part. */
 static uint32_t n_row_boundaries(const tokmap_i_image_shape *s, const tokmap_row *row)
 {
     return row->n_documents + (n_whole_inputs(s, row) < whole_length(s));
 }
 
-/* The boundaries of each row, which begins at input r * length of the batch, and for each tile of a
- * row the last boundary at or before its beginning, but not of slices. */
+/* Writes the boundaries of each row, which begins at input r * length of the batch, and, except for
+ * slices, the last boundary at or before the beginning of each tile. */
 static void put_documents(tokmap_i_image *image, const tokmap_i_image_shape *s,
                           const tokmap_row *rows)
 {
@@ -160,7 +160,7 @@ bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *s,
     image->n_bytes = (uint32_t)p.end;
     if (s->has_documents)
         put_documents(image, s, rows);
-    /* Those of all rows are one array. */
+    /* The ids of all rows are one array. */
     if (s->has_position_ids)
         memcpy(image->memory + p.positions, rows->position_ids, 4ull * s->n_rows * s->length);
     if (s->has_document_ids)

@@ -16,11 +16,11 @@ typedef struct tokmap_i_image_shape {
     uint32_t n_rows, length, token_bytes; /* token_bytes: the widest */
     bool has_masks, has_documents;
     uint32_t max_boundaries; /* of a batch, with has_documents */
-    uint32_t n_slices;       /* of each whole row, if rows are slices; else 0 or 1 */
-    bool has_position_ids, has_document_ids; /* of slices */
+    uint32_t n_slices;       /* slices of each whole row, if rows are slices; else 0 or 1 */
+    bool has_position_ids, has_document_ids; /* for slices */
 } tokmap_i_image_shape;
 
-/* The maximum size of an image; 0: it would be too large for 32-bit offsets. */
+/* Returns the maximum size of an image; 0: it would be too large for 32-bit offsets. */
 uint64_t tokmap_i_image_bytes(const tokmap_i_image_shape *shape);
 
 typedef struct tokmap_i_image {
@@ -31,15 +31,17 @@ typedef struct tokmap_i_image {
     uint32_t n_boundaries, longest; /* longest: tokens in the longest document */
 } tokmap_i_image;
 
-/* Writes everything but the tokens. False: there are more boundaries than the shape has room for;
- * n_boundaries is how many. */
+/* Writes everything except the tokens. Returns false if there are more boundaries than the shape
+ * has room for; n_boundaries is how many. */
 bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *shape,
                           const tokmap_row *rows);
-/* Where the caller has to copy the tokens of a row, and of a slice tokens that are its labels. */
+/* Returns where the caller has to copy the tokens of a row, or with `labels` the labels of a
+ * slice. */
 uint8_t *tokmap_i_image_tokens(const tokmap_i_image *image, uint32_t row);
 uint8_t *tokmap_i_image_labels(const tokmap_i_image *image, const tokmap_i_image_shape *shape,
                                uint32_t row);
 
-/* The job that expands the image. The caller adds the addresses and the format of the outputs. */
+/* Makes the job that expands the image. The caller adds the addresses and the format of the
+ * outputs. */
 tokmap_i_expand_job tokmap_i_image_job(const tokmap_i_image *image,
                                        const tokmap_i_image_shape *shape);

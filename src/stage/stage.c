@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-#include "base/status.h"
+#include "base/error.h"
+#include "base/options.h"
 
 static tokmap_status check_fork(const tokmap_stage *s, tokmap_error *err)
 {
@@ -38,7 +39,7 @@ static tokmap_status check_stream(const tokmap_stage *s, tokmap_i_stream stream,
     return TOKMAP_OK;
 }
 
-/* With the mutex held: does one piece of the stage thread's work; false: there is none. */
+/* Does one piece of the stage thread's work; returns false if there is none. The mutex is held. */
 static bool work_once(tokmap_stage *s)
 {
     if (tokmap_i_stage_queue_one(s))
@@ -62,7 +63,7 @@ static tokmap_status wait_for_batch(tokmap_stage *s, tokmap_error *err)
            (s->n_queued < s->n_filled || !s->stop.status)) {
         if (begin == 0)
             begin = tokmap_i_now_ns();
-        if (!work_once(s) && !s->lost.status) /* it may have been lost in work_once */
+        if (!work_once(s) && !s->lost.status) /* the device may have been lost in work_once */
             tokmap_i_condition_wait(&s->news, &s->mutex);
     }
     if (begin) {
@@ -105,15 +106,36 @@ static tokmap_status take_pointers(const tokmap_stage *s, const tokmap_stage_bat
     return TOKMAP_OK;
 }
 
-/* Expands the first queued batch in the stream: to the caller's memory, or in its slot, which it
- * lends. */
+/* Frees the slot if nobody uses it any longer and all its events are recorded. The mutex is
+ * held. */
+static void drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
+{
+    if (d->held || d->exported.n_tensors > 0 || d->exported.is_back)
+        return;
+    d->state = TOKMAP_I_DEVICE_FREE;
+    d->freed = ++s->n_freed;
+}
+
+void tokmap_i_stage_return_slot(tokmap_stage *s, tokmap_i_device_slot *d)
+{
+    tokmap_i_export *use = &d->exported;
+    int capturing = 0;
+    const int error = s->driver->is_capturing(use->stream, &capturing);
+    use->is_back = error || capturing || s->driver->record(use->returned, use->stream);
+    drop_slot(s, d);
+}
+
+/* Expands the first queued batch in the stream: to the caller's memory, or in its slot, which is
+ * handed out. */
 static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap_i_stream stream,
                               const tokmap_i_address *memory, tokmap_error *err)
 {
     uint32_t n_held = 0;
-    tokmap_i_stage_retry_returns(s);
     for (uint32_t i = 0; i < s->options.n_slots; i++)
-        n_held += s->slots[i].state == TOKMAP_I_DEVICE_LENT;
+        if (s->slots[i].exported.is_back)
+            tokmap_i_stage_return_slot(s, &s->slots[i]);
+    for (uint32_t i = 0; i < s->options.n_slots; i++)
+        n_held += s->slots[i].state == TOKMAP_I_DEVICE_OUT;
     if (n_held + 1 >= s->options.n_slots)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "n_slots is %" PRIu32 ", and %" PRIu32
@@ -128,7 +150,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
     if (status)
         return status;
     s->n_late += d->is_late;
-    d->state = TOKMAP_I_DEVICE_LENT;
+    d->state = TOKMAP_I_DEVICE_OUT;
     d->id = ++s->n_batches;
     d->held = !memory;
     d->exported.is_used = false;
@@ -146,8 +168,8 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
                                      .first_sample = d->first_sample,
                                      .step_sample = d->step_sample,
                                      .id = d->id};
-    tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* was checked at the beginning */
-    tokmap_i_stage_drop_slot(s, d);
+    tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* batch was checked at the beginning */
+    drop_slot(s, d);
     return TOKMAP_OK;
 }
 
@@ -185,7 +207,7 @@ static tokmap_status take_batch(tokmap_stage *s, tokmap_stage_batch *batch, bool
     if (!status)
         status = hand_out(s, batch, stream, fills ? memory : NULL, err);
     tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
-    /* Without a thread the next batch is prepared now, while the device works on this one. */
+    /* Without a thread, the next batch is prepared now, while the device works on this one. */
     while (!s->has_thread && !s->stop.status && s->n_handed == s->n_queued && work_once(s))
         continue;
     tokmap_i_mutex_unlock(&s->mutex);
@@ -214,7 +236,7 @@ tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
-    const tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    const tokmap_i_device_slot *d = tokmap_i_stage_find_used(s, batch->id);
     status = d ? tokmap_i_stage_check(s, s->driver->stream_wait(stream, d->ready, 0),
                                       "waiting for an event", err)
                : FAIL(err, TOKMAP_ERR_ARGUMENT, "batch %" PRIu64 " is not held", batch->id);
@@ -225,20 +247,12 @@ tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch
 
 /* ---- Release ---- */
 
-tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id)
+tokmap_i_device_slot *tokmap_i_stage_find_used(tokmap_stage *s, uint64_t id)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
-        if (s->slots[i].state == TOKMAP_I_DEVICE_LENT && s->slots[i].id == id)
+        if (s->slots[i].state == TOKMAP_I_DEVICE_OUT && s->slots[i].id == id)
             return &s->slots[i];
     return NULL;
-}
-
-void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
-{
-    if (d->held || d->exported.n_tensors > 0 || d->exported.is_back)
-        return;
-    d->state = TOKMAP_I_DEVICE_FREE;
-    d->freed = ++s->n_freed;
 }
 
 tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *batch, void *stream,
@@ -248,7 +262,7 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &mode, err);
     if (status)
         return status;
-    tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    tokmap_i_device_slot *d = tokmap_i_stage_find_used(s, batch->id);
     if (!d || !d->held)
         status =
             FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -258,7 +272,7 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
                                       "recording an event", err);
     if (!status) {
         d->held = false;
-        tokmap_i_stage_drop_slot(s, d);
+        drop_slot(s, d);
     }
     /* The thread may be busy reading, so queue the batch that waits for this slot here. */
     while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))
@@ -300,7 +314,7 @@ static tokmap_status move_to(tokmap_stage *s, const uint8_t *state, uint64_t sam
         tokmap_i_condition_wait(&s->news, &s->mutex);
     status = state ? tokmap_i_loader_restore(s->loader, state, err)
                    : tokmap_i_loader_go_to(s->loader, sample, err);
-    if (!status) { /* what is prepared is dropped, because other steps come next */
+    if (!status) { /* drop what is prepared, because other steps come next */
         for (uint32_t i = 0; i < s->options.n_slots; i++)
             if (s->slots[i].state == TOKMAP_I_DEVICE_READY)
                 s->slots[i].state = TOKMAP_I_DEVICE_FREE;
@@ -334,7 +348,7 @@ tokmap_status tokmap_stage_seek(tokmap_stage *s, uint64_t sample, tokmap_error *
 tokmap_status tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info *info)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_stage_info, device)};
-    tokmap_stage *s = (tokmap_stage *)(uintptr_t)stage; /* for its mutex */
+    tokmap_stage *s = (tokmap_stage *)(uintptr_t)stage; /* to lock its mutex */
     const tokmap_status status = check_fork(s, NULL);
     if (status)
         return status;

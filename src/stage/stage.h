@@ -4,30 +4,30 @@
  * A batch goes through a host slot and a device slot:
  *
  *   host slot     FREE --fill--> FILLED --queue--> QUEUED --event `read`--> FREE
- *   device slot   FREE --queue--> READY --next--> LENT --release, last tensor--> FREE
+ *   device slot   FREE --queue--> READY --next--> OUT --release, last tensor--> FREE
  *
  * fill copies the rows into pinned memory. queue puts the copy into the stage's stream, after the
  * kernel that reads the slot's previous one. next puts the kernel into the caller's stream, after
  * the work of the caller's streams that uses the slot's outputs. On the host, only the thread that
- * fills waits for an event, which is the stage's thread if there is one; so does the caller after a
- * failure.
+ * fills waits for an event: the stage's thread, if there is one. After a failure the caller waits
+ * too.
  *
  * Batches are counted from 0 at open, seek and restore. The mutex guards everything below it. Calls
- * of the driver that may be slow are made without it: a slot then belongs to the thread that fills
- * it, queues it or hands it out, of which there is one each. */
+ * of the driver that may be slow are made without it: a slot then belongs to the one thread that
+ * fills it, queues it or hands it out. */
 #pragma once
 
-#include "stage/driver.h"
 #include "loader/latency.h"
 #include "loader/loader.h"
-#include "system/platform_thread.h"
+#include "stage/driver.h"
 #include "stage/slot_image.h"
+#include "system/platform_thread.h"
 #include "tokmap_stage.h"
 
 enum {
     TOKMAP_I_STAGE_MAX_SLOTS = 64,
     TOKMAP_I_STAGE_OUTPUTS = 5, /* in the order of their flags */
-    TOKMAP_I_STAGE_NOTES = 4    /* about unpinned memory, and about the end */
+    TOKMAP_I_STAGE_NOTES = 4    /* for unpinned memory, and for the end */
 };
 
 typedef enum tokmap_i_host_state {
@@ -40,55 +40,56 @@ typedef enum tokmap_i_device_state {
     TOKMAP_I_DEVICE_FREE,
     TOKMAP_I_DEVICE_TAKEN, /* by the thread that queues */
     TOKMAP_I_DEVICE_READY,
-    TOKMAP_I_DEVICE_LENT
+    TOKMAP_I_DEVICE_OUT
 } tokmap_i_device_state;
 
 typedef struct tokmap_i_host_slot {
     tokmap_i_host_state state;
     tokmap_i_image image;
-    tokmap_i_event read; /* QUEUED: the slot may be written again after it */
+    tokmap_i_event read; /* QUEUED: the slot may be written again after this event */
     uint64_t first_sample, step_sample;
 } tokmap_i_host_slot;
 
 /* The stream in which tensors of a batch are used. */
 typedef struct tokmap_i_export {
     tokmap_i_stream stream;
-    tokmap_i_event returned; /* after the work queued before its last tensor was deleted */
-    uint32_t n_tensors;      /* that are not deleted */
-    bool is_used;            /* since the batch was handed out */
-    bool is_back;            /* the last tensor is deleted, but `returned` is not recorded yet */
+    /* follows the work that was queued before the last tensor was deleted */
+    tokmap_i_event returned;
+    uint32_t n_tensors; /* tensors that are not deleted */
+    bool is_used;       /* since the batch was handed out */
+    bool is_back;       /* the last tensor is deleted, but `returned` is not recorded yet */
 } tokmap_i_export;
 
 typedef struct tokmap_i_device_slot {
     tokmap_i_device_state state;
     tokmap_i_address raw; /* a copy of the image */
     tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
-    tokmap_i_event ready;    /* after the copy; from next or fill on, after the kernel */
-    tokmap_i_event released; /* after the work that the caller queued before release */
+    tokmap_i_event ready;    /* follows the copy; from next or fill on, the kernel */
+    tokmap_i_event released; /* follows the work that the caller queued before release */
     tokmap_i_export exported;
     tokmap_i_expand_job job;
     uint32_t n_documents, longest;
     uint64_t first_sample, step_sample;
     uint64_t id;    /* count of batches that were handed out */
     bool held;      /* by the caller */
-    bool is_late;   /* it was not ready yet when it was handed out */
-    uint64_t freed; /* when: a count of such events */
+    bool is_late;   /* was not ready when it was handed out */
+    uint64_t freed; /* when it became free: a count of such events */
 } tokmap_i_device_slot;
 
 struct tokmap_stage {
     tokmap_i_fork_mark fork_mark;
     tokmap_stage_options options; /* with the defaults filled in */
     tokmap_loader *loader;
-    tokmap_row *rows; /* of a batch; with `edit` unedited, then edited */
-    uint8_t *tokens;  /* of these, for `edit`; or NULL */
-    uint8_t *lent;    /* what `edit` gets: copies of both, row_stride of the loader apart */
+    tokmap_row *rows;     /* rows of a batch; with `edit`, first as read, then as edited */
+    uint8_t *tokens;      /* the tokens of these rows, for `edit`; or NULL */
+    uint8_t *edit_copies; /* copies of `rows` and `tokens` for `edit`, at the loader's stride */
     tokmap_i_image_shape shape;
     uint32_t n_cu; /* entries of cu_seqlens */
     uint64_t image_bytes;
 
     const tokmap_i_driver *driver;
     int device;
-    /* Of these and of events, close frees those that are not NULL: the host has none. */
+    /* Close frees those of these and of the events that are not NULL: the host device has none. */
     void *context, *module, *function;
     tokmap_i_stream stream;
     uint8_t *host_memory;
@@ -104,14 +105,15 @@ struct tokmap_stage {
     uint8_t order[TOKMAP_I_STAGE_MAX_SLOTS]; /* device slot of batch n, at n % n_slots */
     uint64_t n_filled, n_queued, n_handed;   /* batches */
     uint64_t next_sample;                    /* of the next batch to hand out */
-    uint64_t step_samples;                   /* of all ranks */
-    tokmap_error stop;                       /* the error in place of batch n_filled */
-    bool stop_was_returned;                  /* it has been returned to the caller */
-    tokmap_error lost;                       /* set when the device has stopped working */
-    uint32_t n_tensors;                      /* of all slots */
-    bool closed;                             /* closed, except for tensors */
+    uint64_t step_samples;                   /* samples of all ranks in a step */
+    tokmap_error stop;      /* the error that is returned in place of batch n_filled */
+    bool stop_was_returned; /* it has been returned to the caller */
+    tokmap_error lost;      /* set when the device has stopped working */
+    uint32_t n_tensors;     /* tensors of all slots */
+    bool closed;            /* closed, but tensors remain */
     tokmap_stage *next_unfreed;
-    /* For `log`, which is called without the mutex: it may wait for a thread that needs it. */
+    /* Lines for `log`, which is called without the mutex: it may wait for a thread that needs the
+     * mutex. */
     char notes[TOKMAP_I_STAGE_NOTES][600];
     uint32_t n_notes, n_sent;
 
@@ -121,30 +123,25 @@ struct tokmap_stage {
 
 /* ---- open.c ---- */
 
-/* tokmap_stage_open; driver: for tests; NULL is that of the machine. */
+/* Does the work of tokmap_stage_open. driver: for tests; NULL is the driver of the machine. */
 tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
                                   const tokmap_i_driver *driver, tokmap_error *err);
 
-/* For a closed stage without tensors: the next open or close in this process frees it. */
+/* Marks a closed stage without tensors: the next open or close in this process frees it. */
 void tokmap_i_stage_free_later(tokmap_stage *s);
 
 /* ---- stage.c ---- */
 
-/* The beginning of all calls with a stream. Unless it fails, the stage's context is current in the
- * thread afterwards, and the mutex is held. */
+/* Begins a call with a stream. Unless it fails, the stage's context is current in the thread
+ * afterwards, and the mutex is held. */
 tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batch *batch,
                                         tokmap_i_stream stream, int *mode, tokmap_error *err);
-/* With the mutex held: the slot of a batch that the caller or tensors still use, or NULL. */
-tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id);
-/* With the mutex held: frees the slot if nobody uses it any longer and all its events are
- * recorded. */
-void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d);
-
-/* ---- dlpack.c ---- */
-
-/* With the mutex held and the context current: retries slots whose last tensor was deleted during a
- * capture. */
-void tokmap_i_stage_retry_returns(tokmap_stage *s);
+/* Returns the slot of a batch that the caller or tensors still use, or NULL. The mutex is held. */
+tokmap_i_device_slot *tokmap_i_stage_find_used(tokmap_stage *s, uint64_t id);
+/* Records an event in the stream that used the tensors of the slot, so that the slot is reused only
+ * after that work. While the stream is captured, the event would become part of the graph: then, as
+ * after an error, it is recorded later. The mutex is held and the context current. */
+void tokmap_i_stage_return_slot(tokmap_stage *s, tokmap_i_device_slot *d);
 
 /* ---- queue.c: calls of the driver ---- */
 
@@ -161,25 +158,25 @@ tokmap_status tokmap_i_stage_start_kernel(tokmap_stage *s, tokmap_error *err);
  * another thread is queueing; then the mutex was not released. */
 bool tokmap_i_stage_queue_one(tokmap_stage *s);
 /* Queues the kernel for a queued batch in the stream, to the slot's outputs or others. The mutex
- * must be held; it is released meanwhile. After an error the call may be made again. */
+ * must be held; it is released meanwhile. After an error the call may be repeated. */
 tokmap_status tokmap_i_stage_expand(tokmap_stage *s, tokmap_i_device_slot *d,
                                     tokmap_i_stream stream, const tokmap_i_address *outputs,
                                     tokmap_error *err);
-/* The result of a call of the driver; fills in err with the driver's text for an error. */
+/* Checks the result of a call of the driver; fills in err with the driver's text for an error. */
 tokmap_status tokmap_i_stage_check(const tokmap_stage *s, int error, const char *what,
                                    tokmap_error *err);
-/* With the mutex held: the device has stopped working. */
+/* Marks the device as no longer working. The mutex is held. */
 void tokmap_i_stage_lose(tokmap_stage *s, const tokmap_error *why);
-/* With the mutex held: adds a line for `log`, "why; what". */
+/* Adds a line for `log`, "why; what". The mutex is held. */
 void tokmap_i_stage_note(tokmap_stage *s, const char *why, const char *what);
-/* Without it: passes new lines to `log`. */
+/* Passes new lines to `log`. The mutex is not held. */
 void tokmap_i_stage_send_notes(tokmap_stage *s);
 
 /* ---- fill.c: rows into host slots ---- */
 
-/* With the mutex held. */
+/* Whether there is a free host slot. The mutex is held. */
 bool tokmap_i_stage_can_fill(const tokmap_stage *s);
 /* Fills the next host slot. The mutex must be held; it is released meanwhile. */
 void tokmap_i_stage_fill_one(tokmap_stage *s);
-/* The stage's thread. */
+/* Runs the stage's thread. */
 void *tokmap_i_stage_run_thread(void *stage);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interrupted.h - how often a system call that a signal interrupted is made again. */
+/* interrupted.h - repeats a system call that a signal interrupted. */
 #pragma once
 
 #include <errno.h>
 #include <stdbool.h>
 
-/* Whether the call that just failed is made again; n_times begins with 0. Not forever: a broken
- * file system may answer EINTR each time. */
+/* Whether to repeat the call that just failed; n_times begins with 0. Not forever: a broken file
+ * system may answer EINTR each time. */
 static inline bool tokmap_i_is_interrupted(unsigned *n_times)
 {
     const unsigned max_times = 1000000;

@@ -35,7 +35,7 @@ enum {
 #define MADV_POPULATE_READ 22
 #endif
 
-/* musl has it since version 1.2.6. */
+/* musl has RENAME_NOREPLACE since version 1.2.6. */
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
 static int renameat2(int from_folder, const char *from, int to_folder, const char *to,
@@ -55,9 +55,9 @@ static int open_retrying(int folder_fd, const char *path, int flags)
     return fd;
 }
 
-/* Looked at before it is opened: to open a device can do something, such as start a watchdog, and
- * the name may come from a file. A name that leads nowhere is left to open(). O_NONBLOCK: to open a
- * pipe would wait for its other end. */
+/* Opens a regular file. It is looked at before it is opened: opening a device can do something,
+ * such as starting a watchdog, and the name may come from a file. A name that leads nowhere is left
+ * to open(). O_NONBLOCK: opening a pipe would wait for its other end. */
 static int open_regular(int folder_fd, const char *path, int flags, int *fd)
 {
     struct stat st;
@@ -133,8 +133,8 @@ const char *tokmap_i_file_lock_text(int error)
                  "without nolock), or give the command --no-lock if nobody else writes this";
 }
 
-/* Between our open and our lock, another writer may finish and remove the name. The lock is then on
- * a finished file. */
+/* Locks the file if it still has this name: between our open and our lock, another writer may
+ * finish and remove the name. The lock is then on a finished file. */
 static int lock_named(const char *path, int fd)
 {
     struct stat held, named;
@@ -166,7 +166,7 @@ int tokmap_i_file_lock(const char *path, int *fd)
     return error;
 }
 
-/* After stat or fstat. */
+/* Fills in *out after stat or fstat. */
 static int take_stat(int failed, const struct stat *st, tokmap_i_file_stat *out)
 {
     if (failed)
@@ -317,12 +317,13 @@ int tokmap_i_file_sync(int fd)
     return result ? errno : 0;
 }
 
-/* On the caller's stack: the last step of a writer must not run out of memory. */
+/* Finds the folder of a path, in memory on the caller's stack: the last step of a writer must not
+ * run out of memory. */
 static bool find_folder(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
     const size_t n_bytes = !slash || slash == path ? 1 : (size_t)(slash - path);
-    errno = ENAMETOOLONG; /* if false */
+    errno = ENAMETOOLONG; /* for a result of false */
     if (n_bytes >= PATH_MAX)
         return false;
     memcpy(folder, slash ? path : ".", n_bytes);
@@ -374,7 +375,7 @@ int tokmap_i_file_rename(const char *from, const char *to)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return errno;
-    if (tokmap_i_file_exists(to)) /* no RENAME_NOREPLACE here: check first */
+    if (tokmap_i_file_exists(to)) /* there is no RENAME_NOREPLACE here: check first */
         return EEXIST;
     return tokmap_i_file_rename_over(from, to);
 }
@@ -509,9 +510,9 @@ void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes)
     posix_fadvise(fd, (off_t)offset, (off_t)n_bytes, POSIX_FADV_DONTNEED);
 }
 
-/* Not mincore, which reports every page as present to a process that may not write the file. The
- * read does not wait for a missing page but starts to read it, and without the advice "random"
- * megabytes around it. */
+/* Uses preadv2 because mincore reports every page as present to a process that may not write the
+ * file. The read does not wait for a missing page but starts to read it, and without the advice
+ * "random" megabytes around it. */
 tokmap_i_cached tokmap_i_file_cached(int fd, uint64_t offset)
 {
     uint8_t byte;
@@ -529,12 +530,12 @@ tokmap_i_cached tokmap_i_file_cached(int fd, uint64_t offset)
     return in_memory ? TOKMAP_I_CACHED : TOKMAP_I_CACHED_UNKNOWN;
 }
 
-/* Not opened by its name, which another file may have by now. */
+/* Does not use its name, which another file may have by now. */
 int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment)
 {
     char path[32];
     *direct_fd = -1;
-    *alignment = TOKMAP_I_DIRECT_BYTES; /* if the system does not say: fits every usual disk */
+    *alignment = TOKMAP_I_DIRECT_BYTES; /* used if the system does not say: fits every usual disk */
 #ifdef STATX_DIOALIGN
     struct statx stx;
     if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) == 0 &&

@@ -9,27 +9,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Buffers for long reads begin at a multiple of it too: Zen 3 copies at a fifth of its rate to a
- * place that is up to 32 bytes after the source, modulo 4,096, where malloc puts large buffers. */
+/* The alignment of direct reads and writes. Buffers for long reads begin at a multiple of it too:
+ * Zen 3 copies at a fifth of its rate to an address that is up to 32 bytes after the source, modulo
+ * 4,096, where malloc puts large buffers. */
 #define TOKMAP_I_DIRECT_BYTES 4096
 #define TOKMAP_I_MAX_THREADS 64 /* of tokmap_i_run_threads */
 
 typedef struct tokmap_i_file_stat {
     uint64_t n_bytes;
-    uint64_t device, inode; /* which file it is, under any name */
+    uint64_t device, inode; /* identify the file under any name */
     uint64_t n_names;
     uint64_t modified_ns; /* since 1970 */
 } tokmap_i_file_stat;
 
 /* Opens a regular file for reading; EISDIR for a folder, EINVAL for a pipe, socket or device. */
 int tokmap_i_file_open(const char *path, int *fd);
-/* The folder of `path`, to open files from it also if the process changes its folder, or the folder
- * its name. */
+/* Opens the folder of `path`, to open files from it even if the process changes its folder, or the
+ * folder its name. */
 int tokmap_i_folder_open(const char *path, int *fd);
-/* Like tokmap_i_file_open, by a path from such a folder; a negative one is that of the process. */
+/* The same as tokmap_i_file_open, but the path is relative to such a folder; a negative folder_fd
+ * means the folder of the process. */
 int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd);
-/* Whether its number, the lowest that was free, is in the lower half of those that the process may
- * use: only such a descriptor is kept for later, so that the process can open what it needs. */
+/* Whether the number of the descriptor, the lowest that was free, is in the lower half of the
+ * numbers that the process may use. Only such a descriptor is kept for later, so that the process
+ * can open what it needs. */
 bool tokmap_i_file_may_stay(int fd);
 /* Creates a file. An existing one is removed first, not emptied: it may have another name, or
  * another process may be reading it. */
@@ -42,19 +45,20 @@ int tokmap_i_file_open_again(const char *path, int *fd);
  * is not a regular file. */
 int tokmap_i_file_lock(const char *path, int *fd);
 /* Locks an open file. EWOULDBLOCK: another process has locked it. ENOLCK: the file system has no
- * locks; on NFS, a file must be open for writing to be locked for itself alone. */
+ * locks. On NFS, a file must be open for writing to be locked exclusively. */
 int tokmap_i_file_lock_open(int fd, bool is_shared);
-/* From now on this process takes no locks: nobody else writes what it writes. Before threads. */
+/* Makes this process take no locks from now on, because nobody else writes its files. Call it
+ * before threads are started. */
 void tokmap_i_file_take_no_locks(void);
-/* What a lock that failed with this error means, for a message; "cannot create" for all others than
+/* Returns the meaning of an error of a lock, for a message; "cannot create" for all errors except
  * ENOLCK. */
 const char *tokmap_i_file_lock_text(int error);
-/* Tries what a writer of `path` needs of its file system, with two short files beside it: to write
- * in any order, to rename, to flush the folder. Returns 0 or an errno value; *text says what failed
+/* Tries, with two short files beside `path`, what a writer of it needs of its file system: writing
+ * in any order, renaming, flushing the folder. Returns 0 or an errno value; *text says what failed
  * and what to do. */
 int tokmap_i_file_probe(const char *path, const char **text);
 int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out);
-/* The same for the file that the path leads to. */
+/* The same as tokmap_i_file_stat_fd, for the file that the path leads to. */
 int tokmap_i_file_stat_path(const char *path, tokmap_i_file_stat *out);
 /* Whether the path, possibly through links, leads to this file. */
 bool tokmap_i_file_is(const char *path, const tokmap_i_file_stat *file);
@@ -62,14 +66,15 @@ bool tokmap_i_file_exists(const char *path);
 bool tokmap_i_file_is_folder(const char *path);
 /* Whether both are names of one file. */
 bool tokmap_i_file_same(const char *path, const char *other_path);
-/* Negative fds are ignored. */
+/* Closes the file. Negative fds are ignored. */
 void tokmap_i_file_close(int fd);
 
-/* *n_read is below n_bytes only at the end of the file. */
+/* Reads n_bytes; *n_read is less only at the end of the file. */
 int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_t *n_read);
 int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset);
-/* The same, past the page cache if src, n_bytes and offset are multiples of TOKMAP_I_DIRECT_BYTES
- * and the file system supports it. No other thread may use the fd meanwhile. */
+/* The same as tokmap_i_file_write, but past the page cache if src, n_bytes and offset are multiples
+ * of TOKMAP_I_DIRECT_BYTES and the file system supports it. No other thread may use the fd
+ * meanwhile. */
 int tokmap_i_file_write_direct(int fd, const void *src, size_t n_bytes, uint64_t offset);
 
 /* Shortens the file, or extends it with zeros. */
@@ -83,36 +88,36 @@ typedef struct tokmap_i_copy {
  * undefined: write it by other means. */
 int tokmap_i_file_copy(const tokmap_i_copy *copy);
 
-/* Makes an empty file a copy of another one that has the same blocks; only some file systems can.
- */
+/* Makes an empty file a copy of another one that shares its blocks; only some file systems can. */
 int tokmap_i_file_clone(int from_fd, int to_fd);
 
 int tokmap_i_file_sync(int fd);
-/* The absolute path of the folder of `path`, without links; the caller frees it. */
+/* Finds the absolute path of the folder of `path`, without links; the caller frees it. */
 int tokmap_i_folder_resolve(const char *path, char **out);
 /* Makes names in the folder of `path` durable. */
 int tokmap_i_folder_sync(const char *path);
 /* Gives a file a second name; EEXIST if the name is taken. Some file systems have no links. */
 int tokmap_i_file_link(const char *from, const char *to);
-/* EEXIST if `to` exists. */
+/* Renames a file; EEXIST if `to` exists. */
 int tokmap_i_file_rename(const char *from, const char *to);
-/* The same, but replaces a file `to`. */
+/* The same as tokmap_i_file_rename, but replaces a file `to`. */
 int tokmap_i_file_rename_over(const char *from, const char *to);
 int tokmap_i_file_remove(const char *path);
 
-/* Read-only shared map of the first n_bytes; also for 0 bytes *out is a valid pointer. */
+/* Maps the first n_bytes, read-only and shared. *out is a valid pointer even for 0 bytes. */
 int tokmap_i_map(int fd, uint64_t n_bytes, const void **out);
 void tokmap_i_unmap(const void *map, uint64_t n_bytes);
 
 /* ---- The page cache; all except populate, cached and open_direct are hints ---- */
 
 uint32_t tokmap_i_page_bytes(void);
-/* With `random`, pages are going to be accessed in random order, so read-ahead is off; else on. */
+/* Turns read-ahead off if pages are going to be accessed in random order, else on. */
 void tokmap_i_map_expect_random(const void *map, uint64_t n_bytes, bool random);
-/* Reads the pages in and maps them. EFAULT where an access would raise SIGBUS. The range consists
- * of whole pages. */
+/* Reads the pages in and maps them. Returns EFAULT where an access would raise SIGBUS. The range
+ * consists of whole pages. */
 int tokmap_i_map_populate(const void *at, size_t n_bytes);
-/* Whether this error of it means that the system does not know the call or does not allow it. */
+/* Whether this error of tokmap_i_map_populate means that the system does not know the call or does
+ * not allow it. */
 bool tokmap_i_map_never_populates(int error);
 /* Unmaps the pages; an access maps them again. */
 void tokmap_i_map_forget(const void *at, size_t n_bytes);
@@ -120,7 +125,7 @@ void tokmap_i_file_expect_random(int fd, bool random);
 /* Starts to read the range, without waiting. */
 void tokmap_i_file_will_need(int fd, uint64_t offset, uint64_t n_bytes);
 /* Starts to read what follows `at` in a file that is read from front to back, at most n_bytes and
- * some MiB. *asked is the end of what was asked for so far; start with 0. */
+ * some MiB. *asked is the end of what was requested so far; start with 0. */
 void tokmap_i_file_read_ahead(int fd, uint64_t at, uint64_t n_bytes, uint64_t *asked);
 /* Drops the whole pages of the range from the page cache. */
 void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes);
@@ -130,16 +135,17 @@ typedef enum tokmap_i_cached {
     TOKMAP_I_CACHED_UNKNOWN /* the file system cannot say: FUSE, overlayfs, network file systems */
 } tokmap_i_cached;
 /* Asks whether the page of this byte is in the page cache. A missing page may be read in. Files of
- * tmpfs and ramfs are always in memory. Ends what expect_random said. */
+ * tmpfs and ramfs are always in memory. Cancels the advice of expect_random. */
 tokmap_i_cached tokmap_i_file_cached(int fd, uint64_t offset);
 /* Opens the file of fd again, for reads past the page cache. They must begin and end at multiples
  * of *alignment, in the file and in memory. Fails where that is not possible. */
 int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment);
 
-/* Memory that the system provides page by page, on first access. */
+/* Takes memory that the system provides page by page, on first access. */
 int tokmap_i_memory_take(size_t n_bytes, void **out);
 void tokmap_i_memory_give_back(void *memory, size_t n_bytes);
-/* The same, but in a forked child it is zeros. EINVAL: the system has no such memory. */
+/* The same as tokmap_i_memory_take, but in a forked child the memory is zeros. EINVAL: the system
+ * has no such memory. */
 int tokmap_i_memory_take_wiped(size_t n_bytes, void **out);
 
 /* Detects a forked child: is_child is true in it. Makes no system call. */
@@ -151,7 +157,7 @@ void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark);
 bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark);
 void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark);
 
-/* That this process may use; 1 if the system does not say. */
+/* Returns the number of processors that this process may use; 1 if the system does not say. */
 uint32_t tokmap_i_n_processors(void);
 /* Runs work(context), which returns NULL, on n_threads threads, at most TOKMAP_I_MAX_THREADS, the
  * caller's own among them, and waits for all. When the system gives fewer threads, fewer do the

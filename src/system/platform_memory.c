@@ -24,7 +24,7 @@ static bool read_text(const char *path, char *text, size_t n_bytes)
     return n >= 0;
 }
 
-/* The smallest limit of a control group and its parents. */
+/* Returns the smallest limit of a control group and its parents. */
 static uint64_t least_limit(const char *root, char *group, const char *name)
 {
     char path[4300], limit[64];
@@ -41,7 +41,7 @@ static uint64_t least_limit(const char *root, char *group, const char *name)
     }
 }
 
-/* What the system has, and the limits of our control group, in whichever version (1 or 2) controls
+/* Returns what the system has, limited by our control group, in whichever version (1 or 2) controls
  * memory here. */
 uint64_t tokmap_i_memory_available(void)
 {

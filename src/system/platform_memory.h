@@ -6,18 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that this process can expect to keep cached: the memory that the system has available, or
- * the limit of its control group if that is less. UINT64_MAX: unknown. */
+/* Returns the bytes that this process can expect to keep cached: the memory that the system has
+ * available, or the limit of its control group if that is less. UINT64_MAX: unknown. */
 uint64_t tokmap_i_memory_available(void);
 
 #define TOKMAP_I_HUGE_PAGE_BYTES ((size_t)2 << 20)
 
-/* Zeroed memory for large tables with random access, in huge pages where the system has them. The
- * end may be freed from a multiple of a huge page on. NULL: out of memory. */
+/* Takes zeroed memory for large tables with random access, in huge pages where the system has them.
+ * The end may be freed from a multiple of a huge page on. NULL: out of memory. */
 void *tokmap_i_big_memory_new(size_t n_bytes);
 void tokmap_i_big_memory_free(void *memory, size_t n_bytes);
 
-/* The memory node that is nearest to a PCI device; -1: unknown. */
+/* Returns the memory node that is nearest to a PCI device; -1: unknown. */
 int tokmap_i_pci_node(int domain, int bus, int device);
 
 /* Takes memory that a device will read: aligned to a page, in huge pages where the system has them,

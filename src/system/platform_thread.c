@@ -6,8 +6,8 @@
 #include <time.h>
 
 #define SECOND_NS 1000000000u
-/* The default is that of the program (ulimit -s), which may be too little, or too much for many
- * threads in a limited address space. */
+/* The stack of a thread. The default is that of the program (ulimit -s), which may be too little,
+ * or too much for many threads in a limited address space. */
 #define STACK_BYTES ((size_t)2 << 20)
 
 /* A thread inherits the signal mask of the thread that starts it. So all signals are blocked before

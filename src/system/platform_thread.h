@@ -12,27 +12,28 @@ typedef pthread_cond_t tokmap_i_condition;
 typedef pthread_once_t tokmap_i_once; /* initialized with TOKMAP_I_ONCE */
 #define TOKMAP_I_ONCE PTHREAD_ONCE_INIT
 
-/* Returns 0 or an errno value. The thread has 2 MiB of stack, and no signal is delivered to it. */
+/* Starts a thread. Returns 0 or an errno value. The thread has 2 MiB of stack, and no signal is
+ * delivered to it. */
 int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context);
 
 void tokmap_i_condition_init(tokmap_i_condition *c);
-/* Waits at most until tokmap_i_now_ns() is until_ns: false: the time is up. */
+/* Waits at most until tokmap_i_now_ns() is until_ns. Returns false when the time is up. */
 bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uint64_t until_ns);
 
-/* What POSIX has as we need it. */
+/* Calls of POSIX under our names. */
 #define tokmap_i_thread_join(t) pthread_join(t, NULL)
 #define tokmap_i_mutex_init(m) pthread_mutex_init(m, NULL)
 #define tokmap_i_mutex_free(m) pthread_mutex_destroy(m)
 #define tokmap_i_mutex_lock(m) pthread_mutex_lock(m)
 #define tokmap_i_mutex_unlock(m) pthread_mutex_unlock(m)
 #define tokmap_i_condition_free(c) pthread_cond_destroy(c)
-/* May return without a signal: check the condition again. */
+/* Waits for a signal. May return without one: check the condition again. */
 #define tokmap_i_condition_wait(c, m) pthread_cond_wait(c, m)
 #define tokmap_i_condition_signal(c) pthread_cond_signal(c)
 #define tokmap_i_condition_broadcast(c) pthread_cond_broadcast(c)
-/* The first call does the work; all others wait until it is done. */
+/* Runs `work` in the first call; all other calls wait until it is done. */
 #define tokmap_i_run_once(once, work) pthread_once(once, work)
 
-/* Of a monotonic clock. */
+/* Reads a monotonic clock. */
 uint64_t tokmap_i_now_ns(void);
 void tokmap_i_sleep_ns(uint64_t ns);

@@ -22,7 +22,7 @@ static int map_queues(tokmap_i_uring *u, const struct io_uring_params *p)
 {
     const size_t sq_bytes = p->sq_off.array + p->sq_entries * sizeof(uint32_t);
     const size_t cq_bytes = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
-    if (!(p->features & IORING_FEAT_SINGLE_MMAP)) /* such kernels have no IORING_OP_READ either */
+    if (!(p->features & IORING_FEAT_SINGLE_MMAP)) /* such kernels also lack IORING_OP_READ */
         return ENOSYS;
     u->ring_bytes = MAX(sq_bytes, cq_bytes);
     u->entries_bytes = p->sq_entries * sizeof(struct io_uring_sqe);

@@ -32,17 +32,18 @@ typedef struct tokmap_i_uring_read {
     uint64_t id;
 } tokmap_i_uring_read;
 
-/* For n_reads at a time, a power of two. Fails if io_uring is missing or forbidden, or for lack of
- * memory. */
+/* Opens a ring for n_reads at a time, a power of two. Fails if io_uring is missing or forbidden, or
+ * when out of memory. */
 int tokmap_i_uring_open(tokmap_i_uring *u, uint32_t n_reads);
-/* No read may be in flight. In a forked child it does not affect the parent's ring. */
+/* Closes the ring. No read may be in flight. In a forked child it does not affect the parent's
+ * ring. */
 void tokmap_i_uring_close(tokmap_i_uring *u);
 
-/* At most n_reads may be put and not taken yet. */
+/* Adds a read. At most n_reads may be added and not taken yet. */
 void tokmap_i_uring_put(tokmap_i_uring *u, const tokmap_i_uring_read *read);
-/* Removes the last read that was put and is not submitted; false: there is none. */
+/* Removes the last read that was put and is not submitted; returns false if there is none. */
 bool tokmap_i_uring_take_back(tokmap_i_uring *u, uint64_t *id);
-/* Submits what was put; with `wait`, returns when there is a result to take. */
+/* Submits the reads that were put; with `wait`, returns when there is a result to take. */
 int tokmap_i_uring_submit(tokmap_i_uring *u, bool wait);
-/* A result: bytes read, or a negative errno value. False: there is none yet. */
+/* Takes a result: bytes read, or a negative errno value. Returns false if there is none yet. */
 bool tokmap_i_uring_take(tokmap_i_uring *u, uint64_t *id, int32_t *result);

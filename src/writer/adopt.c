@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "dataset/token_files.h"
-#include "base/status.h"
 #include "format/token_scan.h"
 #include "writer/writer.h"
 

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/le.h"
+#include "base/options.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "system/platform.h"
 #include "writer/writer.h"
 
-#define SHOWN_BYTES 150 /* of a name in a message */
+#define SHOWN_BYTES 150 /* length of a name in a message */
 
 static tokmap_status check_fit(const tokmap_i_append *a, tokmap_error *err)
 {
@@ -95,7 +97,7 @@ static tokmap_status next_span(tokmap_i_append *a, tokmap_error *err)
                ? TOKMAP_OK
                : tokmap_i_fail_damaged(
                      a->ds, tokmap_i_section_find(&a->ds->header, TOKMAP_I_SPANS)->offset,
-                     "its spans do not stand in order", err);
+                     "its spans are not in order", err);
 }
 
 static tokmap_status open_spans(tokmap_i_append *a, tokmap_error *err)
@@ -119,14 +121,14 @@ static tokmap_status add_span(tokmap_i_append *a, uint64_t first, uint64_t end,
     return first < end ? tokmap_i_writer_add_span(a->w, &span, err) : TOKMAP_OK;
 }
 
-/* Adds the spans of the document that ends next, at this token of the dataset. All tokens of one
- * that is redacted are in spans. */
+/* Adds the spans of the document that ends next, at this token of the dataset. All tokens of a
+ * redacted document are in spans. */
 static tokmap_status add_spans(tokmap_i_append *a, uint64_t end, tokmap_error *err)
 {
     const uint64_t begin = a->w->index->last_end - a->first_token;
     const bool is_redacted =
         a->redacted && a->w->index->n_documents - a->first_document == *a->redacted;
-    uint64_t done = 0; /* tokens of the document */
+    uint64_t done = 0; /* tokens of the document so far */
     tokmap_status status = TOKMAP_OK;
     while (a->has_next && a->next.first_token < end && !status) {
         const uint64_t first = a->next.first_token - begin;
@@ -189,9 +191,9 @@ static tokmap_status add_input(tokmap_i_append *a, const tokmap_input_info *info
     return TOKMAP_OK;
 }
 
-/* A dataset that names no input files still gets an entry, because the table must cover its
- * documents, if it has any. So do documents before it that have none: they would otherwise count as
- * part of its first input. */
+/* Adds the inputs. A dataset that names no input files still gets an entry, if it has documents,
+ * because the table must cover them. So do earlier documents without an input: they would otherwise
+ * count as part of its first input. */
 static tokmap_status append_inputs(tokmap_i_append *a, tokmap_error *err)
 {
     const tokmap_i_header *h = &a->ds->header;
@@ -241,8 +243,8 @@ tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err)
 
 /* ---- Merging ---- */
 
-/* The tokens are always read and checked. Where the file system can copy them itself (by sharing
- * blocks on XFS and btrfs, on the server with NFS), they are not written again. */
+/* Whether the file system copied the block itself (by sharing blocks on XFS and btrfs, on the
+ * server with NFS): then it need not be written. The tokens are always read and checked. */
 static bool copy_block(tokmap_i_append *a, const tokmap_i_token_piece *block, uint64_t to_byte)
 {
     tokmap_i_named_file from;
@@ -261,7 +263,7 @@ static tokmap_status append_block(tokmap_i_append *a, uint64_t block_index, tokm
     tokmap_writer *w = a->w;
     const tokmap_i_token_piece block = tokmap_i_block_piece(a->ds, block_index);
     tokmap_status status = tokmap_i_append_read_block(
-        a->ds, block_index, load_le64(a->checksums + 8 * block_index), w->buffer, err);
+        a->ds, block_index, le_get64(a->checksums + 8 * block_index), w->buffer, err);
     if (status)
         return status;
     const uint32_t largest = tokmap_i_largest_id(w->buffer, (size_t)block.n_tokens, h->token_bytes);
@@ -315,7 +317,7 @@ tokmap_status tokmap_i_append_segment(tokmap_writer *w, const tokmap_i_token_fil
     if (status)
         return status;
     w->n_tokens += file->n_tokens;
-    /* A dataset may be on its way to be replaced by the output, which would take its tokens. */
+    /* The output may be about to replace the dataset, and would take its tokens. */
     if (strcmp(name, name_in_path(w->names.bin_path)) == 0)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT,
                       "%s: has the name of the output, and would be removed; give the output "
@@ -344,8 +346,8 @@ tokmap_status tokmap_writer_join(tokmap_writer *w, const tokmap_dataset *ds,
         return tokmap_i_writer_leave(w, status, err);
     tokmap_i_append a = {.w = w, .ds = ds, .continues_input = o.continues_input != 0};
     status = tokmap_i_append_open(&a, &w->failure);
-    /* The caller makes the metadata of the whole from those of the parts; opening one does not
-     * check them. */
+    /* The caller makes the metadata of the whole from the metadata of the parts; opening a dataset
+     * does not check it. */
     if (!status)
         status = tokmap_i_index_reader_checksum(
             &a.reader, tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA), &w->failure);

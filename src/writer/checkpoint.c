@@ -6,19 +6,21 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/le.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 #include "system/platform.h"
-#include "base/status.h"
 #include "writer/writer.h"
 
 enum {
-    CHECKED_BLOCKS = 1024, /* of 1 MiB */
+    CHECKED_BLOCKS = 1024, /* blocks of 1 MiB */
     UNCHECKED_SHARE = 100
 };
 
 /* ---- Making a checkpoint ---- */
 
-/* Everything that the record describes is made durable, then the record is written and flushed. */
+/* Makes everything that the record describes durable, then writes and flushes the record. */
 static tokmap_status save_checkpoint(tokmap_writer *w, tokmap_i_checkpoint *now, const void *note,
                                      tokmap_error *err)
 {
@@ -109,7 +111,7 @@ static tokmap_status restore_counts(tokmap_writer *w, tokmap_error *err)
     return tokmap_i_index_writer_restore(w->index, c, parts, err);
 }
 
-/* TOKMAP_END if there is nothing to resume. */
+/* Reads the journal up to the wanted checkpoint. TOKMAP_END if there is nothing to resume. */
 static tokmap_status read_journal(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t wanted = w->options.resume_checkpoint;
@@ -142,10 +144,10 @@ static tokmap_status check_block(tokmap_writer *w, uint64_t offset, size_t n_byt
         w->names.token_partial, offset);
 }
 
-/* All tokens were on the disk before the journal said so, but disks and users may have changed the
- * file since. So all blocks of the last gibibyte are read again, and one in a hundred of those
- * before it, different ones after each checkpoint. The last, unfinished block has to be read
- * anyway, to continue its checksum. */
+/* Checks the tokens. All were on the disk before the journal stated so, but disks and users may
+ * have changed the file since. So all blocks of the last gibibyte are read again, and one in a
+ * hundred of the blocks before it, different ones after each checkpoint. The last, unfinished block
+ * has to be read anyway, to continue its checksum. */
 static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t n_bytes = w->n_tokens * w->header.token_bytes;
@@ -157,14 +159,14 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
         return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
     if (stat.n_bytes < n_bytes)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: shorter than its journal says" TOKMAP_I_CANNOT_RESUME,
+                    "%s: shorter than its journal states" TOKMAP_I_CANNOT_RESUME,
                     w->names.token_partial);
     tokmap_status status = TOKMAP_OK;
     for (uint64_t i = 0; !status && i < n_blocks; i++)
         if (n_blocks - i <= CHECKED_BLOCKS ||
             i % UNCHECKED_SHARE == w->journal.last.sequence % UNCHECKED_SHARE)
             status = check_block(w, i * TOKMAP_I_BLOCK_BYTES, TOKMAP_I_BLOCK_BYTES,
-                                 load_le64(w->index->blocks.data + 8 * i), err);
+                                 le_get64(w->index->blocks.data + 8 * i), err);
     w->hashed = (size_t)(n_bytes - begun);
     if (!status)
         status = check_block(w, begun, w->hashed, w->journal.last.block_checksum, err);
@@ -194,8 +196,8 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
                     "%s: cannot rename it to its .partial name", path);
 }
 
-/* Shortens the journal first, because it must never describe what has been cut off. A file with a
- * second name, which may be a user's copy, is not cut. */
+/* Shortens the files, the journal first, because it must never describe what has been cut off. A
+ * file with a second name, which may be a user's copy, is not cut. */
 static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_i_file_stat stat, values = {.n_names = 1};
@@ -238,8 +240,8 @@ static tokmap_status nothing_to_resume(tokmap_writer *w, tokmap_error *err)
                 w->names.journal, w->options.resume_checkpoint, n_checkpoints);
 }
 
-/* A writer that was killed after it had removed all other names leaves only a complete P with these
- * options. */
+/* Whether the dataset is complete. A writer that was killed after it had removed all other names
+ * leaves only a complete P with these options. */
 static bool is_complete(const tokmap_writer *w)
 {
     tokmap_dataset *ds;

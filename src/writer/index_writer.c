@@ -5,32 +5,29 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
+#include "base/le.h"
 #include "format/document_index.h"
 #include "format/segments_section.h"
 #include "format/spans_section.h"
 #include "system/platform.h"
-#include "base/status.h"
-
-enum {
-    READ_BYTES = 64 << 10 /* whole groups */
-};
 
 static bool append_u64(tokmap_i_bytes *b, uint64_t value)
 {
     uint8_t bytes[8];
-    store_le64(bytes, value);
+    le_put64(bytes, value);
     return tokmap_i_bytes_append(b, bytes, sizeof bytes);
 }
 
-static uint32_t n_sections(const tokmap_i_index_writer *w)
+uint32_t tokmap_i_index_writer_n_sections(const tokmap_i_index_writer *w)
 {
     return TOKMAP_I_MIN_SECTIONS + w->is_joined + (w->meta != NULL) + w->has_spans;
 }
 
-/* The offset of the first group. */
+/* Returns the offset of the first group. */
 static uint64_t documents_start(const tokmap_i_index_writer *w)
 {
-    const tokmap_i_header counted = {.n_sections = n_sections(w)};
+    const tokmap_i_header counted = {.n_sections = tokmap_i_index_writer_n_sections(w)};
     return tokmap_i_section_start(&counted, 0);
 }
 
@@ -63,7 +60,6 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
     tokmap_i_hasher_close(w->hasher);
     free(w->out);
     free(w->wide_ends.data);
-    free(w->level_1.data);
     free(w->blocks.data);
     free(w->inputs.data);
     free(w->names.data);
@@ -80,7 +76,13 @@ static void hash_out(tokmap_i_index_writer *w)
     w->out_hashed = w->out_used;
 }
 
-static tokmap_status flush_out(tokmap_i_index_writer *w, tokmap_error *err)
+uint64_t tokmap_i_index_writer_checksum(tokmap_i_index_writer *w)
+{
+    hash_out(w);
+    return tokmap_i_hasher_get(w->hasher);
+}
+
+tokmap_status tokmap_i_index_writer_flush(tokmap_i_index_writer *w, tokmap_error *err)
 {
     hash_out(w);
     const int error = tokmap_i_file_write(w->fd, w->out, w->out_used, w->written);
@@ -103,7 +105,7 @@ tokmap_status tokmap_i_index_writer_put(tokmap_i_index_writer *w, const void *da
         w->out_used += n;
         from += n;
         n_bytes -= n;
-        const tokmap_status status = n == room ? flush_out(w, err) : TOKMAP_OK;
+        const tokmap_status status = n == room ? tokmap_i_index_writer_flush(w, err) : TOKMAP_OK;
         if (status)
             return status;
     }
@@ -117,7 +119,7 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
     if (w->n_documents <= TOKMAP_I_GROUP_DOCUMENTS) /* the first one */
         w->written = documents_start(w);
     for (uint32_t i = 0; i < w->n_in_group; i++)
-        store_le64(lengths + 8 * (size_t)i, w->group_ends[i] - (i ? w->group_ends[i - 1] : 0));
+        le_put64(lengths + 8 * (size_t)i, w->group_ends[i] - (i ? w->group_ends[i - 1] : 0));
     tokmap_i_content_hash_add(&w->documents_hash, lengths, 8 * (size_t)w->n_in_group);
     const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
     if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide) &&
@@ -126,6 +128,14 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
     w->group_start = w->last_end;
     w->n_in_group = 0;
     return tokmap_i_index_writer_put(w, record, sizeof record, err);
+}
+
+tokmap_status tokmap_i_index_writer_end_groups(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    if (w->n_documents == 0)
+        w->written = documents_start(w);
+    const tokmap_status status = w->n_in_group > 0 ? end_group(w, err) : TOKMAP_OK;
+    return status ? status : tokmap_i_index_writer_flush(w, err);
 }
 
 tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
@@ -179,11 +189,11 @@ bool tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, tokmap_i_n
         return false;
     const uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
     const uint64_t first =
-        last == w->inputs.data ? 0 : load_le64(last - 8); /* where the name before ends */
+        last == w->inputs.data ? 0 : le_get64(last - 8); /* where the previous name ends */
     *out = (tokmap_i_new_input){.name = (const char *)w->names.data + first,
                                 .name_bytes = (size_t)(w->names.n_bytes - first),
-                                .entry.end_document = load_le64(last),
-                                .entry.end_token = load_le64(last + 8)};
+                                .entry.end_document = le_get64(last),
+                                .entry.end_token = le_get64(last + 8)};
     return true;
 }
 
@@ -192,8 +202,8 @@ void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i
     uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
     const tokmap_i_input_entry *e = &input->entry;
     tokmap_i_input_entry_encode(&(tokmap_i_input_entry){e->end_document, e->end_token,
-                                                        MAX(load_le64(last + 16), e->input_bytes),
-                                                        0, w->names.n_bytes},
+                                                        MAX(le_get64(last + 16), e->input_bytes), 0,
+                                                        w->names.n_bytes},
                                 last);
 }
 
@@ -231,8 +241,8 @@ tokmap_status tokmap_i_index_writer_span(tokmap_i_index_writer *w, const tokmap_
 
 /* ---- Reading back the ends of the groups ---- */
 
-static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint8_t *dst,
-                               size_t n_bytes, tokmap_error *err)
+tokmap_status tokmap_i_index_writer_read_back(const tokmap_i_index_writer *w, uint64_t at,
+                                              uint8_t *dst, size_t n_bytes, tokmap_error *err)
 {
     size_t n_read;
     const uint64_t offset = documents_start(w) + at;
@@ -249,77 +259,12 @@ static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint
                    w->path, end);
 }
 
-static tokmap_status fail_changed(const tokmap_i_index_writer *w, tokmap_error *err)
-{
-    return FAIL(err, TOKMAP_ERR_CORRUPT,
-                "%s: does not hold what was written to it; another process changed it", w->path);
-}
-
-/* Adds the start of each group to level 0, and of every 16th one to level 1. */
-static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap_error *err)
-{
-    const uint64_t n_groups = div_up(w->n_documents, TOKMAP_I_GROUP_DOCUMENTS);
-    const uint64_t n_per_piece = READ_BYTES / TOKMAP_I_GROUP_BYTES;
-    uint8_t entry[8];
-    uint64_t start = 0;
-    tokmap_status status = TOKMAP_OK;
-    for (uint64_t g = 0; !status && g < n_groups; g++) {
-        const uint8_t *record = piece + g % n_per_piece * TOKMAP_I_GROUP_BYTES;
-        if (g % n_per_piece == 0)
-            status = read_back(w, g * TOKMAP_I_GROUP_BYTES, piece,
-                               (size_t)MIN(n_groups - g, n_per_piece) * TOKMAP_I_GROUP_BYTES, err);
-        if (!status && g % TOKMAP_I_NODE_KEYS == 0 && !append_u64(&w->level_1, start))
-            status = FAIL_MEMORY(err);
-        if (status)
-            return status;
-        uint64_t span = load_le32(record + TOKMAP_I_GROUP_BYTES - 4);
-        if (tokmap_i_group_is_wide(record)) {
-            const uint64_t wide_index = load_le64(record);
-            if (wide_index >= w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES)
-                return fail_changed(w, err);
-            span = load_le64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
-        }
-        store_le64(entry, start);
-        status = tokmap_i_index_writer_put(w, entry, sizeof entry, err);
-        start += span;
-    }
-    return status || start == w->group_start ? status : fail_changed(w, err);
-}
-
-/* The starts of groups are computed from their ends, which are read back from the file. To keep the
- * starts while writing would take 8 bytes for each 64 documents. */
-static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_error *err)
-{
-    tokmap_i_documents_layout layout;
-    if (w->n_documents == 0)
-        w->written = documents_start(w);
-    tokmap_status status = w->n_in_group > 0 ? end_group(w, err) : TOKMAP_OK;
-    if (!status)
-        status = flush_out(w, err);
-    uint8_t *piece = malloc(READ_BYTES);
-    if (!status)
-        status = piece ? put_starts(w, piece, err) : FAIL_MEMORY(err);
-    free(piece);
-    tokmap_i_documents_layout_of(w->n_documents, &layout);
-    uint64_t stride = 1;
-    for (uint32_t level = 0; !status && level < layout.n_levels; level++) {
-        const uint64_t fill = UINT64_MAX, n_entries = layout.level_entries[level];
-        for (uint64_t i = 0; !status && level > 0 && i < n_entries; i++)
-            status = tokmap_i_index_writer_put(w, w->level_1.data + 8 * i * stride, 8, err);
-        for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
-            status = tokmap_i_index_writer_put(w, &fill, sizeof fill, err);
-        stride *= level > 0 ? TOKMAP_I_NODE_KEYS : 1;
-    }
-    return status ? status
-                  : tokmap_i_index_writer_put(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
-}
-
 /* ---- Checkpoints ---- */
 
 tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_checkpoint *now,
                                          tokmap_error *err)
 {
-    const tokmap_status status = flush_out(w, err);
+    const tokmap_status status = tokmap_i_index_writer_flush(w, err);
     if (status)
         return status;
     now->n_documents = w->n_documents;
@@ -368,7 +313,7 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
     w->n_in_group = (uint32_t)(now->n_documents % TOKMAP_I_GROUP_DOCUMENTS);
     w->group_start = w->last_end = now->group_start;
     for (uint32_t i = 0; i < w->n_in_group; i++) {
-        w->group_ends[i] = load_le64(parts->data[TOKMAP_I_OPEN_ENDS] + 8 * (size_t)i);
+        w->group_ends[i] = le_get64(parts->data[TOKMAP_I_OPEN_ENDS] + 8 * (size_t)i);
         w->last_end = w->group_start + w->group_ends[i];
     }
     return TOKMAP_OK;
@@ -379,13 +324,13 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
 {
     const uint64_t n_bytes = w->n_documents / TOKMAP_I_GROUP_DOCUMENTS * TOKMAP_I_GROUP_BYTES;
     w->written = documents_start(w) + n_bytes;
-    uint8_t *piece = malloc(READ_BYTES);
+    uint8_t *piece = malloc(TOKMAP_I_READ_BACK_BYTES);
     if (!piece)
         return FAIL_MEMORY(err);
     tokmap_status status = TOKMAP_OK;
-    for (uint64_t at = 0; !status && at < n_bytes; at += READ_BYTES) {
-        const size_t n = (size_t)MIN(n_bytes - at, READ_BYTES);
-        status = read_back(w, at, piece, n, err);
+    for (uint64_t at = 0; !status && at < n_bytes; at += TOKMAP_I_READ_BACK_BYTES) {
+        const size_t n = (size_t)MIN(n_bytes - at, TOKMAP_I_READ_BACK_BYTES);
+        status = tokmap_i_index_writer_read_back(w, at, piece, n, err);
         if (!status)
             tokmap_i_hasher_add(w->hasher, piece, n);
     }
@@ -399,79 +344,4 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err)
 {
     return CHECK_IO(err, tokmap_i_file_resize(w->fd, w->written), "%s: cannot shorten", w->path);
-}
-
-/* ---- Finish ---- */
-
-/* A number of entries, the entries, and their names. */
-static tokmap_status put_table(tokmap_i_index_writer *w, const tokmap_i_bytes *entries,
-                               size_t entry_bytes, const tokmap_i_bytes *names, tokmap_error *err)
-{
-    uint8_t head[8];
-    store_le64(head, entries->n_bytes / entry_bytes);
-    tokmap_status status = tokmap_i_index_writer_put(w, head, sizeof head, err);
-    if (!status)
-        status = tokmap_i_index_writer_put(w, entries->data, entries->n_bytes, err);
-    return status ? status : tokmap_i_index_writer_put(w, names->data, names->n_bytes, err);
-}
-
-/* Writes all sections, each from the end of the previous one, with zeros up to the next. */
-static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
-                                  const void *metadata, size_t metadata_bytes, tokmap_error *err)
-{
-    static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
-    uint32_t n = 0;
-    tokmap_status status = TOKMAP_OK;
-    for (uint32_t kind = TOKMAP_I_DOCUMENTS; !status && kind <= TOKMAP_I_SPANS; kind++) {
-        if ((kind == TOKMAP_I_META && !w->meta) || (kind == TOKMAP_I_SEGMENTS && !w->is_joined) ||
-            (kind == TOKMAP_I_SPANS && !w->has_spans))
-            continue;
-        if (kind == TOKMAP_I_DOCUMENTS)
-            status = put_rest_of_documents(w, err);
-        else if (kind == TOKMAP_I_CHECKSUMS)
-            status = tokmap_i_index_writer_put(w, w->blocks.data, w->blocks.n_bytes, err);
-        else if (kind == TOKMAP_I_INPUTS)
-            status = put_table(w, &w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES, &w->names, err);
-        else if (kind == TOKMAP_I_METADATA)
-            status = tokmap_i_index_writer_put(w, metadata, metadata_bytes, err);
-        else if (kind == TOKMAP_I_META)
-            status = tokmap_i_meta_writer_put(w->meta, w, err);
-        else if (kind == TOKMAP_I_SPANS)
-            status = tokmap_i_put_spans(w, err);
-        else
-            status =
-                put_table(w, &w->segments, TOKMAP_I_SEGMENT_ENTRY_BYTES, &w->segment_names, err);
-        hash_out(w);
-        const uint64_t start = tokmap_i_section_start(h, n), end = w->written + w->out_used;
-        h->sections[n++] =
-            (tokmap_i_section){kind, 0, start, end - start, tokmap_i_hasher_get(w->hasher)};
-        const uint64_t padded =
-            n == h->n_sections ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
-        if (!status)
-            status = tokmap_i_index_writer_put(w, zeros, (size_t)(padded - end), err);
-        tokmap_i_hasher_reset(w->hasher);
-        w->out_hashed = w->out_used;
-    }
-    return status ? status : flush_out(w, err);
-}
-
-tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *h,
-                                           const void *metadata, size_t metadata_bytes,
-                                           tokmap_error *err)
-{
-    h->format_version = h->lowest_reader = TOKMAP_I_FORMAT_VERSION;
-    h->n_sections = n_sections(w);
-    h->n_documents = w->n_documents;
-    const tokmap_status status = put_sections(w, h, metadata, metadata_bytes, err);
-    if (status)
-        return status;
-    h->index_bytes = w->written;
-    h->documents_hash = w->documents_hash;
-    uint8_t head[TOKMAP_I_HEADER_BYTES + TOKMAP_I_SPANS * TOKMAP_I_SECTION_ENTRY_BYTES +
-                 TOKMAP_I_SECTION_ALIGNMENT] = {0};
-    tokmap_i_header_encode(h, head);
-    int error = tokmap_i_file_write(w->fd, head, documents_start(w), 0);
-    if (!error)
-        error = tokmap_i_file_sync(w->fd);
-    return CHECK_IO(err, error, "%s: cannot write to the disk", w->path);
 }

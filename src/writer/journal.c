@@ -6,15 +6,15 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/error.h"
 #include "system/platform.h"
-#include "base/status.h"
 
 #define SCAN_BYTES (64 << 10)
 
 /* ---- Reading ---- */
 
-/* *n_read is below n_bytes only at the end of the file. That is where it was when the file was
- * opened, because without the lock another process may be writing. */
+/* Reads the journal. *n_read is below n_bytes only where the file ended when it was opened, because
+ * without the lock another process may be writing. */
 static tokmap_status read_at(const tokmap_i_journal *j, uint64_t offset, size_t n_bytes,
                              uint8_t *dst, size_t *n_read, tokmap_error *err)
 {
@@ -36,8 +36,9 @@ static tokmap_status fail_damaged(const tokmap_i_journal *j, const char *why, to
                    j->path, j->end, why, j->last.sequence);
 }
 
-/* There is no valid record at j->end. If a record head follows, the record is damaged; else it is
- * torn, at the end of the file. from: where to look for that head. */
+/* Decides what the rest is, because there is no valid record at j->end. If a record head follows,
+ * the record is damaged; else it is torn, at the end of the file. from: where to look for that
+ * head. */
 static tokmap_status check_rest(const tokmap_i_journal *j, uint64_t from, tokmap_error *err)
 {
     const size_t piece_bytes = SCAN_BYTES + TOKMAP_I_RECORD_HEAD_BYTES - TOKMAP_I_RECORD_ALIGNMENT;
@@ -94,7 +95,7 @@ tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
         return fail_damaged(j, problem, err);
     tokmap_i_record_measure(&j->header, &j->last, &now, &j->parts);
     const uint64_t n_bytes = tokmap_i_record_payload_bytes(&j->parts);
-    if (j->n_bytes - j->end - sizeof head < n_bytes) /* before memory is allocated */
+    if (j->n_bytes - j->end - sizeof head < n_bytes) /* checked before memory is allocated */
         return check_rest(j, search_from, err);
     j->payload.n_bytes = 0;
     uint8_t *payload = tokmap_i_bytes_add(&j->payload, (size_t)n_bytes);

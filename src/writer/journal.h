@@ -6,18 +6,18 @@
  * P.tmi.partial may write. */
 #pragma once
 
-#include "base/bytes.h"
+#include "base/array.h"
 #include "format/journal_record.h"
 #include "tokmap.h"
 
 typedef struct tokmap_i_journal {
-    const char *path; /* the caller's */
+    const char *path; /* owned by the caller */
     int fd;           /* -1: there is no file */
     uint64_t n_bytes; /* size of the file when it was opened */
     uint64_t end;     /* end of the records read or written so far */
     tokmap_i_journal_header header;
     tokmap_i_checkpoint last; /* last record read or written; all zero before the first */
-    /* Of the last record read: */
+    /* Describes the last record read: */
     tokmap_i_record_parts parts;
     tokmap_i_bytes payload;
 } tokmap_i_journal;
@@ -25,7 +25,7 @@ typedef struct tokmap_i_journal {
 /* A closed journal, for tokmap_i_journal_close. */
 #define TOKMAP_I_NO_JOURNAL ((tokmap_i_journal){.fd = -1})
 
-/* Opens the file, to continue writing it or only to read it. TOKMAP_END if there is no file or no
+/* Opens the file, to continue writing it or only to read it. TOKMAP_END if there is no file, or no
  * checkpoint in it; TOKMAP_ERR_CORRUPT, TOKMAP_ERR_VERSION. */
 tokmap_status tokmap_i_journal_open(tokmap_i_journal *j, const char *path, bool writable,
                                     tokmap_error *err);

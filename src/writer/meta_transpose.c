@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta_transpose.c - writes the section of values: reads P.tmv.partial once or more for each
- * column. */
-#include "format/meta_section.h"
+#include "writer/meta_transpose.h"
+
+#include "base/base.h"
+#include "base/error.h"
 #include "base/hash.h"
-#include "base/status.h"
-#include "writer/index_writer.h"
+#include "base/le.h"
+#include "format/meta_section.h"
 
 /* ---- The different strings of a column, numbered in the order in which they came ---- */
 
@@ -27,7 +28,7 @@ static void close_table(string_table *t)
     free(t);
 }
 
-/* The number of a string, which is added if it is new. *fits becomes false if there are too
+/* Finds the number of a string, which is added if it is new. Sets *fits to false if there are too
  * many. */
 static tokmap_status number_string(string_table *t, const tokmap_value *v, uint32_t *number,
                                    bool *fits, tokmap_error *err)
@@ -59,10 +60,10 @@ typedef struct transpose {
     tokmap_i_meta_writer *w;
     tokmap_i_index_writer *to;
     uint64_t at;           /* bytes of the section so far */
-    uint64_t text_end;     /* of the strings so far */
+    uint64_t text_end;     /* bytes of the strings so far */
     uint64_t row;          /* the document whose value is written */
-    uint8_t validity;      /* of the documents since the last multiple of eight */
-    string_table *strings; /* of the current column, if it is a dictionary */
+    uint8_t validity;      /* bits of the documents since the last multiple of eight */
+    string_table *strings; /* the strings of the current column, if it is a dictionary */
     tokmap_i_meta meta;
 } transpose;
 
@@ -77,7 +78,7 @@ static tokmap_status put_bytes(transpose *t, const void *data, size_t n_bytes, t
 static tokmap_status put_u64(transpose *t, uint64_t value, tokmap_error *err)
 {
     uint8_t bytes[8];
-    store_le64(bytes, value);
+    le_put64(bytes, value);
     return put_bytes(t, bytes, sizeof bytes, err);
 }
 
@@ -93,7 +94,7 @@ static tokmap_status pad_to(transpose *t, uint64_t at, tokmap_error *err)
 
 /* ---- What a column will be ---- */
 
-/* A dictionary if it is smaller than the strings themselves. */
+/* Chooses a dictionary if it is smaller than the strings themselves. */
 static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error *err)
 {
     tokmap_i_meta_column *c = &t->meta.columns[column];
@@ -127,7 +128,7 @@ static tokmap_status choose_strings(transpose *t, uint32_t column, tokmap_error 
 
 /* ---- Parts ---- */
 
-/* What a part has for a value. */
+/* Writes what a part has for a value. */
 static tokmap_status put_value(transpose *t, const tokmap_i_meta_column *c, tokmap_i_meta_part part,
                                const tokmap_value *v, tokmap_error *err)
 {
@@ -148,7 +149,7 @@ static tokmap_status put_value(transpose *t, const tokmap_i_meta_column *c, tokm
         if (t->strings) {
             if (is_string)
                 status = number_string(t->strings, v, &number, &fits, err);
-            store_le16(bytes, (uint16_t)number);
+            le_put16(bytes, (uint16_t)number);
             return status ? status : put_bytes(t, bytes, c->code_bytes, err);
         }
         if (!is_null && c->type == TOKMAP_I_META_FLOAT64)
@@ -190,7 +191,7 @@ static tokmap_status put_part(transpose *t, uint32_t column, tokmap_i_meta_part 
     return status == TOKMAP_END ? TOKMAP_OK : status;
 }
 
-/* The strings get their numbers while the codes are written. */
+/* Writes a column. The strings get their numbers while the codes are written. */
 static tokmap_status put_column(transpose *t, uint32_t column, tokmap_error *err)
 {
     const tokmap_i_meta_column *c = &t->meta.columns[column];
@@ -212,8 +213,8 @@ static tokmap_status put_column(transpose *t, uint32_t column, tokmap_error *err
     return status;
 }
 
-tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, tokmap_i_index_writer *to,
-                                       tokmap_error *err)
+tokmap_status tokmap_i_put_values(tokmap_i_meta_writer *w, tokmap_i_index_writer *to,
+                                  tokmap_error *err)
 {
     uint8_t directory[TOKMAP_I_META_DIRECTORY_BYTES];
     transpose t = {.w = w, .to = to, .meta = {.n_columns = w->n_columns, .n_documents = w->n_rows}};

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/status.h"
+#include "base/base.h"
+#include "base/error.h"
+#include "base/le.h"
 #include "format/meta_section.h"
 #include "system/platform.h"
 
@@ -15,13 +17,13 @@ static const uint8_t magic[8] = {0x89, 'T', 'M', 'V', '\r', '\n', 0x1a, '\n'};
  * segment, and the checksum of all that. A value: its type, and if it is not null 8 bytes, or the
  * size of a string in 4 bytes and the string. */
 enum {
-    CHUNK_BYTES = 1 << 20, /* of values, after which a chunk is written */
+    CHUNK_BYTES = 1 << 20, /* a chunk is written after this many bytes of values */
     NAMES_AT = 16,
     CHECKSUM_BYTES = 8,
     CHUNK_COLUMN_BYTES = 16,
     MAX_HEAD_BYTES =
         NAMES_AT + TOKMAP_I_MAX_META_COLUMNS * (8 + TOKMAP_I_MAX_META_NAME) + CHECKSUM_BYTES,
-    SHOWN_BYTES = 40 /* of a string in a message */
+    SHOWN_BYTES = 40 /* length of a string in a message */
 };
 
 static size_t chunk_head_bytes(const tokmap_i_meta_writer *w)
@@ -29,7 +31,8 @@ static size_t chunk_head_bytes(const tokmap_i_meta_writer *w)
     return 8 + w->n_columns * (size_t)CHUNK_COLUMN_BYTES + CHECKSUM_BYTES;
 }
 
-static tokmap_status fail_changed(const tokmap_i_meta_writer *w, uint64_t offset, tokmap_error *err)
+static tokmap_status refuse_changed(const tokmap_i_meta_writer *w, uint64_t offset,
+                                    tokmap_error *err)
 {
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
                    "%s: does not hold what was written to it at byte %" PRIu64
@@ -50,7 +53,7 @@ static tokmap_status write_at_end(tokmap_i_meta_writer *w, const void *data, siz
 static tokmap_status write_head(tokmap_i_meta_writer *w, uint8_t *head, size_t n_bytes,
                                 tokmap_error *err)
 {
-    store_le64(head + n_bytes - CHECKSUM_BYTES, tokmap_i_checksum(head, n_bytes - CHECKSUM_BYTES));
+    le_put64(head + n_bytes - CHECKSUM_BYTES, tokmap_i_checksum(head, n_bytes - CHECKSUM_BYTES));
     tokmap_i_hasher_add(w->hasher, head, n_bytes);
     return write_at_end(w, head, n_bytes, err);
 }
@@ -76,7 +79,7 @@ static tokmap_status check_names(const char *path, const char *const *names, uin
     return TOKMAP_OK;
 }
 
-/* NULL when out of memory. */
+/* Returns a new writer; NULL when out of memory. */
 static tokmap_i_meta_writer *new_writer(const char *path)
 {
     tokmap_i_meta_writer *w = calloc(1, sizeof *w);
@@ -100,10 +103,10 @@ static tokmap_status create_file(tokmap_i_meta_writer *w, const char *const *nam
     uint8_t head[MAX_HEAD_BYTES];
     size_t n_bytes = NAMES_AT;
     memcpy(head, magic, sizeof magic);
-    store_le64(head + sizeof magic, n_columns);
+    le_put64(head + sizeof magic, n_columns);
     for (; w->n_columns < n_columns; w->n_columns++) {
         const size_t name_bytes = strlen(names[w->n_columns]);
-        store_le64(head + n_bytes, name_bytes);
+        le_put64(head + n_bytes, name_bytes);
         memcpy(head + n_bytes + 8, names[w->n_columns], name_bytes);
         n_bytes += 8 + name_bytes;
         w->names[w->n_columns] = strdup(names[w->n_columns]);
@@ -167,7 +170,7 @@ static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,
                 c->first_document, is, w->n_rows);
 }
 
-/* The column gets this value in document n_rows. */
+/* Stores what is known of a column after it has this value in document n_rows. */
 static tokmap_status take_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_value *v,
                                 tokmap_error *err)
 {
@@ -220,7 +223,7 @@ tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_val
                                        tokmap_error *err)
 {
     if (w->has_row)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: document %" PRIu64 " has its values already",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: document %" PRIu64 " already has its values",
                     w->path, w->n_rows);
     size_t text_bytes = 0;
     for (uint32_t i = 0; i < w->n_columns; i++) {
@@ -245,7 +248,7 @@ tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_val
     return TOKMAP_OK;
 }
 
-/* Adds a value to the chunk. False when out of memory. */
+/* Adds a value to the chunk. Returns false when out of memory. */
 static bool add_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_value *v)
 {
     tokmap_i_bytes *b = &w->segments[column];
@@ -259,9 +262,9 @@ static bool add_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_val
         memcpy(&bits, &v->real, sizeof bits);
     p[0] = (uint8_t)v->type;
     if (is_string)
-        store_le32(p + 1, (uint32_t)v->text_bytes);
+        le_put32(p + 1, (uint32_t)v->text_bytes);
     else if (v->type != TOKMAP_VALUE_NULL)
-        store_le64(p + 1, bits);
+        le_put64(p + 1, bits);
     if (is_string && v->text_bytes > 0)
         memcpy(p + 5, v->text, v->text_bytes);
     return true;
@@ -272,12 +275,12 @@ tokmap_status tokmap_i_meta_writer_flush(tokmap_i_meta_writer *w, tokmap_error *
     uint8_t head[MAX_HEAD_BYTES];
     if (w->n_in_chunk == 0)
         return TOKMAP_OK;
-    store_le64(head, w->n_in_chunk);
+    le_put64(head, w->n_in_chunk);
     for (uint32_t i = 0; i < w->n_columns; i++) {
         const tokmap_i_bytes *b = &w->segments[i];
         uint8_t *entry = head + 8 + i * (size_t)CHUNK_COLUMN_BYTES;
-        store_le64(entry, b->n_bytes);
-        store_le64(entry + 8, tokmap_i_checksum(b->data, b->n_bytes));
+        le_put64(entry, b->n_bytes);
+        le_put64(entry + 8, tokmap_i_checksum(b->data, b->n_bytes));
     }
     tokmap_status status = write_head(w, head, chunk_head_bytes(w), err);
     for (uint32_t i = 0; !status && i < w->n_columns; i++) {
@@ -313,7 +316,7 @@ static tokmap_status read_part(tokmap_i_meta_writer *w, uint64_t offset, uint8_t
     const int error = tokmap_i_file_read(w->fd, dst, n_bytes, offset, &n_read);
     if (error)
         return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->path);
-    return n_read == n_bytes ? TOKMAP_OK : fail_changed(w, offset + n_read, err);
+    return n_read == n_bytes ? TOKMAP_OK : refuse_changed(w, offset + n_read, err);
 }
 
 tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_writer *w, uint32_t column)
@@ -321,7 +324,7 @@ tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_writer *w, uint32_t c
     return (tokmap_i_meta_cursor){.w = w, .column = column, .chunk = w->head_bytes};
 }
 
-/* Reads the head of a chunk, and finds the segment of a column and the next chunk. */
+/* The head of a chunk: the segment of a column, and where the next chunk is. */
 typedef struct chunk {
     uint8_t head[MAX_HEAD_BYTES];
     uint64_t n_rows, segment_at, segment_bytes, segment_checksum, end;
@@ -332,31 +335,31 @@ static tokmap_status read_chunk(tokmap_i_meta_writer *w, uint64_t at, uint32_t c
 {
     const size_t head_bytes = chunk_head_bytes(w);
     if (w->n_bytes - at < head_bytes)
-        return fail_changed(w, at, err);
+        return refuse_changed(w, at, err);
     const tokmap_status status = read_part(w, at, c->head, head_bytes, err);
     if (status)
         return status;
-    if (load_le64(c->head + head_bytes - CHECKSUM_BYTES) !=
+    if (le_get64(c->head + head_bytes - CHECKSUM_BYTES) !=
         tokmap_i_checksum(c->head, head_bytes - CHECKSUM_BYTES))
-        return fail_changed(w, at, err);
-    c->n_rows = load_le64(c->head);
+        return refuse_changed(w, at, err);
+    c->n_rows = le_get64(c->head);
     c->end = at + head_bytes;
     for (uint32_t i = 0; i < w->n_columns; i++) {
         const uint8_t *entry = c->head + 8 + i * (size_t)CHUNK_COLUMN_BYTES;
-        const uint64_t n_bytes = load_le64(entry);
+        const uint64_t n_bytes = le_get64(entry);
         if (n_bytes > w->n_bytes - c->end || n_bytes < c->n_rows)
-            return fail_changed(w, at, err);
+            return refuse_changed(w, at, err);
         if (i == column) {
             c->segment_at = c->end;
             c->segment_bytes = n_bytes;
-            c->segment_checksum = load_le64(entry + 8);
+            c->segment_checksum = le_get64(entry + 8);
         }
         c->end += n_bytes;
     }
     return TOKMAP_OK;
 }
 
-/* False if there is no whole value. */
+/* Reads a value of the segment. Returns false if no whole value is left. */
 static bool parse_value(tokmap_i_meta_cursor *c, tokmap_value *out)
 {
     const size_t left = c->segment.n_bytes - c->at;
@@ -369,11 +372,11 @@ static bool parse_value(tokmap_i_meta_cursor *c, tokmap_value *out)
     c->at += head_bytes;
     if (is_string) {
         out->text = (const char *)p + 5;
-        out->text_bytes = load_le32(p + 1);
+        out->text_bytes = le_get32(p + 1);
         c->at += out->text_bytes;
         return out->text_bytes <= MIN(left - head_bytes, TOKMAP_I_MAX_META_STRING);
     }
-    const uint64_t bits = head_bytes > 1 ? load_le64(p + 1) : 0;
+    const uint64_t bits = head_bytes > 1 ? le_get64(p + 1) : 0;
     if (out->type == TOKMAP_VALUE_FLOAT64)
         memcpy(&out->real, &bits, sizeof bits);
     else
@@ -387,7 +390,7 @@ tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *o
     while (c->rows_left == 0) {
         chunk k;
         if (c->at != c->segment.n_bytes)
-            return fail_changed(c->w, c->chunk, err);
+            return refuse_changed(c->w, c->chunk, err);
         if (c->chunk == c->w->n_bytes)
             return TOKMAP_END;
         tokmap_status status = read_chunk(c->w, c->chunk, c->column, &k, err);
@@ -401,13 +404,13 @@ tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *o
         if (status)
             return status;
         if (tokmap_i_checksum(p, (size_t)k.segment_bytes) != k.segment_checksum)
-            return fail_changed(c->w, k.segment_at, err);
+            return refuse_changed(c->w, k.segment_at, err);
         c->at = 0;
         c->rows_left = k.n_rows;
         c->chunk = k.end;
     }
     c->rows_left--;
-    return parse_value(c, out) ? TOKMAP_OK : fail_changed(c->w, c->chunk, err);
+    return parse_value(c, out) ? TOKMAP_OK : refuse_changed(c->w, c->chunk, err);
 }
 
 /* ---- Checkpoints ---- */
@@ -433,33 +436,33 @@ static tokmap_status open_file(tokmap_i_meta_writer *w, uint64_t n_bytes, tokmap
         return FAIL_IO(err, error, "%s: cannot open", w->path);
     w->n_bytes = n_bytes;
     if (n_bytes < NAMES_AT)
-        return fail_changed(w, n_bytes, err);
+        return refuse_changed(w, n_bytes, err);
     const tokmap_status status = read_part(w, 0, head, n_read, err);
     if (status)
         return status;
     size_t at = NAMES_AT;
-    const uint64_t n_columns = load_le64(head + sizeof magic);
+    const uint64_t n_columns = le_get64(head + sizeof magic);
     if (memcmp(head, magic, sizeof magic) != 0 || n_columns == 0 ||
         n_columns > TOKMAP_I_MAX_META_COLUMNS)
-        return fail_changed(w, 0, err);
+        return refuse_changed(w, 0, err);
     for (; w->n_columns < n_columns; w->n_columns++) {
-        const uint64_t name_bytes = n_read - at < 8 ? UINT64_MAX : load_le64(head + at);
+        const uint64_t name_bytes = n_read - at < 8 ? UINT64_MAX : le_get64(head + at);
         if (name_bytes > n_read - MIN(at + 8, n_read) ||
             !tokmap_i_meta_name_valid((const char *)head + at + 8, (size_t)name_bytes))
-            return fail_changed(w, at, err);
+            return refuse_changed(w, at, err);
         w->names[w->n_columns] = strndup((const char *)head + at + 8, (size_t)name_bytes);
         if (!w->names[w->n_columns])
             return FAIL_MEMORY(err);
         at += 8 + (size_t)name_bytes;
     }
-    if (n_read - at < CHECKSUM_BYTES || load_le64(head + at) != tokmap_i_checksum(head, at))
-        return fail_changed(w, at, err);
+    if (n_read - at < CHECKSUM_BYTES || le_get64(head + at) != tokmap_i_checksum(head, at))
+        return refuse_changed(w, at, err);
     w->head_bytes = at + CHECKSUM_BYTES;
     tokmap_i_hasher_add(w->hasher, head, w->head_bytes);
     return TOKMAP_OK;
 }
 
-/* After the last value of a column: adds all heads to the hasher. */
+/* Adds all heads to the hasher, after the last value of a column. */
 static tokmap_status hash_heads(tokmap_i_meta_writer *w, tokmap_error *err)
 {
     chunk c;
@@ -472,7 +475,7 @@ static tokmap_status hash_heads(tokmap_i_meta_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* What is known of each column is learned again. The caller makes the message. */
+/* Collects again what is known of each column. The caller makes the message. */
 static tokmap_status check_all(tokmap_i_meta_writer *w, const tokmap_i_checkpoint *c,
                                tokmap_error *err)
 {

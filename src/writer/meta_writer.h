@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta_writer.h - values of documents: takes them row by row, and writes their section.
+/* meta_writer.h - takes the values of documents row by row.
  *
  * Values come by document and are stored by column, so they wait in P.tmv.partial until finish. It
  * is a list of chunks; a chunk has a segment for each column, with the values of the same
  * documents. docs/FORMAT.md section 9.4. */
 #pragma once
 
-#include "base/bytes.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "format/format_limits.h"
 #include "format/journal_record.h"
@@ -16,25 +16,26 @@
 typedef struct tokmap_i_meta_state {
     tokmap_value_type type;
     uint64_t n_nulls, text_bytes;
-    uint64_t first_document; /* with a value, if the type is not NULL */
-    uint64_t first_real;     /* document with a double, if the type is FLOAT64 */
-    bool has_inexact;        /* an integer that is not exact as a double; the first one: */
+    uint64_t first_document; /* first document with a value, if the type is not NULL */
+    uint64_t first_real;     /* first document with a double, if the type is FLOAT64 */
+    bool has_inexact;        /* some integer is not exact as a double; the first one is: */
     int64_t inexact;
     uint64_t inexact_document;
 } tokmap_i_meta_state;
 
 typedef struct tokmap_i_meta_writer {
-    const char *path; /* the caller's */
+    const char *path; /* owned by the caller */
     int fd;           /* -1: not open */
     uint32_t n_columns;
     uint64_t head_bytes;     /* of the file: the names */
     uint64_t n_bytes;        /* written or checked so far */
-    tokmap_i_hasher *hasher; /* of the heads, which have the checksums of the rest */
+    tokmap_i_hasher *hasher; /* hashes the heads, which have the checksums of the rest */
     char *names[TOKMAP_I_MAX_META_COLUMNS];
-    uint64_t n_in_chunk;                                /* documents in the segments */
-    tokmap_i_bytes segments[TOKMAP_I_MAX_META_COLUMNS]; /* of the chunk that is being filled */
-    uint64_t n_rows;                                    /* documents that have ended */
-    bool has_row;                                       /* the next document has values: */
+    uint64_t n_in_chunk; /* documents in the segments */
+    /* segments of the chunk that is being filled */
+    tokmap_i_bytes segments[TOKMAP_I_MAX_META_COLUMNS];
+    uint64_t n_rows; /* documents that have ended */
+    bool has_row;    /* the next document has values: */
     tokmap_value row[TOKMAP_I_MAX_META_COLUMNS];
     tokmap_i_bytes row_text;
     tokmap_i_meta_state columns[TOKMAP_I_MAX_META_COLUMNS];
@@ -48,13 +49,13 @@ tokmap_status tokmap_i_meta_writer_open(tokmap_i_meta_writer **out, const char *
  * does not match the checksum. */
 tokmap_status tokmap_i_meta_writer_resume(tokmap_i_meta_writer **out, const char *path,
                                           const tokmap_i_checkpoint *c, tokmap_error *err);
-/* Accepts NULL. Does not remove the file. */
+/* Closes the file without removing it. Accepts NULL. */
 void tokmap_i_meta_writer_close(tokmap_i_meta_writer *w);
 
-/* The values of the document that ends next, one for each column. */
+/* Adds the values of the document that ends next, one for each column. */
 tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_value *values,
                                        tokmap_error *err);
-/* A document ends. */
+/* Ends a document. */
 tokmap_status tokmap_i_meta_writer_end(tokmap_i_meta_writer *w, tokmap_error *err);
 /* Makes the documents that have ended durable, and fills in their part of a checkpoint. */
 tokmap_status tokmap_i_meta_writer_save(tokmap_i_meta_writer *w, tokmap_i_checkpoint *now,
@@ -74,14 +75,9 @@ typedef struct tokmap_i_meta_cursor {
     tokmap_i_bytes segment;
 } tokmap_i_meta_cursor;
 
-/* Before the first value of a column; the caller frees segment.data. */
+/* Returns a cursor before the first value of a column; the caller frees segment.data. */
 tokmap_i_meta_cursor tokmap_i_meta_cursor_at(tokmap_i_meta_writer *w, uint32_t column);
-/* The next value, valid until the next call. TOKMAP_END after the last one. TOKMAP_ERR_CORRUPT: the
- * file does not hold what was written to it. */
+/* Reads the next value, valid until the next call. TOKMAP_END after the last one.
+ * TOKMAP_ERR_CORRUPT: the file does not hold what was written to it. */
 tokmap_status tokmap_i_meta_cursor_next(tokmap_i_meta_cursor *c, tokmap_value *out,
                                         tokmap_error *err);
-
-/* Writes the section to an index, from its first byte to its last. */
-struct tokmap_i_index_writer;
-tokmap_status tokmap_i_meta_writer_put(tokmap_i_meta_writer *w, struct tokmap_i_index_writer *to,
-                                       tokmap_error *err);

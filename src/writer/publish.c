@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "system/platform.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/dataset.h"
+#include "system/platform.h"
 
 static bool writes_tokens(const tokmap_i_names *n)
 {
@@ -43,9 +43,9 @@ static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
                       : FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", n->index_path);
 }
 
-/* Tokens without an index are refused too, except those that a killed writer left: tokens that it
- * was publishing still have their partial name as well, and for tokens that it was replacing there
- * is a renamed index. */
+/* Refuses to overwrite files. Tokens without an index are refused too, except tokens that a killed
+ * writer left: those that it was publishing still have their partial name as well, and those that
+ * it was replacing have a renamed index. */
 static tokmap_status refuse_existing(const tokmap_i_names *n, tokmap_error *err)
 {
     const tokmap_status status = refuse_index(n, err);
@@ -154,9 +154,10 @@ static int move_file(const char *from, const char *to)
     return error == ENOENT ? 0 : error;
 }
 
-/* The index is renamed first, and renamed back last, so that no index ever has the tokens of
- * another dataset. Meanwhile readers open the renamed files, and 0.1.0 can restore them: its rename
- * does so only if the name is free, so the old tokens cannot keep theirs. */
+/* Renames the old dataset. The index is renamed first, and renamed back last, so that no index ever
+ * has the tokens of another dataset. Meanwhile readers open the renamed files, and 0.1.0 can
+ * restore them: its rename does so only if the name is free, so the old tokens cannot keep their
+ * name. */
 static int set_aside(const tokmap_i_names *n)
 {
     int error = move_file(n->index_path, n->index_replaced);
@@ -211,7 +212,7 @@ tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* Clears up after a killed writer. If it had published its index, a renamed old dataset and a
+/* Clears up after a killed writer. If it had published its index, the renamed old dataset and the
  * journal are removed; if not, its tokens are removed and the old dataset gets its names back. */
 static int clear_leftovers(tokmap_i_names *n)
 {
@@ -252,7 +253,7 @@ tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
         status = refuse_existing(n, err);
     if (status)
         return status;
-    const char *text; /* now, not after all the work */
+    const char *text; /* fail now, not after all the work */
     const int lacks = tokmap_i_file_probe(n->index_path, &text);
     return CHECK_IO(err, lacks, "%s: %s", n->index_path, text);
 }
@@ -281,7 +282,7 @@ static bool remove_final_name(const tokmap_i_names *n, const char *path, const c
     return true;
 }
 
-/* After a call that gave a file its final name. */
+/* Makes a final name durable, after the call that gave it. */
 static tokmap_status keep_name(int error, const char *path, tokmap_error *err)
 {
     if (error == EEXIST)
@@ -295,7 +296,7 @@ static tokmap_status assign_names(tokmap_i_names *n, tokmap_error *err)
 {
     int error = 0;
     tokmap_status status = TOKMAP_OK;
-    if (writes_tokens(n)) { /* a second name if the file system can, else another one */
+    if (writes_tokens(n)) { /* a second name if the file system has links, else another name */
         error = tokmap_i_file_link(n->token_partial, n->token_path);
         if (error && error != EEXIST)
             error = tokmap_i_file_rename(n->token_partial, n->token_path);
@@ -314,8 +315,8 @@ static tokmap_status assign_names(tokmap_i_names *n, tokmap_error *err)
     return status;
 }
 
-/* Before the journal and the partial names, which tell the next writer that this file is left
- * over. */
+/* Removes the file of values. This comes before the journal and the partial names, which tell the
+ * next writer that this file is left over. */
 static void drop_values(const tokmap_i_names *n)
 {
     if (n->values && tokmap_i_file_is(n->values, &n->values_file))
@@ -358,7 +359,7 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: was removed or replaced while it was being written; nothing is published",
                     gone);
-    /* One that was left would be taken for the tokens of index_replaced. */
+    /* A file that stayed would be taken for the tokens of index_replaced. */
     int error = n->replace ? tokmap_i_file_remove(n->token_replaced) : 0;
     if (error && error != ENOENT)
         return FAIL_IO(err, error, "%s: cannot remove", n->token_replaced);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* publish.h - the file names of a dataset: which writer may write P, and how P becomes visible.
+/* publish.h - the file names of a dataset: decides which writer may write P, and makes P visible.
  *
  *     P.bin.partial,  P.tmi.partial    being written; the lock is on the second
  *     P.tmv.partial                    values of documents, until they are in the index
@@ -16,15 +16,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/bytes.h"
+#include "base/array.h"
 #include "system/platform.h"
 #include "tokmap.h"
 
-/* What a writer makes. */
+/* The kind of output of a writer. */
 typedef enum tokmap_i_output {
     TOKMAP_I_OUTPUT_NEW,     /* P.bin and P.tmi */
     TOKMAP_I_OUTPUT_ADOPTED, /* P.tmi, for a token file that exists; P.bin may be another file */
-    TOKMAP_I_OUTPUT_JOINED,  /* P.tmi without P.bin; an existing P.bin is replaced by nothing */
+    TOKMAP_I_OUTPUT_JOINED,  /* P.tmi without P.bin; an existing P.bin is removed */
     TOKMAP_I_OUTPUT_ANY      /* for tokmap_i_writer_enter */
 } tokmap_i_output;
 
@@ -32,8 +32,8 @@ typedef struct tokmap_i_names {
     tokmap_i_output output; /* set by the caller */
     bool replace;           /* set by the caller */
     bool resume;            /* set by the caller: P may be left from a killed writer */
-    bool owns_partials;     /* it holds the lock */
-    bool has_journal;       /* so partial names are kept; the caller sets it for a new one */
+    bool owns_partials;     /* this writer holds the lock */
+    bool has_journal;       /* partial names are kept; the caller sets it for a new journal */
     bool was_named;         /* the partial index already had its final name when it was locked */
     tokmap_i_file_stat journal_file; /* set by the caller with has_journal, and before publishing */
     tokmap_i_file_stat index_file; /* the locked file, whichever file is called index_partial now */
@@ -49,29 +49,29 @@ typedef struct tokmap_i_names {
     char *values;
 } tokmap_i_names;
 
-/* The length of the prefix of a path, which may end in .bin or .tmi. */
+/* Returns the length of the prefix of a path, which may end in .bin or .tmi. */
 size_t tokmap_i_prefix_bytes(const char *path);
 
-/* Allocates the names. */
+/* Makes the names. */
 tokmap_status tokmap_i_names_make(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err);
-/* The same, and refuses what already exists, unless a killed writer may have left it, which is
- * decided with the lock. */
+/* The same as tokmap_i_names_make, but refuses what already exists, unless a killed writer may have
+ * left it, which is decided with the lock. */
 tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err);
 /* Takes the lock by opening index_partial, whose content is not changed. */
 tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err);
-/* With the lock: whether P was published by a writer that was killed before it could remove all
- * other names. */
+/* Whether P was published by a writer that was killed before it could remove all other names. The
+ * lock is held. */
 bool tokmap_i_names_published(const tokmap_i_names *n);
-/* With the lock: clears what a killed writer left, checks again for existing files, and checks that
- * the file system can do what publishing needs. A journal stays, unless its dataset has been
- * published. */
+/* Clears what a killed writer left, checks again for existing files, and checks that the file
+ * system can do what publishing needs. A journal stays, unless its dataset has been published. The
+ * lock is held. */
 tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err);
-/* With the lock, for a complete dataset: makes its names durable and removes the others; close
- * removes the partial names. */
+/* Makes the names of a complete dataset durable and removes the others; close removes the partial
+ * names. The lock is held. */
 tokmap_status tokmap_i_names_clear_up(tokmap_i_names *n, tokmap_error *err);
-/* The path of the tokens that belong to the journal; NULL if there are none. */
+/* Returns the path of the tokens that belong to the journal; NULL if there are none. */
 const char *tokmap_i_names_unfinished(const tokmap_i_names *n);
 /* Removes what could be resumed. */
 tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err);

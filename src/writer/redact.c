@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* redact.c - a dataset with a filler in place of the tokens of some documents. Its token files are
- * copies, whose blocks the file system may share; only the blocks of these documents are read and
- * checked, and only these tokens are written. docs/FORMAT.md section 7.1. */
+/* redact.c - writes a dataset with a filler in place of the tokens of some documents. Its token
+ * files are copies, whose blocks the file system may share; only the blocks of these documents are
+ * read and checked, and only these tokens are written. docs/FORMAT.md section 7.1. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/le.h"
+#include "base/options.h"
 #include "dataset/token_files.h"
 #include "format/token_scan.h"
 #include "writer/writer.h"
@@ -16,10 +18,10 @@
 typedef struct redact_job {
     tokmap_i_append a;
     tokmap_redact_info counts;
-    const uint64_t *left; /* the documents behind `now`, then UINT64_MAX */
-    tokmap_document now;  /* what is left of one; behind all tokens: there is none */
+    const uint64_t *left; /* the documents after `now`, then UINT64_MAX */
+    tokmap_document now;  /* the rest of a document; beyond all tokens if there are no more */
     uint32_t filler;
-    tokmap_i_content_hash change; /* of the tokens up to `hashed`: each XOR what it was */
+    tokmap_i_content_hash change; /* of the tokens up to `hashed`: each XOR its old value */
     uint64_t hashed;
 } redact_job;
 
@@ -40,7 +42,7 @@ static tokmap_status next_document(redact_job *job, tokmap_error *err)
 }
 
 /* Replaces the tokens that the document has in a block, also in the copy. The hash is linear, so it
- * changes by that of the difference. */
+ * changes by the hash of the difference. */
 static tokmap_status fill(redact_job *job, const tokmap_i_token_piece *p, tokmap_error *err)
 {
     const tokmap_i_header *h = &job->a.ds->header;
@@ -75,12 +77,12 @@ static tokmap_status redact_block(redact_job *job, uint64_t block, tokmap_error 
     const tokmap_i_token_piece p = tokmap_i_block_piece(job->a.ds, block);
     uint8_t *checksum = job->a.checksums + 8 * block, *tokens = job->a.w->buffer;
     tokmap_status status =
-        tokmap_i_append_read_block(job->a.ds, block, load_le64(checksum), tokens, err);
+        tokmap_i_append_read_block(job->a.ds, block, le_get64(checksum), tokens, err);
     while (!status && job->now.first_token < p.first_token + p.n_tokens)
         status = fill(job, &p, err);
     const uint32_t largest = tokmap_i_largest_id(tokens, (size_t)p.n_tokens, h->token_bytes);
     h->largest_id = MAX(h->largest_id, largest);
-    store_le64(checksum, tokmap_i_checksum(tokens, (size_t)p.n_bytes));
+    le_put64(checksum, tokmap_i_checksum(tokens, (size_t)p.n_bytes));
     job->counts.bytes_read += p.n_bytes;
     return status;
 }
@@ -114,8 +116,8 @@ static tokmap_status redact_file(redact_job *job, tokmap_i_token_file *file, uin
     return status;
 }
 
-/* Writes a file for a joined dataset. Its name says what must be in it, so it replaces one that
- * exists, which may be damaged. */
+/* Writes a file for a joined dataset. Its name determines its content, so it replaces an existing
+ * file of that name, which may be damaged. */
 static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, uint64_t n_blocks,
                                     tokmap_error *err)
 {
@@ -149,8 +151,9 @@ static tokmap_status redact_segment(redact_job *job, tokmap_i_token_file *file, 
 
 /* ---- Files of a dataset that is replaced ---- */
 
-/* Whether a file of the old dataset is only its own: redact_segment wrote it beside the output, and
- * neither the new dataset nor the source uses it, under any name. False if this cannot be told. */
+/* Whether a file of the old dataset is used by nothing else: redact_segment wrote it beside the
+ * output, and neither the new dataset nor the source uses it, under any name. False if this cannot
+ * be decided. */
 static bool is_unused(const redact_job *job, const char *path, uint64_t n_bytes)
 {
     const tokmap_writer *w = job->a.w;
@@ -243,35 +246,34 @@ tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
         w, complete, is_joined ? TOKMAP_I_OUTPUT_JOINED : TOKMAP_I_OUTPUT_NEW, __func__, err);
     if (status || !complete)
         return status;
-    tokmap_error *failure = &w->failure;
     const tokmap_i_header *h = &ds->header;
     uint64_t *list = calloc((size_t)n_documents + 1, sizeof *list);
     redact_job job = {.a = {.w = w, .ds = ds, .redacted = list, .reader.file.fd = -1},
                       .left = list,
                       .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0)};
-    status = list ? tokmap_i_check_struct(info, &kind, failure) : FAIL_MEMORY(failure);
+    status = list ? tokmap_i_check_struct(info, &kind, &w->failure) : FAIL_MEMORY(&w->failure);
     if (!status && (w->n_tokens > 0 || w->index->n_documents > 0 || w->options.resumable))
-        status = FAIL(failure, TOKMAP_ERR_ARGUMENT, "%s: must be empty, and not resumable",
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: must be empty, and not resumable",
                       w->names.index_path);
     for (uint64_t i = 0; !status && i < n_documents; i++) {
         list[i] = documents[i];
         if (list[i] >= h->n_documents || (i > 0 && list[i] <= list[i - 1]))
-            status = FAIL(failure, TOKMAP_ERR_ARGUMENT,
+            status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
                           "%s: documents[%" PRIu64 "] is %" PRIu64 ": must ascend, below %" PRIu64,
                           ds->index_path, i, list[i], h->n_documents);
     }
     if (!status) {
         list[n_documents] = UINT64_MAX;
-        status = tokmap_i_append_open(&job.a, failure);
+        status = tokmap_i_append_open(&job.a, &w->failure);
     }
     if (!status)
-        status = write_tokens(&job, failure);
+        status = write_tokens(&job, &w->failure);
     if (!status)
-        status = find_unused(&job, failure);
+        status = find_unused(&job, &w->failure);
     if (!status)
-        status = tokmap_i_append_index(&job.a, failure);
+        status = tokmap_i_append_index(&job.a, &w->failure);
     if (!status)
-        status = tokmap_i_give_struct(info, &job.counts, &kind, failure);
+        status = tokmap_i_give_struct(info, &job.counts, &kind, &w->failure);
     w->is_whole = true;
     tokmap_i_append_close(&job.a);
     free(list);

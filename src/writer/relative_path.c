@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "system/platform.h"
 
-/* How much the two have in common, up to the end of a name. "/" is one without names. */
+/* Counts the bytes that the two have in common, up to the end of a name. "/" is a folder without
+ * names. */
 static size_t common_bytes(const char *a, const char *b)
 {
     size_t common = 0;

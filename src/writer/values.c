@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.c - values of documents in a writer: the calls, what ends with each document, and adding
- * those of a dataset. */
+/* values.c - values of documents in a writer: the public calls, the end of a document, and the
+ * values of a dataset that is added. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
 #include "dataset/index_reader.h"
 #include "writer/writer.h"
 
@@ -62,7 +61,7 @@ tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const char *const
     if (status)
         return status;
     if (w->meta_named)
-        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: its columns of values are set already",
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: its columns of values are already set",
                       w->names.index_path);
     else
         status = set_columns(w, names, n_columns, &w->failure);
@@ -87,7 +86,8 @@ tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *value
     return tokmap_i_writer_leave(w, status, err);
 }
 
-/* A caller that resumes without naming the columns may be another job. */
+/* The caller must have named the columns: one that resumes without naming them may be another
+ * job. */
 tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_error *err)
 {
     if (w->meta && !w->meta_named)
@@ -105,7 +105,7 @@ static bool is_name(const tokmap_i_meta_column *c, const char *name)
     return c->name_bytes == strlen(name) && memcmp(c->name, name, c->name_bytes) == 0;
 }
 
-/* The number of the column of ds with this name; n_columns if there is none. */
+/* Returns the number of the column of ds with this name; n_columns if there is none. */
 static uint32_t find_column(const tokmap_dataset *ds, const char *name)
 {
     const uint32_t n_columns = ds->meta ? ds->meta->n_columns : 0;
@@ -179,7 +179,7 @@ tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_rea
         for (uint32_t i = 0; i < n_columns; i++)
             if (tokmap_i_meta_get(ds->meta, from[i], d, &row[i]))
                 return FAIL(err, TOKMAP_ERR_CORRUPT,
-                            "%s: damaged: column '%s' has no sound value in document %" PRIu64,
+                            "%s: damaged: column '%s' has no valid value in document %" PRIu64,
                             ds->index_path, w->meta->names[i], d);
         if (redacted && d == *redacted)
             redacted++;
@@ -188,7 +188,7 @@ tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_rea
         if (!status)
             status = tokmap_i_meta_writer_end(w->meta, err);
     }
-    if (status == TOKMAP_ERR_ARGUMENT) { /* values that do not go together: no rule was broken */
+    if (status == TOKMAP_ERR_ARGUMENT) { /* values that do not match: no rule was broken */
         status = TOKMAP_ERR_MISMATCH;
         if (err)
             err->status = status;

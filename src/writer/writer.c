@@ -7,13 +7,11 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "system/platform.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "format/token_scan.h"
-
-/* Of each tokmap_i_output. */
-static const char *const opened_by[] = {"tokmap_writer_open", "tokmap_writer_adopt",
-                                        "tokmap_writer_open_joined"};
+#include "system/platform.h"
+#include "writer/sections.h"
 
 tokmap_writer *tokmap_i_writer_new(void)
 {
@@ -54,7 +52,7 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
                              w->names.index_partial);
 }
 
-/* The smallest id that is out of range. */
+/* Returns the smallest id that is out of range. */
 static uint64_t id_limit(const tokmap_i_header *h)
 {
     const uint64_t width_limit = h->token_bytes == 2 ? UINT16_MAX + 1ull : TOKMAP_NO_ID;
@@ -83,7 +81,7 @@ tokmap_status tokmap_i_take_ids(tokmap_i_header *h, int32_t has_eod, uint32_t eo
     return tokmap_i_check_flag("has_eod", has_eod, err);
 }
 
-/* Checks w->options, and does what they say. */
+/* Checks w->options, and applies them. */
 static tokmap_status take_options(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_writer_options *o = &w->options;
@@ -119,7 +117,8 @@ static tokmap_status open_output(tokmap_writer **out, const char *prefix,
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_writer_options, token_bytes)};
     tokmap_i_error_clear(err);
     if (!out || !prefix)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", opened_by[output]);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL",
+                    tokmap_i_writer_opened_by[output]);
     *out = NULL;
     tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
@@ -167,39 +166,6 @@ tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const char *prefix,
                                         const tokmap_writer_options *options, tokmap_error *err)
 {
     return open_output(out, prefix, options, TOKMAP_I_OUTPUT_JOINED, err);
-}
-
-tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_output output,
-                                    const char *call, tokmap_error *err)
-{
-    tokmap_i_error_clear(err);
-    if (!w)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "the writer is NULL");
-    if (tokmap_i_fork_mark_is_child(&w->fork_mark)) /* it would write to the parent's files */
-        return FAIL(err, TOKMAP_ERR_FORKED,
-                    "%s: this writer belongs to the parent process: only that can write to it",
-                    w->names.index_path);
-    const tokmap_i_output is = w->names.output;
-    const bool is_over = w->finished || (w->is_whole && output != TOKMAP_I_OUTPUT_ANY);
-    if (!w->failure.status && is_over)
-        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: %s", w->names.index_path,
-             w->finished ? "is finished and can only be closed" : "takes nothing after redact");
-    else if (!w->failure.status && !complete)
-        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", w->names.index_path);
-    else if (!w->failure.status && output != TOKMAP_I_OUTPUT_ANY && output != is)
-        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: was opened with %s, but %s is for %s",
-             w->names.index_path, opened_by[is], call, opened_by[output]);
-    return tokmap_i_writer_leave(w, w->failure.status, err);
-}
-
-tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err)
-{
-    if (status >= 0)
-        return status;
-    w->failure.status = status;
-    if (err)
-        *err = w->failure;
-    return status;
 }
 
 tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
@@ -309,9 +275,8 @@ tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64
         .entry.input_checksum = input_checksum,
     };
     if (w->names.output == TOKMAP_I_OUTPUT_JOINED) {
-        status =
-            FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
-                 "%s: is joined, so the datasets say what the inputs are", w->names.index_path);
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                      "%s: is joined, so its inputs come from its datasets", w->names.index_path);
     } else if (n_documents > 0 && !adopted && last_end != w->n_tokens) {
         status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an input cannot end within a document",
                       w->names.index_path);
@@ -370,7 +335,8 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* If the file was changed meanwhile, the index that we are about to publish would be wrong. */
+/* Checks that nobody changed the file meanwhile: the index that is about to be published would be
+ * wrong. */
 static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
@@ -417,19 +383,18 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
     tokmap_status status = tokmap_i_writer_enter(w, true, TOKMAP_I_OUTPUT_ANY, __func__, err);
     if (status)
         return status;
-    tokmap_error *failure = &w->failure;
-    status = check_complete(w, failure);
+    status = check_complete(w, &w->failure);
     if (!status)
-        status = finish_tokens(w, failure);
+        status = finish_tokens(w, &w->failure);
     if (!status)
         status = tokmap_i_index_writer_finish(w->index, &w->header, w->metadata.data,
-                                              w->metadata.n_bytes, failure);
+                                              w->metadata.n_bytes, &w->failure);
     if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->fd, &w->names.values_file))
-        status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.values);
+        status = FAIL_IO(&w->failure, EIO, "%s: cannot read", w->names.values);
     if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
-        status = FAIL_IO(failure, EIO, "%s: cannot read", w->names.token_partial);
+        status = FAIL_IO(&w->failure, EIO, "%s: cannot read", w->names.token_partial);
     if (!status)
-        status = tokmap_i_names_publish(&w->names, failure);
+        status = tokmap_i_names_publish(&w->names, &w->failure);
     w->finished = status == TOKMAP_OK;
     return tokmap_i_writer_leave(w, status, err);
 }
@@ -449,7 +414,7 @@ void tokmap_writer_close(tokmap_writer *w)
     if (!w)
         return;
     if (tokmap_i_fork_mark_is_child(&w->fork_mark))
-        w->names.has_journal = true; /* so the files stay, which are the parent's */
+        w->names.has_journal = true; /* so that close keeps the files, which are the parent's */
     tokmap_i_fork_mark_free(&w->fork_mark);
     tokmap_i_names_close(&w->names);
     tokmap_i_index_writer_close(w->index);

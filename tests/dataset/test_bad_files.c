@@ -17,6 +17,7 @@
 
 #include "support/bad_days.h"
 #include "base/base.h"
+#include "base/le.h"
 #include "base/hash.h"
 #include "support/joined.h"
 #include "support/must.h"
@@ -197,9 +198,9 @@ static void change_header(size_t offset, uint64_t value, size_t width)
     const file_bytes f = file_load(file(".tmi"));
     uint8_t bytes[8];
     CHECK(f.data != NULL);
-    store_le64(bytes, value);
+    le_put64(bytes, value);
     memcpy(f.data + offset, bytes, width);
-    store_le64(f.data + 248, tokmap_i_checksum(f.data, 248));
+    le_put64(f.data + 248, tokmap_i_checksum(f.data, 248));
     CHECK(file_store(file(".tmi"), f.data, f.n_bytes));
     free(f.data);
 }

@@ -11,9 +11,10 @@
 #include "support/joined.h"
 #include "support/must.h"
 #include "base/base.h"
+#include "base/le.h"
 #include "format/format.h"
 #include "base/hash.h"
-#include "writer/index_writer.h"
+#include "writer/sections.h"
 
 /* ---- Fields ---- */
 
@@ -77,14 +78,14 @@ static void add_run(field_list *l, const char *name, size_t offset, size_t width
 
 static size_t section_at(const uint8_t *index, unsigned section)
 {
-    return (size_t)load_le64(index + TABLE + 32 * (size_t)section + 8);
+    return (size_t)le_get64(index + TABLE + 32 * (size_t)section + 8);
 }
 
 /* Of the directory of columns, and the numbers, codes and offsets behind it. */
 static void list_value_fields(const uint8_t *index, size_t values, field_list *l)
 {
-    const uint32_t n_columns = load_le32(index + values);
-    const size_t end = values + (size_t)load_le64(index + TABLE + 4 * 32 + 16);
+    const uint32_t n_columns = le_get32(index + values);
+    const size_t end = values + (size_t)le_get64(index + TABLE + 4 * 32 + 16);
     add_run(l, "n_columns, names_bytes", values, 4, 2);
     add_run(l, "directory checksum", values + 8, 8, 1);
     for (uint32_t i = 0; i < n_columns; i++) {
@@ -92,14 +93,14 @@ static void list_value_fields(const uint8_t *index, size_t values, field_list *l
         add_run(l, "type, code_bytes", entry, 4, 2);
         add_run(l, "column entry", entry + 8, 8, 5);
     }
-    const size_t parts = values + 16 + 48 * n_columns + load_le32(index + values + 4);
+    const size_t parts = values + 16 + 48 * n_columns + le_get32(index + values + 4);
     add_run(l, "part of a column", (parts + 7) / 8 * 8, 8, (end - parts) / 8 - 1);
 }
 
 static void list_segment_fields(const uint8_t *index, size_t segments, field_list *l)
 {
     add_run(l, "n_segments", segments, 8, 1);
-    add_run(l, "segment entry", segments + 8, 8, 3 * (size_t)load_le64(index + segments));
+    add_run(l, "segment entry", segments + 8, 8, 3 * (size_t)le_get64(index + segments));
 }
 
 /* Of the table of a flat dataset without values, and inside the sections of a sound index. */
@@ -109,22 +110,22 @@ static void list_section_fields(const uint8_t *index, field_list *l)
         add_run(l, "kind, flags", at, 4, 2);
         add_run(l, "offset, size, checksum of a section", at + 8, 8, 3);
     }
-    const size_t n_documents = (size_t)load_le64(index + 64);
+    const size_t n_documents = (size_t)le_get64(index + 64);
     const size_t documents = section_at(index, 0), n_groups = (n_documents + 63) / 64;
-    const size_t documents_end = documents + (size_t)load_le64(index + TABLE + 16);
+    const size_t documents_end = documents + (size_t)le_get64(index + TABLE + 16);
     add_run(l, "document end", documents, 4, 64 * n_groups);
     add_run(l, "wide index", documents, 8, n_groups ? 1 : 0);
     const size_t levels = documents + 256 * n_groups;
     add_run(l, "level entry or wide end", levels, 8, (documents_end - levels) / 8);
-    const size_t n_blocks = (size_t)load_le64(index + TABLE + 32 + 16) / 8;
+    const size_t n_blocks = (size_t)le_get64(index + TABLE + 32 + 16) / 8;
     add_run(l, "block checksum", section_at(index, 1), 8, n_blocks < 3 ? n_blocks : 3);
     const size_t inputs = section_at(index, 2);
     add_run(l, "n_inputs", inputs, 8, 1);
-    add_run(l, "input entry", inputs + 8, 8, 5 * (size_t)load_le64(index + inputs));
-    if (load_le32(index + 28) > 4 && load_le32(index + TABLE + 4 * 32) == 5)
+    add_run(l, "input entry", inputs + 8, 8, 5 * (size_t)le_get64(index + inputs));
+    if (le_get32(index + 28) > 4 && le_get32(index + TABLE + 4 * 32) == 5)
         list_value_fields(index, section_at(index, 4), l);
-    const unsigned last = load_le32(index + 28) - 1;
-    if (load_le32(index + TABLE + 32 * (size_t)last) == 6)
+    const unsigned last = le_get32(index + 28) - 1;
+    if (le_get32(index + TABLE + 32 * (size_t)last) == 6)
         list_segment_fields(index, section_at(index, last), l);
 }
 
@@ -133,47 +134,47 @@ static void list_section_fields(const uint8_t *index, field_list *l)
 static uint64_t get_field(const uint8_t *index, const field *f)
 {
     const uint8_t *p = index + f->offset;
-    return f->width == 2 ? load_le16(p) : f->width == 4 ? load_le32(p) : load_le64(p);
+    return f->width == 2 ? le_get16(p) : f->width == 4 ? le_get32(p) : le_get64(p);
 }
 
 static void put_field(uint8_t *index, const field *f, uint64_t value)
 {
     uint8_t *p = index + f->offset;
     if (f->width == 2)
-        store_le16(p, (uint16_t)value);
+        le_put16(p, (uint16_t)value);
     else if (f->width == 4)
-        store_le32(p, (uint32_t)value);
+        le_put32(p, (uint32_t)value);
     else
-        store_le64(p, value);
+        le_put64(p, value);
 }
 
 /* The checksum of the directory of columns. */
 static void fix_up_directory(uint8_t *index, size_t n_bytes, const field *f, uint64_t value)
 {
-    const uint64_t values = load_le64(index + TABLE + 4 * 32 + 8);
+    const uint64_t values = le_get64(index + TABLE + 4 * 32 + 8);
     if (values >= n_bytes - 16)
         return;
     put_field(index, f, value);
     const uint64_t directory_bytes =
-        48 * (uint64_t)load_le32(index + values) + load_le32(index + values + 4);
+        48 * (uint64_t)le_get32(index + values) + le_get32(index + values + 4);
     if (directory_bytes <= n_bytes - values - 16)
-        store_le64(index + values + 8,
-                   tokmap_i_checksum(index + values + 16, (size_t)directory_bytes));
+        le_put64(index + values + 8,
+                 tokmap_i_checksum(index + values + 16, (size_t)directory_bytes));
     put_field(index, f, value);
 }
 
 /* Checksums and id as docs/FORMAT.md has them, but for the one that is the field under test. */
 static void fix_up(uint8_t *index, size_t n_bytes, const field *f, uint64_t value)
 {
-    const uint32_t n_sections = load_le32(index + 28);
-    if (n_sections == 5 && load_le32(index + TABLE + 4 * 32) == 5)
+    const uint32_t n_sections = le_get32(index + 28);
+    if (n_sections == 5 && le_get32(index + TABLE + 4 * 32) == 5)
         fix_up_directory(index, n_bytes, f, value);
     const bool table_fits = n_sections >= 2 && n_sections <= (n_bytes - TABLE) / 32;
     for (uint32_t i = 0; table_fits && i < n_sections && i < 32; i++) {
         uint8_t *entry = index + TABLE + 32 * (size_t)i;
-        const uint64_t offset = load_le64(entry + 8), size = load_le64(entry + 16);
+        const uint64_t offset = le_get64(entry + 8), size = le_get64(entry + 16);
         if (offset <= n_bytes && size <= n_bytes - offset)
-            store_le64(entry + 24, tokmap_i_checksum(index + offset, (size_t)size));
+            le_put64(entry + 24, tokmap_i_checksum(index + offset, (size_t)size));
         put_field(index, f, value);
     }
     if (table_fits) {
@@ -182,10 +183,10 @@ static void fix_up(uint8_t *index, size_t n_bytes, const field *f, uint64_t valu
         memcpy(record + 16, index + 120, 32);
         tokmap_i_id128(record, sizeof record, index + 40);
         put_field(index, f, value);
-        store_le64(index + 240, tokmap_i_checksum(index + TABLE, 32 * (size_t)n_sections));
+        le_put64(index + 240, tokmap_i_checksum(index + TABLE, 32 * (size_t)n_sections));
         put_field(index, f, value);
     }
-    store_le64(index + 248, tokmap_i_checksum(index, 248));
+    le_put64(index + 248, tokmap_i_checksum(index, 248));
     put_field(index, f, value);
 }
 
@@ -242,8 +243,8 @@ static void judge(edges *e, const char *what)
 /* Both files get the sizes that the header now claims, where these are small. */
 static void fit_files(const edges *e, const uint8_t *index)
 {
-    const uint64_t index_bytes = load_le64(index + 32), n_tokens = load_le64(index + 56);
-    const uint64_t token_offset = load_le64(index + 72), token_bytes = load_le32(index + 80);
+    const uint64_t index_bytes = le_get64(index + 32), n_tokens = le_get64(index + 56);
+    const uint64_t token_offset = le_get64(index + 72), token_bytes = le_get32(index + 80);
     if (index_bytes <= MAX_FITTED_BYTES)
         CHECK_INT(truncate(with_suffix(e->prefix, ".tmi"), (off_t)index_bytes), 0);
     if (n_tokens <= MAX_FITTED_BYTES && token_offset <= MAX_FITTED_BYTES && token_bytes <= 8)

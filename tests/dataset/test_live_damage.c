@@ -10,6 +10,7 @@
 #include "support/bad_days.h"
 #include "support/must.h"
 #include "base/base.h"
+#include "base/le.h"
 #include "support/faults.h"
 #include "format/format.h"
 #include "base/hash.h"
@@ -410,11 +411,11 @@ static void break_documents(size_t group)
     file_bytes index = file_load(file(".tmi"));
     CHECK(index.data != NULL);
     uint8_t *entry = index.data + 256;
-    const uint64_t offset = load_le64(entry + 8), size = load_le64(entry + 16);
-    store_le32(index.data + offset + 256 * group + 4, 0xfffffffe);
-    store_le64(entry + 24, tokmap_i_checksum(index.data + offset, (size_t)size));
-    store_le64(index.data + 240, tokmap_i_checksum(index.data + 256, 128));
-    store_le64(index.data + 248, tokmap_i_checksum(index.data, 248));
+    const uint64_t offset = le_get64(entry + 8), size = le_get64(entry + 16);
+    le_put32(index.data + offset + 256 * group + 4, 0xfffffffe);
+    le_put64(entry + 24, tokmap_i_checksum(index.data + offset, (size_t)size));
+    le_put64(index.data + 240, tokmap_i_checksum(index.data + 256, 128));
+    le_put64(index.data + 248, tokmap_i_checksum(index.data, 248));
     CHECK(file_store(file(".tmi"), index.data, index.n_bytes));
     free(index.data);
 }

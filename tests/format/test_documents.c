@@ -8,9 +8,10 @@
 #include "support/must.h"
 
 #include "base/base.h"
+#include "base/le.h"
 #include "format/document_index.h"
 #include "dataset/index_reader.h"
-#include "writer/index_writer.h"
+#include "writer/sections.h"
 
 enum {
     MAX_DOCUMENTS = 70000
@@ -42,7 +43,7 @@ static void encode(section *s)
                                         wide + n_wide * TOKMAP_I_WIDE_BYTES);
         uint64_t entry = g;
         for (uint32_t level = 0; level < l.n_levels; level++) {
-            store_le64(s->bytes + l.level_offset[level] + 8 * entry, start);
+            le_put64(s->bytes + l.level_offset[level] + 8 * entry, start);
             if (entry % TOKMAP_I_NODE_KEYS != 0)
                 break;
             entry /= TOKMAP_I_NODE_KEYS;

@@ -7,6 +7,7 @@
  * section, 5 as a section of values, 6 as a section of segments, 7 as one of spans. */
 #include "fuzz/fuzz.h"
 #include "base/base.h"
+#include "base/le.h"
 #include "format/document_index.h"
 #include "format/format.h"
 #include "base/hash.h"
@@ -29,7 +30,7 @@ enum {
 /* The header of a joined dataset names no token file. */
 static void fit_joined(uint8_t *index)
 {
-    store_le64(index + 72, 0);
+    le_put64(index + 72, 0);
     memset(index + 104, 0, 16);
     memcpy(index + 104, ".bin", 4);
 }
@@ -43,20 +44,20 @@ static void fit_places(uint8_t *index, size_t n_bytes)
     const bool values = index[28] & 1, segments = index[28] & 2;
     const uint32_t n_sections = 4 + (uint32_t)values + (uint32_t)segments;
     memcpy(index, start, sizeof start);
-    store_le32(index + 16, 0);
-    store_le32(index + 24, TABLE);
-    store_le32(index + 28, n_sections);
-    store_le64(index + 32, n_bytes);
+    le_put32(index + 16, 0);
+    le_put32(index + 24, TABLE);
+    le_put32(index + 28, n_sections);
+    le_put64(index + 32, n_bytes);
     size_t at = (size_t)round_up(TABLE + n_sections * ENTRY, 64);
     for (uint32_t i = 0; i < n_sections; i++) {
         uint8_t *entry = index + TABLE + ENTRY * (size_t)i;
         const size_t room = n_bytes - MIN(at, n_bytes);
-        const size_t size = i == n_sections - 1 ? room : load_le16(entry + 16) % (room + 1);
+        const size_t size = i == n_sections - 1 ? room : le_get16(entry + 16) % (room + 1);
         const uint32_t kind = segments && i == n_sections - 1 ? 6 : i + 1;
-        store_le32(entry, kind);
-        store_le32(entry + 4, kind != 5);
-        store_le64(entry + 8, at);
-        store_le64(entry + 16, size);
+        le_put32(entry, kind);
+        le_put32(entry + 4, kind != 5);
+        le_put64(entry + 8, at);
+        le_put64(entry + 16, size);
         at = (size_t)round_up(at + size, 64);
     }
     if (segments)
@@ -65,21 +66,21 @@ static void fit_places(uint8_t *index, size_t n_bytes)
 
 static void fit_checksums(uint8_t *index, size_t n_bytes)
 {
-    const uint32_t n_sections = load_le32(index + 28);
+    const uint32_t n_sections = le_get32(index + 28);
     if (n_sections >= 2 && n_sections <= (n_bytes - TABLE) / ENTRY) {
         for (uint32_t i = 0; i < n_sections; i++) {
             uint8_t *entry = index + TABLE + ENTRY * (size_t)i;
-            const uint64_t offset = load_le64(entry + 8), size = load_le64(entry + 16);
+            const uint64_t offset = le_get64(entry + 8), size = le_get64(entry + 16);
             if (offset <= n_bytes && size <= n_bytes - offset)
-                store_le64(entry + 24, tokmap_i_checksum(index + offset, (size_t)size));
+                le_put64(entry + 24, tokmap_i_checksum(index + offset, (size_t)size));
         }
         uint8_t record[48];
         memcpy(record, index + 56, 16);
         memcpy(record + 16, index + 120, 32);
         tokmap_i_id128(record, sizeof record, index + 40);
-        store_le64(index + 240, tokmap_i_checksum(index + TABLE, (size_t)n_sections * ENTRY));
+        le_put64(index + 240, tokmap_i_checksum(index + TABLE, (size_t)n_sections * ENTRY));
     }
-    store_le64(index + 248, tokmap_i_checksum(index, 248));
+    le_put64(index + 248, tokmap_i_checksum(index, 248));
 }
 
 /* ---- Looking at it ---- */
@@ -110,7 +111,7 @@ static bool documents_sound(const tokmap_i_documents *docs)
     uint64_t next_start = 0, n_wide = 0;
     for (uint64_t group = 0; group < l->n_groups; group++) {
         tokmap_i_group g = {.record = docs->bytes + group * TOKMAP_I_GROUP_BYTES};
-        g.start = load_le64(docs->bytes + l->level_offset[0] + 8 * group);
+        g.start = le_get64(docs->bytes + l->level_offset[0] + 8 * group);
         g.n_documents = (uint32_t)MIN(docs->n_documents - 64 * group, 64);
         if (tokmap_i_group_is_wide(g.record) && n_wide < docs->n_wide) {
             g.wide = docs->bytes + l->wide_offset + n_wide * TOKMAP_I_WIDE_BYTES;
@@ -121,11 +122,11 @@ static bool documents_sound(const tokmap_i_documents *docs)
     }
     for (uint32_t level = 0; level < l->n_levels; level++) {
         for (uint64_t i = 0; i < round_up(l->level_entries[level], 16); i++) {
-            const uint64_t is = load_le64(docs->bytes + l->level_offset[level] + 8 * i);
+            const uint64_t is = le_get64(docs->bytes + l->level_offset[level] + 8 * i);
             uint64_t wanted = UINT64_MAX;
             if (i < l->level_entries[level])
                 wanted =
-                    level == 0 ? is : load_le64(docs->bytes + l->level_offset[level - 1] + 128 * i);
+                    level == 0 ? is : le_get64(docs->bytes + l->level_offset[level - 1] + 128 * i);
             if (is != wanted)
                 return false;
         }
@@ -188,7 +189,7 @@ static bool fit_directory(uint8_t *section, size_t n_bytes)
     const uint64_t n = n_bytes < 16 ? 0 : tokmap_i_meta_directory_bytes(section);
     if (n == 0 || n > n_bytes)
         return false;
-    store_le64(section + 8, tokmap_i_checksum(section + 16, (size_t)n - 16));
+    le_put64(section + 8, tokmap_i_checksum(section + 16, (size_t)n - 16));
     return true;
 }
 
@@ -231,7 +232,7 @@ static void look_at_values(const uint8_t *section, uint64_t n_bytes, uint64_t n_
 /* The rules of docs/FORMAT.md section 3.8, in the simplest way. */
 static bool segments_sound(const tokmap_i_segments *s)
 {
-    const uint64_t n = load_le64(s->bytes);
+    const uint64_t n = le_get64(s->bytes);
     if (n > 1 << 20 || 8 + 24 * n > s->n_bytes)
         return false;
     const uint8_t *names = s->bytes + 8 + 24 * n;
@@ -239,7 +240,7 @@ static bool segments_sound(const tokmap_i_segments *s)
     uint64_t token = 0, name = 0;
     for (uint64_t i = 0; i < n; i++) {
         const uint8_t *e = s->bytes + 8 + 24 * i;
-        const uint64_t end = load_le64(e), offset = load_le64(e + 8), name_end = load_le64(e + 16);
+        const uint64_t end = le_get64(e), offset = le_get64(e + 8), name_end = le_get64(e + 16);
         if (end <= token || offset > 1 << 30 || offset % s->token_bytes || name_end <= name ||
             name_end > names_bytes || name_end - name > 4096 || names[name] == '/')
             return false;
@@ -331,7 +332,7 @@ static void look_at_spans_alone(const uint8_t *data, size_t n_bytes)
     if (n_bytes < 8 + TOKMAP_I_SPANS_HEAD_BYTES)
         return;
     uint8_t *section = exact_copy(data + 8, n_bytes - 8);
-    look_at_spans(section, n_bytes - 8, load_le64(data) % (TOKMAP_I_MAX_TOKENS + 1));
+    look_at_spans(section, n_bytes - 8, le_get64(data) % (TOKMAP_I_MAX_TOKENS + 1));
     free(section);
 }
 
@@ -344,7 +345,7 @@ static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
                             h->n_tokens);
     look_at_documents(&docs);
     const tokmap_i_inputs table = {index + inputs->offset, inputs->n_bytes,
-                                   load_le64(index + inputs->offset), h->n_documents, h->n_tokens};
+                                   le_get64(index + inputs->offset), h->n_documents, h->n_tokens};
     if (tokmap_i_inputs_fit(table.n_inputs, table.n_bytes))
         look_at_inputs(&table);
     const tokmap_i_section *values = tokmap_i_section_find(h, TOKMAP_I_META);
@@ -381,8 +382,8 @@ static void look_at_documents_alone(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes < 10)
         return;
-    const uint64_t n_documents = load_le16(data) % 3000 + 1;
-    const uint64_t n_tokens = load_le64(data + 2) % (TOKMAP_I_MAX_TOKENS + 1);
+    const uint64_t n_documents = le_get16(data) % 3000 + 1;
+    const uint64_t n_tokens = le_get64(data + 2) % (TOKMAP_I_MAX_TOKENS + 1);
     data += 10;
     n_bytes -= 10;
     tokmap_i_documents_layout layout;
@@ -404,8 +405,8 @@ static void look_at_inputs_alone(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes < 20)
         return;
-    tokmap_i_inputs table = {NULL, n_bytes - 12, load_le64(data + 12), load_le32(data), 0};
-    table.n_tokens = load_le64(data + 4) % (TOKMAP_I_MAX_TOKENS + 1);
+    tokmap_i_inputs table = {NULL, n_bytes - 12, le_get64(data + 12), le_get32(data), 0};
+    table.n_tokens = le_get64(data + 4) % (TOKMAP_I_MAX_TOKENS + 1);
     uint8_t *section = exact_copy(data + 12, (size_t)table.n_bytes);
     table.bytes = section;
     if (tokmap_i_inputs_fit(table.n_inputs, table.n_bytes))
@@ -420,7 +421,7 @@ static void look_at_values_alone(const uint8_t *data, size_t n_bytes)
         return;
     uint8_t *section = exact_copy(data + 2, n_bytes - 2);
     if (fit_directory(section, n_bytes - 2))
-        look_at_values(section, n_bytes - 2, load_le16(data));
+        look_at_values(section, n_bytes - 2, le_get16(data));
     free(section);
 }
 
@@ -430,7 +431,7 @@ static void look_at_segments_alone(const uint8_t *data, size_t n_bytes)
     if (n_bytes < 9 + 8)
         return;
     uint8_t *section = exact_copy(data + 9, n_bytes - 9);
-    look_at_segments(section, n_bytes - 9, load_le64(data) % (TOKMAP_I_MAX_TOKENS + 1),
+    look_at_segments(section, n_bytes - 9, le_get64(data) % (TOKMAP_I_MAX_TOKENS + 1),
                      data[8] & 1 ? 2 : 4);
     free(section);
 }
@@ -457,8 +458,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     uint8_t *index = exact_copy(data, n_bytes);
     if (mode == 2 && n_bytes >= HEAD_BYTES)
         fit_places(index, n_bytes);
-    if (mode == 2 && n_bytes >= HEAD_BYTES && load_le32(index + TABLE + 4 * ENTRY) == 5) {
-        const uint64_t values = load_le64(index + TABLE + 4 * ENTRY + 8);
+    if (mode == 2 && n_bytes >= HEAD_BYTES && le_get32(index + TABLE + 4 * ENTRY) == 5) {
+        const uint64_t values = le_get64(index + TABLE + 4 * ENTRY + 8);
         if (values < n_bytes)
             fit_directory(index + values, n_bytes - (size_t)values);
     }

@@ -9,7 +9,7 @@
 #include "fuzz/fuzz.h"
 
 #include "support/bad_days.h"
-#include "base/base.h"
+#include "base/le.h"
 #include "base/hash.h"
 #include "format/journal_record.h"
 
@@ -113,9 +113,9 @@ static void make_true_one(void)
 static size_t values_head_bytes(const uint8_t *bytes, size_t n_bytes)
 {
     size_t at = 16;
-    const uint64_t n_columns = load_le64(bytes + 8);
+    const uint64_t n_columns = le_get64(bytes + 8);
     for (uint64_t i = 0; i < n_columns && at + 8 <= n_bytes; i++) {
-        const uint64_t n = load_le64(bytes + at);
+        const uint64_t n = le_get64(bytes + at);
         if (n > n_bytes)
             return 0;
         at += 8 + (size_t)n;
@@ -125,7 +125,7 @@ static size_t values_head_bytes(const uint8_t *bytes, size_t n_bytes)
 
 static void sign_head(uint8_t *head, size_t n_bytes, tokmap_i_hasher *hasher)
 {
-    store_le64(head + n_bytes - 8, tokmap_i_checksum(head, n_bytes - 8));
+    le_put64(head + n_bytes - 8, tokmap_i_checksum(head, n_bytes - 8));
     tokmap_i_hasher_add(hasher, head, n_bytes);
 }
 
@@ -135,17 +135,17 @@ static uint64_t fit_values(uint8_t *bytes, size_t n_bytes)
     tokmap_i_hasher *hasher = tokmap_i_hasher_open();
     require(hasher != NULL);
     size_t at = values_head_bytes(bytes, n_bytes);
-    const uint64_t n_columns = load_le64(bytes + 8);
+    const uint64_t n_columns = le_get64(bytes + 8);
     if (at > 0)
         sign_head(bytes, at, hasher);
     while (at > 0 && n_columns <= 64 && n_bytes - at >= 16 + 16 * n_columns) {
         uint8_t *head = bytes + at;
         size_t end = at + 16 + 16 * (size_t)n_columns;
         for (uint64_t i = 0; i < n_columns; i++) {
-            const uint64_t n = load_le64(head + 8 + 16 * i);
+            const uint64_t n = le_get64(head + 8 + 16 * i);
             if (n > n_bytes - end)
                 break;
-            store_le64(head + 16 + 16 * i, tokmap_i_checksum(bytes + end, (size_t)n));
+            le_put64(head + 16 + 16 * i, tokmap_i_checksum(bytes + end, (size_t)n));
             end += (size_t)n;
         }
         sign_head(head, 16 + 16 * (size_t)n_columns, hasher);
@@ -163,8 +163,8 @@ static void fit_last_record(uint8_t *bytes, uint64_t checksum)
     for (size_t at = HEADER; at + HEAD <= journal.n_bytes; at += 8)
         if (tokmap_i_record_is_head(bytes + at))
             last = at;
-    store_le64(bytes + last + 104, checksum);
-    store_le64(bytes + last + 152, tokmap_i_checksum(bytes + last, 152));
+    le_put64(bytes + last + 104, checksum);
+    le_put64(bytes + last + 152, tokmap_i_checksum(bytes + last, 152));
 }
 
 /* ---- Journals ---- */
@@ -174,9 +174,9 @@ static size_t edit(const stored *s, uint8_t *bytes, const uint8_t *data, size_t 
     size_t n = s->n_bytes;
     memcpy(bytes, s->bytes, n);
     for (; n_bytes >= 3; data += 3, n_bytes -= 3)
-        bytes[load_le16(data) % s->n_bytes] ^= data[2];
+        bytes[le_get16(data) % s->n_bytes] ^= data[2];
     if (n_bytes == 2)
-        n = load_le16(data) % s->n_bytes;
+        n = le_get16(data) % s->n_bytes;
     return n;
 }
 
@@ -193,20 +193,20 @@ static void fit(uint8_t *bytes, size_t n_bytes)
     while (n_bytes - at >= HEAD) {
         uint8_t *head = bytes + at;
         memcpy(head, journal.bytes + HEADER, 8);
-        store_le64(head + 8, before.sequence == 0 ? header.checksum : before.checksum);
+        le_put64(head + 8, before.sequence == 0 ? header.checksum : before.checksum);
         if (tokmap_i_record_head_decode(head, &header, &before, &now))
             break;
         tokmap_i_record_measure(&header, &before, &now, &parts);
         const uint64_t n_payload = tokmap_i_record_payload_bytes(&parts);
         if (n_payload > n_bytes - at - HEAD)
             break;
-        store_le64(head + 144, tokmap_i_checksum(head + HEAD, (size_t)n_payload));
-        store_le64(head + 152, now.checksum = tokmap_i_checksum(head, 152));
+        le_put64(head + 144, tokmap_i_checksum(head + HEAD, (size_t)n_payload));
+        le_put64(head + 152, now.checksum = tokmap_i_checksum(head, 152));
         before = now;
         at += HEAD + (size_t)n_payload;
     }
     if (n_bytes - at >= HEAD)
-        store_le64(bytes + at + 152, tokmap_i_checksum(bytes + at, 152));
+        le_put64(bytes + at + 152, tokmap_i_checksum(bytes + at, 152));
 }
 
 /* ---- What comes of it ---- */

@@ -6,7 +6,7 @@
  * exclusive-or, ...; an odd one cuts the file there); 2 makes all checksums fit after the edits. */
 #include "fuzz/fuzz.h"
 
-#include "base/base.h"
+#include "base/le.h"
 #include "base/hash.h"
 #include "rows/rows.h"
 #include "rows/rows_find.h"
@@ -65,7 +65,7 @@ static size_t edit(uint8_t *bytes, const uint8_t *edits, size_t n_edits)
     size_t n_bytes = n_truth;
     memcpy(bytes, truth, n_truth);
     for (; n_edits >= 3; edits += 3, n_edits -= 3) {
-        const size_t at = load_le16(edits) % n_truth;
+        const size_t at = le_get16(edits) % n_truth;
         if (edits[2] == 255)
             n_bytes = at;
         bytes[at] ^= edits[2];
@@ -79,8 +79,8 @@ static void sign(uint8_t *bytes, size_t n_bytes)
     const size_t header = TOKMAP_I_ROWS_HEADER_BYTES;
     if (n_bytes < header + 16)
         return;
-    store_le64(bytes + header, tokmap_i_checksum(bytes + header + 8, n_bytes - header - 16));
-    store_le64(bytes + header - 8, tokmap_i_checksum(bytes, header - 8));
+    le_put64(bytes + header, tokmap_i_checksum(bytes + header + 8, n_bytes - header - 16));
+    le_put64(bytes + header - 8, tokmap_i_checksum(bytes, header - 8));
 }
 
 static void check_row(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader)

@@ -6,7 +6,7 @@
  * rest over a saved state and makes the checksum fit. */
 #include "fuzz/fuzz.h"
 
-#include "base/base.h"
+#include "base/le.h"
 #include "base/hash.h"
 #include "tokmap_loader.h"
 #include "support/bad_days.h"
@@ -71,7 +71,7 @@ static void check_next(tokmap_loader *l, uint64_t sample)
     require(tokmap_loader_position(l) == sample + (status == TOKMAP_OK ? ROWS : 0));
     for (uint32_t i = 0; i < ROWS && status == TOKMAP_OK; i++)
         for (uint32_t k = 0; k <= LENGTH; k++)
-            require(load_le16((const uint8_t *)b.rows[i].tokens + 2 * (size_t)k) ==
+            require(le_get16((const uint8_t *)b.rows[i].tokens + 2 * (size_t)k) ==
                     (b.rows[i].first_token + k) % N_TOKENS);
 }
 
@@ -92,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     for (size_t i = 1; i < n_bytes && i <= TOKMAP_STATE_BYTES; i++)
         state[i - 1] = data[0] == 2 ? state[i - 1] ^ data[i] : data[i];
     if (data[0] == 1 || data[0] == 2)
-        store_le64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
-    const uint64_t sample = load_le64(state + SAMPLE_AT);
+        le_put64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
+    const uint64_t sample = le_get64(state + SAMPLE_AT);
     const tokmap_status status = tokmap_loader_restore(l, state, &err);
     require(status == TOKMAP_OK || strlen(err.text) > 0);
     require(tokmap_loader_position(l) == (status == TOKMAP_OK ? sample : 0));

@@ -24,8 +24,27 @@ LICENCE = "SPDX-License-Identifier: Apache-2.0"
 FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
 
 # docs/ARCHITECTURE.md says why.
-KNOWS_SRC = {("bench/core/sparse_dataset.c", "src/writer/index_writer.h"),
-             ("bench/core/sparse_dataset.c", "src/base/hash.h")}
+KNOWS_SRC = {("bench/core/sparse_dataset.c", "src/writer/sections.h")}
+
+# Modules that include or call each other in a circle; a smaller circle within one is allowed too.
+KNOWN_CIRCLES = {
+    "src/writer/checkpoint src/writer/writer",
+    "tokenize_tools/tokenizer/words/merge tokenize_tools/tokenizer/words/merge_long",
+    "tokenize_tools/cli/cli tokenize_tools/cli/paths",
+    "tokenize_tools/cli/help tokenize_tools/cli/options",
+    "tokenize_tools/pack/documents tokenize_tools/pack/output tokenize_tools/pack/resume",
+    "tokenize_tools/corpus/assembler tokenize_tools/corpus/corpus tokenize_tools/corpus/marked_text "
+    "tokenize_tools/corpus/parquet_column tokenize_tools/corpus/parquet_file tokenize_tools/corpus/parquet_list "
+    "tokenize_tools/corpus/reader tokenize_tools/corpus/reader_kind tokenize_tools/corpus/second_look "
+    "tokenize_tools/corpus/window",
+    "tokenize_tools/corpus/arrow_columns tokenize_tools/corpus/arrow_reader tokenize_tools/corpus/parquet_reader "
+    "tokenize_tools/corpus/reader",
+    "tokenize_tools/tokenizer/split/expression tokenize_tools/tokenizer/split/expression_tree "
+    "tokenize_tools/tokenizer/split/pattern tokenize_tools/tokenizer/split/splitter "
+    "tokenize_tools/tokenizer/split/splitter_algebra tokenize_tools/tokenizer/split/splitter_avx2 "
+    "tokenize_tools/tokenizer/split/splitter_avx512 tokenize_tools/tokenizer/split/splitter_blocks "
+    "tokenize_tools/tokenizer/split/splitter_scalar tokenize_tools/tokenizer/split/splitter_vector",
+}
 
 # The system belongs to the system rooms; cli asks it for the time and whether there is a terminal.
 SYSTEM_ROOMS = ("src/system", "tokenize_tools/system")
@@ -47,6 +66,18 @@ SYSTEM_CALLS = """
     """.split()
 # Not a member that has such a name.
 SYSTEM_CALL = re.compile(r"\bpthread_\w+|(?<![\w.>])(%s)\s*\(" % "|".join(SYSTEM_CALLS))
+# The beginnings of the paths of files whose comments are checked for words that stop a reader. Others are added
+# when they are clean.
+PLAIN = ("include/tokmap.h", "include/tokmap_loader.h", "include/tokmap_stage.h", "include/tokmap_writer.h", "src/")
+# At the beginning of a comment.
+UNPLAIN_OPENING = re.compile(r"Of |Those of |That of |The same(?! as `?\w*[_A-Z])")
+# English that is hard to read, and words that only this project uses.
+UNPLAIN = re.compile(
+    r"(?<!there )\b(?:is|are) no (?!longer|more)\w+|\bbut for\b|\bas there\b(?! (?:is|are|was|were))"
+    r"|\b(?:lend|lends|lent|twins?|facts|black|spoiled|walkers?|kit|scratch|painted|second look)\b"
+    r"|\b(?:header|index|journal|record|file|line|format|docs/\w+\.md) says\b",
+    re.IGNORECASE)
+
 # What the library says belongs to its caller.
 FORBIDDEN_CALL = re.compile(
     r"\b(v?f?printf|v?dprintf|f?puts|f?putc|putchar|perror|_?exit|_Exit|quick_exit|abort|assert"
@@ -135,40 +166,76 @@ def check_rooms(root, sources, breaches):
             if not is_allowed(path, room, target, rooms):
                 breaches.error(path, line, f"includes {name}: {room} may not use {target.parent}")
             arrows.setdefault(room, set()).add(str(target.parent))
-            if path.with_suffix("") != target.with_suffix("") and path.parts[0] == "src":
+            if path.parts[0] in ("src", "tokenize_tools", "bench"):
                 uses[path].setdefault(target, line)
     for room, others in sorted(rooms.items()):
         for other in others:
             if other not in arrows[room]:
                 breaches.error("docs/ARCHITECTURE.md", 1, f"{room} does not use {other}")
-    check_cycles("rooms", {room: dict.fromkeys(others, 1) for room, others in rooms.items()}, breaches)
-    check_cycles("includes", join_modules(uses), breaches)
+    product = {path: code for path, code in sources.items() if path.parts[0] in ("src", "tokenize_tools", "bench")}
+    met = check_circles("rooms", {room: dict.fromkeys(others, 1) for room, others in rooms.items()}, breaches)
+    met |= check_circles("includes", join_modules(uses), breaches)
+    met |= check_circles("calls", calls_of(product), breaches)
+    for circle in sorted(KNOWN_CIRCLES - met):
+        breaches.error("tests/house/lint_rules.py", 1, f"KNOWN_CIRCLES: there is no circle in {circle}")
 
 
 def join_modules(uses):
-    """Files of one name are one module: what either includes."""
+    """A file and its header are one module. What either uses, except each other."""
     joined = {}
     for path, targets in uses.items():
         module = joined.setdefault(path.with_suffix(""), {})
         for target, line in targets.items():
-            module.setdefault(target.with_suffix(""), line)
+            if target.with_suffix("") != path.with_suffix(""):
+                module.setdefault(target.with_suffix(""), line)
     return joined
 
 
-def check_cycles(what, uses, breaches):
-    done = set()
+def calls_of(sources):
+    """For each module, the modules that define the functions that it calls."""
+    defined, bodies = {}, {}
+    for path, code in sources.items():
+        lines = code.split("\n")
+        own, called = set(), set()
+        for first, brace, last in functions_of(lines):
+            name = re.search(r"(\w+)\s*\(", " ".join(lines[first:brace]))[1]
+            own.add(name)
+            if "static" not in lines[first]:
+                defined[name] = path
+            called.update(re.findall(r"(?<![\w.>])(\w+)\s*\(", "\n".join(lines[brace:last])))
+        bodies[path] = called - own
+    return join_modules({path: {defined[name]: 1 for name in sorted(called) if name in defined}
+                         for path, called in bodies.items()})
 
-    def visit(node, trail):
-        if node in trail:
-            cycle = [str(n) for n in trail[trail.index(node):] + [node]]
-            breaches.error(cycle[0], 1, f"a cycle of {what}: " + " -> ".join(cycle))
-        elif node not in done:
-            for other in sorted(uses.get(node, {})):
-                visit(other, trail + [node])
-            done.add(node)
 
+def reached_from(node, uses):
+    """{a node that can be reached: the node before it on a shortest way}"""
+    found, left = {}, [node]
+    while left:
+        here = left.pop(0)
+        for other in sorted(uses.get(here, {})):
+            if other not in found:
+                found[other] = here
+                left.append(other)
+    return found
+
+
+def check_circles(what, uses, breaches):
+    """Reports each set of nodes that all reach each other. Returns those in KNOWN_CIRCLES that were met."""
+    reached, done, met = {node: reached_from(node, uses) for node in uses}, set(), set()
     for node in sorted(uses):
-        visit(node, [])
+        if node in done or node not in reached[node]:
+            continue
+        members = {other for other in reached[node] if node in reached.get(other, {})}
+        done |= members
+        known = [circle for circle in KNOWN_CIRCLES if {str(other) for other in members} <= set(circle.split())]
+        met.update(known)
+        if not known:
+            trail = [node]
+            while len(trail) == 1 or trail[-1] != node:
+                trail.append(reached[node][trail[-1]])
+            breaches.error(node, 1, f"a circle of {what}: " + " -> ".join(map(str, reversed(trail))))
+    return met
 
 
 # ---- Lengths ----
@@ -246,6 +313,22 @@ def check_order(sources, breaches):
         for line, used, function in unsequenced.find_unsequenced(code, prototypes, path.parts[0] == "tests"):
             breaches.error(path, line, f"{used} is used beside a call of {function}, which may write it: C does not say"
                                        " which comes first")
+
+
+# ---- Words ----
+
+
+def check_words(path, text, breaches):
+    if not str(path).startswith(PLAIN):
+        return
+    pattern = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*(.*?)\*/'
+    for match in re.finditer(pattern, text, re.DOTALL):
+        words = re.sub(r"\n\s*\*", " ", match.group(1) or "")
+        words = re.sub(r"\s+", " ", words).strip()
+        found = UNPLAIN_OPENING.match(words) or UNPLAIN.search(words)
+        if found:
+            line = text.count("\n", 0, match.start()) + 1
+            breaches.error(path, line, f'a comment with "{found.group().strip()}": say it in plain words')
 
 
 # ---- Names ----
@@ -341,6 +424,7 @@ def check(root):
             sources[path] = code_only(text)
             check_lengths(path, text, sources[path], breaches)
             check_cuda(path, sources[path], breaches)
+            check_words(path, text, breaches)
             if is_of_a_library(path):
                 check_library(path, sources[path], breaches)
             if folder in ("src", "tokenize_tools"):

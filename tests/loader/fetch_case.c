@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/fetch_case.h"
 
+#include "base/le.h"
 #include "support/joined.h"
 #include "support/must.h"
 
@@ -188,7 +189,7 @@ static bool ahead_is_right(const fetch_case *c, const tokmap_i_fetch_row *row, c
     for (uint32_t i = 0; i < row->at.n_tokens; i++) {
         const uint64_t position = (row->at.first_token + i) % ds->header.n_tokens;
         const uint32_t id =
-            ds->header.token_bytes == 2 ? load_le16(p + 2 * i) : load_le32(p + 4 * (size_t)i);
+            ds->header.token_bytes == 2 ? le_get16(p + 2 * i) : le_get32(p + 4 * (size_t)i);
         if (id != ahead_token(row->dataset, position))
             return false;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_loader_refusals - what a loader does not do, and says why: wrong options, data that do not
  * go together, states of others, the end, a fork. */
-#include "base/base.h"
+#include "base/le.h"
 #include "base/hash.h"
 #include "dataset/dataset.h"
 #include "support/loader_corpus.h"
@@ -263,7 +263,7 @@ static void newer_state_refused(const uint8_t *state, size_t at, const char *why
     tokmap_loader *l = corpus_open_loader(&o);
     memcpy(newer, state, sizeof newer);
     newer[at] += 2;
-    store_le64(newer + 120, tokmap_i_checksum(newer, 120));
+    le_put64(newer + 120, tokmap_i_checksum(newer, 120));
     CHECK_INT(tokmap_loader_restore(l, newer, &err), TOKMAP_ERR_VERSION);
     if (!strstr(err.text, why) || !strstr(err.text, "use a newer one"))
         CHECK_FAIL("'%s' does not say '%s'", err.text, why);

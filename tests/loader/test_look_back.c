@@ -296,7 +296,7 @@ TEST(a_line_of_a_ledger_follows_the_one_before)
         CHECK_INT(tokmap_ledger_check(first, i, NULL, &err), TOKMAP_ERR_CORRUPT);
     e.after = "no line";
     CHECK_REFUSED(tokmap_loader_ledger_line(l, &e, second, &n_second, &err), TOKMAP_ERR_ARGUMENT,
-                  err, "is no line of a ledger");
+                  err, "is not a line of a ledger");
     tokmap_loader_close(l);
     corpus_shape_close(&shape);
 }

@@ -442,7 +442,7 @@ def times_are_compared_with_texts(corpus):
         n_kept += check_kept(corpus, "times.arrow" if i % 2 else "times.parquet", "%s %s %s" % (left, sign, word), kept)
     for name in ("times.parquet", "times.arrow"):
         got = corpus.pack("o", "@row > 3 and t_us < 'soon'", of=[name], code=BAD_INPUT)
-        expect("character 14: compares a date or time with a string that is none; write it as 2026-11-25" in got, got)
+        expect("character 14: compares a date or time with a string that is not one; write it as 2026-11-25" in got, got)
     return "%d documents" % n_kept
 
 

@@ -239,7 +239,7 @@ def what_is_wrong_is_refused(folder):
     with tokmap.Loader(folder / "flat", LENGTH, 4, seed=6) as loader:
         (folder / "other").write_bytes(loader.state())
     refused(4, "seed", "report", *of_ledger, "--state", folder / "other")
-    refused(4, "text.jsonl:1: is no line", "report", "--ledger", folder / "text.jsonl")
+    refused(4, "text.jsonl:1: is not a line", "report", "--ledger", folder / "text.jsonl")
     bare = (folder / "bare", *ORDER, "--until", 9)
     for what in (("--sample", 1), ("--document", f"{folder / 'bare'}:0"), ("--input", "bare.bin"), ("--where", "year=1")):
         refused(4, "bare.tmi: its document boundaries are not known", "trace", *bare, *what)

@@ -351,8 +351,8 @@ def what_was_changed_is_found(folder):
     copy = folder / "copy"
     for wrong, number, text in (
             (data.replace(b'"from":"40"', b'"from":"44"', 1), 3, "checksum"), (b"".join(lines[:3] + lines[4:]), 4, "follow"),
-            (b"".join(lines[1:]), 1, "follow"), (lines[0] + lines[0], 2, "follow"), (b"{}\n" + data, 1, "no line"),
-            (data.replace(b'"', b"'"), 1, "no line")):
+            (b"".join(lines[1:]), 1, "follow"), (lines[0] + lines[0], 2, "follow"), (b"{}\n" + data, 1, "not a line"),
+            (data.replace(b'"', b"'"), 1, "not a line")):
         copy.write_bytes(wrong)
         for call in (lambda: tokmap.Run(copy), lambda: next(loader_of(folder, ledger=copy))):
             error = raises(tokmap.DamagedError, call)

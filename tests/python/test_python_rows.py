@@ -395,7 +395,7 @@ def what_is_wrong_is_refused(folder):
         rows(*arguments, status=2)
     tokens = (folder / "d.bin").read_bytes()
     assert "but a rows file" in rows("-l", "64", path, status=3)
-    assert "is no rows file" in rows("-l", "64", "-o", folder / "d.bin", folder / "d", status=5)
+    assert "is not a rows file" in rows("-l", "64", "-o", folder / "d.bin", folder / "d", status=5)
     assert (folder / "d.bin").read_bytes() == tokens and n_rows > 20
     assert "boundaries" in rows("-l", "64", adopted(folder), status=4)
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "base/hash.h"
 #include "support/bad_days.h"
 #include "support/check.h"
@@ -32,7 +33,7 @@ static uint8_t *add(heap *h, size_t n_bytes)
 
 static void add_u64(heap *h, uint64_t x)
 {
-    store_le64(add(h, 8), x);
+    le_put64(add(h, 8), x);
 }
 
 static void add_bytes(heap *h, const void *bytes, size_t n_bytes)
@@ -85,38 +86,38 @@ static void add_section(heap *index, uint32_t i, uint32_t kind, const uint8_t *b
     const size_t offset = index->n_bytes;
     add_bytes(index, bytes, n_bytes);
     uint8_t *entry = index->data + TABLE + ENTRY * (size_t)i;
-    store_le32(entry, kind);
-    store_le32(entry + 4, kind != 5);
-    store_le64(entry + 8, offset);
-    store_le64(entry + 16, n_bytes);
-    store_le64(entry + 24, tokmap_i_checksum(bytes, n_bytes));
+    le_put32(entry, kind);
+    le_put32(entry + 4, kind != 5);
+    le_put64(entry + 8, offset);
+    le_put64(entry + 16, n_bytes);
+    le_put64(entry + 24, tokmap_i_checksum(bytes, n_bytes));
 }
 
 /* The index of the flat dataset with other block checksums and a section more. */
 static heap joined_index(const file_bytes *flat, const heap *checksums, const heap *segments)
 {
-    const uint32_t n_sections = load_le32(flat->data + 28);
+    const uint32_t n_sections = le_get32(flat->data + 28);
     heap index = {0};
     add_bytes(&index, flat->data, TABLE);
     add(&index, ENTRY * (size_t)(n_sections + 1));
     for (uint32_t i = 0; i < n_sections; i++) {
         const uint8_t *entry = flat->data + TABLE + ENTRY * (size_t)i;
-        const uint32_t kind = load_le32(entry);
-        const uint8_t *bytes = flat->data + load_le64(entry + 8);
+        const uint32_t kind = le_get32(entry);
+        const uint8_t *bytes = flat->data + le_get64(entry + 8);
         if (kind == 2)
             add_section(&index, i, kind, checksums->data, checksums->n_bytes);
         else
-            add_section(&index, i, kind, bytes, (size_t)load_le64(entry + 16));
+            add_section(&index, i, kind, bytes, (size_t)le_get64(entry + 16));
     }
     add_section(&index, n_sections, 6, segments->data, segments->n_bytes);
     uint8_t *h = index.data;
-    store_le32(h + 28, n_sections + 1);
-    store_le64(h + 32, index.n_bytes);
-    store_le64(h + 72, 0);
+    le_put32(h + 28, n_sections + 1);
+    le_put64(h + 32, index.n_bytes);
+    le_put64(h + 72, 0);
     memset(h + 104, 0, 16);
     memcpy(h + 104, ".bin", 4);
-    store_le64(h + 240, tokmap_i_checksum(h + TABLE, ENTRY * (size_t)(n_sections + 1)));
-    store_le64(h + 248, tokmap_i_checksum(h, 248));
+    le_put64(h + 240, tokmap_i_checksum(h + TABLE, ENTRY * (size_t)(n_sections + 1)));
+    le_put64(h + 248, tokmap_i_checksum(h, 248));
     return index;
 }
 
@@ -128,8 +129,8 @@ void joined_store(const char *flat, const char *prefix, const joined_part *parts
     memcpy(suffix, index.data + 104, 16);
     file_bytes tokens = file_load(with_suffix(flat, suffix));
     CHECK(tokens.data != NULL);
-    const uint32_t token_bytes = load_le32(index.data + 80);
-    const uint8_t *from = tokens.data + load_le64(index.data + 72);
+    const uint32_t token_bytes = le_get32(index.data + 80);
+    const uint8_t *from = tokens.data + le_get64(index.data + 72);
     heap checksums = {0};
     add(&checksums, 0);
     for (size_t i = 0; i < n_parts; i++) {
@@ -172,8 +173,8 @@ static uint64_t tokens_of(const char *flat, uint32_t *token_bytes)
 {
     file_bytes index = file_load(with_suffix(flat, ".tmi"));
     CHECK(index.data != NULL);
-    const uint64_t n_tokens = load_le64(index.data + 56);
-    *token_bytes = load_le32(index.data + 80);
+    const uint64_t n_tokens = le_get64(index.data + 56);
+    *token_bytes = le_get32(index.data + 80);
     free(index.data);
     return n_tokens;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/normalizer_case.h"
 
+#include "base/le.h"
+
 const rule precompiled_rules[N_PRECOMPILED_RULES] = {
     {"a", "1"},
     {"ab", "2"},
@@ -40,9 +42,9 @@ void make_charsmap(model_text *blob, const rule *rules, size_t n_rules)
     CHECK(double_array_build(&trie, keys, n_rules));
     uint8_t *data = malloc(4 + 4 * trie.n_units + n);
     CHECK(data != NULL);
-    store_le32(data, (uint32_t)(4 * trie.n_units));
+    le_put32(data, (uint32_t)(4 * trie.n_units));
     for (size_t i = 0; i < trie.n_units; i++)
-        store_le32(data + 4 + 4 * i, trie.units[i]);
+        le_put32(data + 4 + 4 * i, trie.units[i]);
     memcpy(data + 4 + 4 * trie.n_units, replacements, n);
     const bool set = model_text_set(blob, data, 4 + 4 * trie.n_units + n);
     free(data);

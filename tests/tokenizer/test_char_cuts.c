@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_char_cuts.c - where a text of characters may be cut: normalizing both parts gives the same
  * as normalizing the whole. (test_char_bpe.c and test_unigram.c compare the ids.) */
+#include "base/le.h"
 #include "tokenizer/normalizer_case.h"
 #include "tokenizer/normalize/charsmap.h"
 #include "tokenizer/normalize/normalizer.h"
@@ -90,17 +91,17 @@ static void make_dense_charsmap(model_text *blob)
         N_UNITS = (OTHERS + 64) * BLOCK
     };
     static uint8_t data[4 + 4 * N_UNITS + 1];
-    store_le32(data, 4 * N_UNITS);
+    le_put32(data, 4 * N_UNITS);
     for (uint32_t i = 0; i < N_UNITS; i++)
-        store_le32(data + 4 + 4 * (size_t)i, 1u << 31);
-    store_le32(data + 4, (FIRST * BLOCK) << 10); /* the root */
+        le_put32(data + 4 + 4 * (size_t)i, 1u << 31);
+    le_put32(data + 4, (FIRST * BLOCK) << 10); /* the root */
     for (uint32_t block = FIRST; block < OTHERS + 64; block++) {
         const bool begins = block == FIRST || block >= OTHERS;
         for (uint32_t byte = begins ? 0xF1 : 0x80; byte < (begins ? 0xF4 : 0xC0); byte++) {
             const uint32_t i = block * BLOCK + byte;
             uint32_t to = begins ? FIRST + 1 : block + 1;
             to = to == OTHERS ? OTHERS + byte % 64 : to;
-            store_le32(data + 4 + 4 * (size_t)i, (i ^ to * BLOCK) << 10 | byte);
+            le_put32(data + 4 + 4 * (size_t)i, (i ^ to * BLOCK) << 10 | byte);
         }
     }
     CHECK(model_text_set(blob, data, sizeof data));

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/base.h"
+#include "base/le.h"
 #include "support/bad_days.h"
 #include "support/must.h"
 #include "support/check.h"

@@ -9,7 +9,7 @@
 #include "support/must.h"
 
 #include "support/faults.h" /* only so that nothing waits for the disk */
-#include "writer/index_writer.h"
+#include "writer/sections.h"
 
 static void expect_refused_open(const tokmap_writer_options *options, tokmap_status wanted)
 {

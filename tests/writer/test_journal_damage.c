@@ -335,7 +335,7 @@ static void damage_file(const patient *pt, int which, size_t at, bool cut)
     store_files(&all);
     expect_refused(resume_last(), TOKMAP_ERR_CORRUPT,
                    cut && which == 2
-                       ? "shorter than its journal says: the unfinished dataset cannot "
+                       ? "shorter than its journal states: the unfinished dataset cannot "
                          "be resumed; discard it"
                        : "cannot be resumed; discard it");
     free(bad.data);

@@ -4,7 +4,7 @@
 #include "dataset/dataset.h"
 #include "support/check.h"
 #include "tokmap_writer.h"
-#include "writer/index_writer.h"
+#include "writer/sections.h"
 
 #include <fcntl.h>
 

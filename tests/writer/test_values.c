@@ -352,7 +352,7 @@ TEST(calls_out_of_order_are_refused)
     CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_add_meta(w, &one, 1, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_add_meta(w, &one, 1, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK_SAYS(err.text, "document 0 has its values already");
+    CHECK_SAYS(err.text, "document 0 already has its values");
     tokmap_writer_close(w);
     w = open_writer("p", &err);
     CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_OK);

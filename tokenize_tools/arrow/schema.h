@@ -4,7 +4,7 @@
 #pragma once
 
 #include "arrow/flatbuffer.h"
-#include "base/failure.h"
+#include "base/error.h"
 #include "base/moment.h"
 
 typedef struct arrow_bytes {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/failure.h"
+#include "base/error.h"
 #include "tokmap.h"
 
 /* Exit codes are an interface for schedulers; docs/man/tokmap.1 explains them. */

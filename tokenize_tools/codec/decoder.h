@@ -4,7 +4,7 @@
  * the same data, the first one is used. */
 #pragma once
 
-#include "base/failure.h"
+#include "base/error.h"
 
 #define DECODER_MAGIC_BYTES 4
 

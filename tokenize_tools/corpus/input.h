@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "system/files.h"
-#include "base/failure.h"
+#include "base/error.h"
 
 typedef struct input input;
 

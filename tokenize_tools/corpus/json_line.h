@@ -13,7 +13,7 @@
  *
  * The value of a field is null if the field is missing, null, an object or a list. true is 1 and
  * false 0. A number that has neither a fraction nor an exponent and fits 64 bits is an integer, and
- * any other number the nearest double and the text of the number, as exact_number.h says. Pure. */
+ * any other number the nearest double and the text of the number, as number.h says. Pure. */
 #pragma once
 
 #include "corpus/json_paths.h"

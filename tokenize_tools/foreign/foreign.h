@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/failure.h"
+#include "base/error.h"
 #include "base/le.h"
 
 /* Bytes of known size, of a file or in memory. read returns false if they cannot be read, with

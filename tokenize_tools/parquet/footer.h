@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/failure.h"
+#include "base/error.h"
 #include "base/moment.h"
 
 enum {

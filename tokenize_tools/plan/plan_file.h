@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "cli/paths.h"
-#include "base/failure.h"
+#include "base/error.h"
 
 #define PLAN_MAX_INPUTS ((size_t)1 << 24)
 #define PLAN_MAX_CELLS ((size_t)1 << 20) /* as many as a dataset may have segments */

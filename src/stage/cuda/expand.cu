@@ -8,7 +8,7 @@
  * outputs.
  *
  * Written in the common part of C and CUDA, with a function for each part between two barriers, so
- * that tests can run the same source on the processor. The scalar twin is src/stage/expand.c. */
+ * that tests can run the same source on the processor. The reference in plain C is src/stage/expand.c. */
 #include "../expand_job.h"
 
 #define WORDS (TOKMAP_I_TILE / 32)
@@ -16,22 +16,22 @@
 typedef struct tile {
     uint4 tokens[(TOKMAP_I_TILE + 1) * 4 / 16 + 2];
     tokmap_i_image_row row;
-    uint32_t boundary;           /* index of the last one at or before the tile */
+    uint32_t boundary;           /* index of the last boundary at or before the tile */
     uint32_t counts[WORDS];    /* a bit for each input whose label counts */
     uint32_t begins[WORDS];    /* a bit for each input at which a document begins */
-    uint32_t documents[WORDS]; /* of the row that began before the word */
-    int32_t last_begin[WORDS]; /* position in the row of the last one before the word */
+    uint32_t documents[WORDS]; /* documents of the row that began before each word */
+    int32_t last_begin[WORDS]; /* position in the row at which the last document before each word begins */
 } tile;
 
-/* The work of a block. */
+/* The part of a row on which a block works. */
 typedef struct place {
     const uint8_t *image;
     uint64_t first;    /* address of the first token of the tile */
-    uint32_t n_tokens; /* of the row, from there; at most one more than the tile */
-    uint32_t row_index, begin, n_inputs; /* of the tile; begin: in the row */
+    uint32_t n_tokens; /* of the row from there on; at most one more than the tile */
+    uint32_t row_index, begin, n_inputs; /* of the tile; begin: counted in the row */
 } place;
 
-/* Before the first barrier. */
+/* Loads the row. Runs before the first barrier. */
 __device__ static void load_row(tile *t, const tokmap_i_expand_job *job, uint32_t block,
                                 uint32_t thread)
 {
@@ -43,7 +43,7 @@ __device__ static void load_row(tile *t, const tokmap_i_expand_job *job, uint32_
         t->boundary = ((const uint32_t *)(image + job->tile_boundaries))[block];
 }
 
-/* After the first barrier, in each thread. */
+/* Finds the block's part. Runs after the first barrier, in each thread. */
 __device__ static place find_place(const tile *t, const tokmap_i_expand_job *job, uint32_t block)
 {
     place p;
@@ -60,8 +60,8 @@ __device__ static place find_place(const tile *t, const tokmap_i_expand_job *job
     return p;
 }
 
-/* Before the second barrier. The words at both ends are read whole: a word with any byte of the
- * tokens is in the same page. */
+/* Loads the tokens. Runs before the second barrier. The words at both ends are read whole: a word
+ * with any byte of the tokens is in the same page. */
 __device__ static void load_tokens(tile *t, const place *p, uint32_t thread)
 {
     const uint64_t begin = p->first & ~(uint64_t)15;
@@ -79,7 +79,7 @@ __device__ static void load_tokens(tile *t, const place *p, uint32_t thread)
         t->tokens[i] = ((const uint4 *)begin)[i];
 }
 
-/* Before the third barrier: marks the boundaries inside the tile. */
+/* Marks the boundaries inside the tile. Runs before the third barrier. */
 __device__ static void mark_begins(tile *t, const tokmap_i_expand_job *job, const place *p,
                                    uint32_t thread)
 {

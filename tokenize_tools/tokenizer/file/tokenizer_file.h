@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "system/files.h"
-#include "base/failure.h"
+#include "base/error.h"
 #include "tokenizer/tokenizer.h"
 
 typedef struct tokenizer_choice {

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "system/platform.h"
 #include "system/platform_thread.h"
 #include "base/array.h"

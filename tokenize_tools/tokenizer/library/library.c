@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/status.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "system/platform_memory.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/file/stated_tokens.h"

@@ -3,7 +3,7 @@
  * components, and patterns. */
 #pragma once
 
-#include "base/failure.h"
+#include "base/error.h"
 #include "base/json_reader.h"
 
 #define HF_N(fields) (sizeof(fields) / sizeof *(fields))

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/failure.h"
+#include "base/error.h"
 #include "tokenizer/split/splitter.h"
 
 #define MODEL_NO_ID UINT32_MAX

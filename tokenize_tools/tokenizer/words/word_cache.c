@@ -381,7 +381,7 @@ static const struct {
 #undef MASK
 };
 
-static uint64_t load_le64(const uint8_t *p)
+static uint64_t le_get64(const uint8_t *p)
 {
     uint64_t x;
     memcpy(&x, p, 8);
@@ -394,8 +394,8 @@ static void make_keys(word_cache *c, const uint8_t *text, size_t n_words)
         const uint8_t *word = text + c->positions[i];
         const size_t n_bytes = c->positions[i + 1] - c->positions[i];
         const size_t n = n_bytes <= SHORT_BYTES ? n_bytes : SHORT_BYTES + 1;
-        c->keys[i].low = load_le64(word) & masks[n].low;
-        c->keys[i].high = (load_le64(word + 8) & masks[n].high) | masks[n].length;
+        c->keys[i].low = le_get64(word) & masks[n].low;
+        c->keys[i].high = (le_get64(word + 8) & masks[n].high) | masks[n].length;
         c->hashes[i] = hash_key(c->keys[i]);
         __builtin_prefetch(&c->lines[c->hashes[i] >> c->shift]);
     }

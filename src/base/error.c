@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *tokmap_version(void)
+{
+    return TOKMAP_VERSION_TEXT;
+}
+
+const char *tokmap_status_text(tokmap_status status)
+{
+    static const struct {
+        tokmap_status status;
+        const char *text;
+    } all[] = {{TOKMAP_OK, "success"},
+               {TOKMAP_END, "no more data"},
+               {TOKMAP_IN_PIECES, "not in one piece of memory"},
+               {TOKMAP_ERR_ARGUMENT, "invalid argument"},
+               {TOKMAP_ERR_MEMORY, "out of memory"},
+               {TOKMAP_ERR_IO, "input/output error"},
+               {TOKMAP_ERR_NOT_A_DATASET, "not a tokmap dataset"},
+               {TOKMAP_ERR_VERSION, "format of a newer version"},
+               {TOKMAP_ERR_CORRUPT, "damaged dataset"},
+               {TOKMAP_ERR_MISMATCH, "files or options do not match"},
+               {TOKMAP_ERR_UNSUPPORTED, "not supported by this build"},
+               {TOKMAP_ERR_EXISTS, "output exists"},
+               {TOKMAP_ERR_LOCKED, "another writer has the output open"},
+               {TOKMAP_ERR_FORKED, "belongs to the parent process"},
+               {TOKMAP_ERR_DEVICE, "no working GPU"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].status == status)
+            return all[i].text;
+    return "unknown status";
+}
+
+void tokmap_i_error_clear(tokmap_error *err)
+{
+    if (err)
+        memset(err, 0, sizeof *err);
+}
+
+/* Leaves out the middle of a long text, so that a long path does not hide what happened to it. */
+static void copy_shortened(tokmap_error *err, const char *text, size_t n_bytes)
+{
+    static const char gap[] = " ... ";
+    const size_t room = sizeof err->text - 1, head = room / 3, tail = room - head - strlen(gap);
+    if (n_bytes <= room) {
+        memcpy(err->text, text, n_bytes + 1);
+        return;
+    }
+    memcpy(err->text, text, head);
+    memcpy(err->text + head, gap, strlen(gap));
+    memcpy(err->text + head + strlen(gap), text + n_bytes - tail, tail + 1);
+}
+
+tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
+{
+    if (!err || !cause.status)
+        return cause.status;
+    err->status = cause.status;
+    err->sys_errno = cause.sys_errno;
+    err->file_offset = cause.file_offset;
+    char text[8192];
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text - 200, format, args) < 0)
+        text[0] = 0;
+    va_end(args);
+    if (cause.sys_errno) {
+        const size_t used = strlen(text);
+        const int error = errno;
+        errno = cause.sys_errno;
+        snprintf(text + used, sizeof text - used, ": %m"); /* strerror is not for threads */
+        errno = error;
+    }
+    copy_shortened(err, text, strlen(text));
+    for (char *p = err->text; *p; p++) /* names may hold control characters; the text is one line */
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    return cause.status;
+}
+
+/* ---- The failure of a parser ---- */
+
+static void set_text(failure *f, const char *format, va_list args, const char *after)
+    __attribute__((format(printf, 2, 0)));
+static void set_failure(failure *f, int status, const char *format, va_list args, const char *after)
+    __attribute__((format(printf, 3, 0)));
+
+static void set_text(failure *f, const char *format, va_list args, const char *after)
+{
+    char text[sizeof f->text];
+    const int n = vsnprintf(text, sizeof text, format, args);
+    if (n >= 0 && (size_t)n < sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, "%s", after);
+    memcpy(f->text, text, strlen(text) + 1);
+}
+
+static void set_failure(failure *f, int status, const char *format, va_list args, const char *after)
+{
+    f->status = status;
+    f->place = 0;
+    f->has_place = false;
+    set_text(f, format, args, after);
+}
+
+bool fail(failure *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_failure(f, FAILURE_CONTENT, format, args, "");
+    va_end(args);
+    return false;
+}
+
+bool fail_changed(failure *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_failure(f, FAILURE_CHANGED, format, args, "");
+    va_end(args);
+    return false;
+}
+
+bool fail_system(failure *f, int sys_errno, const char *format, ...)
+{
+    char after[256];
+    va_list args;
+    va_start(args, format);
+    errno = sys_errno; /* %m, because strerror is not for threads */
+    snprintf(after, sizeof after, ": %m");
+    set_failure(f, sys_errno, format, args, after);
+    va_end(args);
+    return false;
+}
+
+bool fail_memory(failure *f)
+{
+    *f = (failure){.status = ENOMEM, .text = "out of memory"};
+    return false;
+}
+
+bool fail_at(failure *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (!f->has_place)
+        set_text(f, format, args, f->text);
+    va_end(args);
+    f->has_place = true;
+    return false;
+}
