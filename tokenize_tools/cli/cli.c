@@ -201,14 +201,17 @@ const char *cli_tokens_name(const tokmap_dataset_info *info)
 
 int cli_finish(void)
 {
+    static int reported;
+    if (reported)
+        return reported;
     int reason = ferror(stdout) ? errno : 0; /* callers come here directly from a failed write */
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
     if (errno)
         reason = errno;
-    int code = reason && cli_errno_exit_code(reason) == CLI_AGAIN ? CLI_AGAIN : CLI_INTERNAL;
-    return cli_error(code, "cannot write the output: %s",
+    reported = reason && cli_errno_exit_code(reason) == CLI_AGAIN ? CLI_AGAIN : CLI_INTERNAL;
+    return cli_error(reported, "cannot write the output: %s",
                      reason ? strerror(reason) : "a write failed");
 }
 

@@ -46,8 +46,8 @@ int cli_no_memory(void);
 /* Prints a message and "Try 'tokmap COMMAND --help'."; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Flushes stdout: CLI_OK, or a message and CLI_AGAIN / CLI_INTERNAL if something could not
- * be written. */
+/* Flushes stdout. Returns CLI_OK, or CLI_AGAIN or CLI_INTERNAL if something could not be written;
+ * the message is printed once. */
 int cli_finish(void);
 /* Of two exit codes the first one that is not CLI_OK. */
 static inline int cli_first_failure(int first, int second)

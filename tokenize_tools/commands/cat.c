@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "commands/commands.h"
 #include "cli/options.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "commands/lines.h"
 #include "base/json_text.h"
 #include "base/le.h"
@@ -430,17 +430,12 @@ static int open_tokenizer(cat_state *s)
                                   : "name its file with --tokenizer");
 }
 
-static int print_dataset(const char *path, const cat_options *options)
+static int print_dataset(void *options, const char *path, const tokmap_dataset *ds)
 {
-    tokmap_dataset *ds;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return report_open_failure(path, &err);
+    (void)path;
     cat_state *s = calloc(1, sizeof *s);
-    if (!s) {
-        tokmap_dataset_close(ds);
+    if (!s)
         return cli_no_memory();
-    }
     s->ds = ds;
     s->info = cli_dataset_info(ds);
     s->options = options;
@@ -452,7 +447,7 @@ static int print_dataset(const char *path, const cat_options *options)
         code = path_protect_dataset(ds);
     if (code == CLI_OK)
         code = path_check_stdout();
-    if (code == CLI_OK && options->form == CAT_TEXT)
+    if (code == CLI_OK && s->options->form == CAT_TEXT)
         code = open_tokenizer(s);
     if (code == CLI_OK)
         code = print_asked(s);
@@ -462,8 +457,7 @@ static int print_dataset(const char *path, const cat_options *options)
     free(s->stored);
     free(s->ids);
     free(s);
-    tokmap_dataset_close(ds);
-    return cli_first_failure(code, cli_finish());
+    return code;
 }
 
 #define TARGET(field) offsetof(cat_options, field)
@@ -517,8 +511,10 @@ static const cli_manual manual = {
     .n_most = 1,
 };
 
-static int check_options(cat_options *options)
+static int check_options(void *command_options, const input_list *names)
 {
+    cat_options *options = command_options;
+    (void)names;
     if (options->ids + options->json + options->text + options->raw > 1)
         return cli_usage("use only one of --ids, --json, --text and --raw");
     if (options->tokenizer.name && !options->text)
@@ -545,11 +541,7 @@ static int check_options(cat_options *options)
 int cat_command(int argc, char **argv)
 {
     cat_options options = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = check_options(&options);
-    if (code == CLI_OK)
-        code = path_check_all(argv + optind, 1);
-    return code == CLI_OK ? print_dataset(argv[optind], &options) : code;
+    const each_command command = {&manual, &options, EACH_ONE, .check = check_options,
+                                  .work = print_dataset};
+    return each_run(&command, argc, argv);
 }

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "foreign/megatron_index.h"
 #include "system/platform.h"
 #include "cli/json_out.h"
@@ -49,12 +49,12 @@ static const cli_word span_words[] = {
 
 typedef struct export_job {
     export_format to;
-    const char *input, *output;
+    const char *output;
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
     uint64_t shard_tokens;
     uint32_t drop_spans;
     bool force, json, quiet;
-    tokmap_dataset *ds;
+    const tokmap_dataset *ds;
     tokmap_dataset_info info;
     output_source tokens;
     file_facts tokens_facts;
@@ -344,12 +344,21 @@ static int open_tokens(export_job *job)
     return CLI_OK;
 }
 
-static int run_export(export_job *job)
+static int check_options(void *options, const input_list *names)
 {
-    tokmap_error err;
-    if (tokmap_dataset_open(&job->ds, job->input, &err) != TOKMAP_OK)
-        return report_open_failure(job->input, &err);
-    job->info = cli_dataset_info(job->ds);
+    export_job *job = options;
+    (void)names;
+    if (job->shard_tokens != 0 && job->to != EXPORT_LLMC)
+        return cli_usage("--shard-tokens works only with --to llmc");
+    return path_output_prefix(job->prefix, job->output, ".idx");
+}
+
+static int export_dataset(void *options, const char *name, const tokmap_dataset *ds)
+{
+    export_job *job = options;
+    (void)name;
+    job->ds = ds;
+    job->info = cli_dataset_info(ds);
     cli_progress_begin(&job->progress, "export", job->quiet);
     int code = open_tokens(job);
     if (code == CLI_OK && job->info.n_spans && !job->drop_spans)
@@ -373,7 +382,6 @@ static int run_export(export_job *job)
     else if (code == CLI_OK && !job->quiet)
         print_lines(job);
     tokmap_i_file_close(job->tokens.fd);
-    tokmap_dataset_close(job->ds);
     return code;
 }
 
@@ -417,16 +425,7 @@ static const cli_manual manual = {
 int export_command(int argc, char **argv)
 {
     export_job job = {.way = OUTPUT_COPY, .tokens.fd = -1};
-    int code = cli_parse_options(&manual, argc, argv, &job);
-    if (code != CLI_GO_ON)
-        return code;
-    if (job.shard_tokens != 0 && job.to != EXPORT_LLMC)
-        return cli_usage("--shard-tokens works only with --to llmc");
-    job.input = argv[optind];
-    code = path_check_all(argv + optind, 1);
-    if (code == CLI_OK)
-        code = path_output_prefix(job.prefix, job.output, ".idx");
-    if (code == CLI_OK)
-        code = run_export(&job);
-    return cli_first_failure(code, cli_finish());
+    const each_command command = {&manual, &job, EACH_ONE, .check = check_options,
+                                  .work = export_dataset};
+    return each_run(&command, argc, argv);
 }

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "system/process.h"
 #include "cli/json_out.h"
 #include "base/json_text.h"
@@ -19,6 +19,7 @@
 
 typedef struct info_options {
     bool json, inputs, segments, no_lengths;
+    bool has_printed; /* a dataset */
 } info_options;
 
 /* Bucket 0 holds length 0, bucket b the lengths 2^(b-1) to 2^b - 1. Lengths reach 2^48. */
@@ -460,27 +461,24 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
 
 /* ---- Command ---- */
 
-/* Sets *shown when something was printed; tables are separated by an empty line. */
-static int show_one(const char *path, const info_options *options, bool *shown)
+/* Tables are separated by an empty line. */
+static int show_one(void *command_options, const char *path, const tokmap_dataset *ds)
 {
-    tokmap_dataset *ds;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return report_open_failure(path, &err);
+    info_options *options = command_options;
     const tokmap_dataset_info info = cli_dataset_info(ds);
-    if (*shown && !options->json)
+    if (options->has_printed && !options->json)
         putchar('\n');
-    *shown = true;
+    options->has_printed = true;
     report_unfinished(path);
     report_unused(ds);
-    int code = options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
-    tokmap_dataset_close(ds);
-    return code;
+    return options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
 }
 
 /* The list id is the XXH3-128 of the dataset ids in order. */
-static int show_total(const input_list *names)
+static int show_total(void *options, const input_list *names)
 {
+    if (names->n_names < 2 || ((info_options *)options)->json)
+        return CLI_OK;
     dataset_list list;
     tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
     uint64_t n_tokens = 0, n_documents = 0;
@@ -535,16 +533,6 @@ static const cli_manual manual = {
 int info_command(int argc, char **argv)
 {
     info_options options = {0};
-    input_list names = {0};
-    bool shown = false;
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind, false);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
-        code = cli_first_failure(code, show_one(names.names[i], &options, &shown));
-    if (code == CLI_OK && names.n_names > 1 && !options.json)
-        code = show_total(&names);
-    input_list_free(&names);
-    return cli_first_failure(code, cli_finish());
+    const each_command command = {&manual, &options, .work = show_one, .end = show_total};
+    return each_run(&command, argc, argv);
 }

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "cli/json_out.h"
 #include "base/json_text.h"
 #include "system/memory_file.h"
@@ -218,8 +218,9 @@ static int write_merged(const merge_state *s)
 
 /* ---- Command ---- */
 
-static int merge_all(const input_list *names, const merge_options *options)
+static int merge_all(void *command_options, const input_list *names)
 {
+    const merge_options *options = command_options;
     merge_state s = {.options = options, .n_inputs = names->n_names};
     int code = path_output_prefix(s.prefix, options->output, ".tmi");
     if (code != CLI_OK)
@@ -274,15 +275,7 @@ static const cli_manual manual = {
 int merge_command(int argc, char **argv)
 {
     merge_options options = {0};
-    input_list names = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind, options.quiet);
-    if (code == CLI_OK)
-        code = dataset_names_check(argv + optind, argc - optind);
-    if (code == CLI_OK)
-        code = merge_all(&names, &options);
-    input_list_free(&names);
-    return code;
+    const each_command command = {&manual, &options, EACH_COMPLETE, &options.quiet,
+                                  .end = merge_all};
+    return each_run(&command, argc, argv);
 }

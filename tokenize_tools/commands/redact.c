@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "commands/lines.h"
 #include "fields/where.h"
 #include "system/output_file.h"
@@ -145,7 +145,6 @@ static int make_metadata(const selection *s, char **out, int *n_bytes)
 static int print_result(const char *prefix, const selection *s, const tokmap_redact_info *done,
                         const redact_command_options *o)
 {
-    const int code = o->json ? CLI_OK : cli_print_result(prefix, NULL, false, o->quiet);
     if (o->json) {
         json_out json = json_out_begin_result(stdout);
         json_out_number(&json, "documents", s->n);
@@ -156,7 +155,10 @@ static int print_result(const char *prefix, const selection *s, const tokmap_red
         json_out_number(&json, "read_bytes", done->bytes_read);
         json_out_number(&json, "written_bytes", done->bytes_written);
         puts("}");
-    } else if (!o->quiet) {
+        return CLI_OK;
+    }
+    const int code = cli_print_result(prefix, NULL, false, o->quiet);
+    if (code == CLI_OK && !o->quiet) {
         printf("redacted %s, %s; %s not copied, %s shared (reflink), %s copied; then %s read, ",
                cli_count_of(s->n, "document").s, cli_count_of(done->n_tokens, "token").s,
                cli_count_of(done->n_linked, "token file").s, cli_bytes(done->bytes_shared).s,
@@ -165,7 +167,7 @@ static int print_result(const char *prefix, const selection *s, const tokmap_red
         puts("Datasets that were made from this one (merged, joined, exported) still have these "
              "documents: redact or remove them too.");
     }
-    return cli_first_failure(code, cli_finish());
+    return code;
 }
 
 /* Names a token file whose tokens stay when the file is removed or replaced. */
@@ -267,18 +269,13 @@ static int write_redacted(const selection *s, const redact_command_options *o)
     return code == CLI_OK ? print_result(prefix, s, &done, o) : code;
 }
 
-static int redact_dataset(const char *path, const redact_command_options *o)
+static int redact_dataset(void *options, const char *path, const tokmap_dataset *ds)
 {
-    selection s = {.documents = NULL};
-    tokmap_dataset *ds;
-    tokmap_error err;
+    const redact_command_options *o = options;
+    selection s = {.ds = ds, .info = cli_dataset_info(ds)};
+    int code = CLI_OK;
     if (o->documents ? *o->documents != '@' : !o->where)
         return cli_usage("give --documents @LIST, --where EXPRESSION, or both");
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return report_open_failure(path, &err);
-    s.ds = ds;
-    s.info = cli_dataset_info(ds);
-    int code = CLI_OK;
     if (s.info.n_documents == 0 && s.info.n_tokens > 0)
         code =
             cli_error(CLI_DATASET, "%s: the document boundaries are not known", s.info.index_path);
@@ -291,7 +288,6 @@ static int redact_dataset(const char *path, const redact_command_options *o)
     if (code == CLI_OK)
         code = write_redacted(&s, o);
     free(s.documents);
-    tokmap_dataset_close(ds);
     return code;
 }
 
@@ -335,6 +331,6 @@ static const cli_manual manual = {
 int redact_command(int argc, char **argv)
 {
     redact_command_options options = {0};
-    const int code = cli_parse_options(&manual, argc, argv, &options);
-    return code == CLI_GO_ON ? redact_dataset(argv[optind], &options) : code;
+    const each_command command = {&manual, &options, EACH_ONE, .work = redact_dataset};
+    return each_run(&command, argc, argv);
 }

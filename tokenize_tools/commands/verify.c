@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "cli/options.h"
 #include "cli/json_out.h"
 
@@ -177,26 +177,25 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
     return cli_exit_code(&err);
 }
 
-static int verify_one(const char *path, const verify_command_options *options)
+static void print_refused(void *options, const char *path, const tokmap_error *err)
 {
-    tokmap_dataset *ds;
-    tokmap_error err;
-    verify_view view = {.path = path};
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK) {
-        if (options->json) {
-            begin_json(&view.json, path);
-            put_verdict(&view.json, false);
-            json_out_string(&view.json, "error", err.text);
-            puts("}");
-        }
-        return report_open_failure(path, &err);
-    }
-    view.info = cli_dataset_info(ds);
+    json_out json;
+    if (!((verify_command_options *)options)->json)
+        return;
+    begin_json(&json, path);
+    put_verdict(&json, false);
+    json_out_string(&json, "error", err->text);
+    puts("}");
+}
+
+static int verify_one(void *command_options, const char *path, const tokmap_dataset *ds)
+{
+    const verify_command_options *options = command_options;
+    verify_view view = {.path = path, .info = cli_dataset_info(ds)};
     cli_progress_begin(&view.progress, "verify", options->quiet);
     int code = run_verify(ds, &view, options);
     report_unfinished(path);
     report_unused(ds);
-    tokmap_dataset_close(ds);
     return code;
 }
 
@@ -247,13 +246,7 @@ static const cli_manual manual = {
 int verify_command(int argc, char **argv)
 {
     verify_command_options options = {0};
-    input_list names = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind, options.quiet);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
-        code = cli_first_failure(code, verify_one(names.names[i], &options));
-    input_list_free(&names);
-    return cli_first_failure(code, cli_finish());
+    const each_command command = {&manual,        &options,           EACH_DATASET,
+                                  &options.quiet, .work = verify_one, .refuse = print_refused};
+    return each_run(&command, argc, argv);
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* each.h - runs a command that does the same with each dataset of its arguments. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+#include "commands/datasets.h"
+
+typedef enum each_operands {
+    EACH_DATASET,  /* names and patterns of datasets */
+    EACH_COMPLETE, /* like EACH_DATASET, but no pattern may leave out tokens without an index */
+    EACH_ONE       /* the name of one dataset, not a pattern */
+} each_operands;
+
+/* Functions return an exit code, and print the error. Those that a command does not need are
+ * NULL. */
+typedef struct each_command {
+    const cli_manual *manual;
+    void *options; /* set by cli_parse_options */
+    each_operands operands;
+    const bool *quiet; /* in the options; NULL: no option --quiet */
+    /* Called once the names are known. */
+    int (*check)(void *options, const input_list *names);
+    /* Called for each dataset, also after a failure. */
+    int (*work)(void *options, const char *name, const tokmap_dataset *ds);
+    /* Called before the message if a dataset cannot be opened. */
+    void (*refuse)(void *options, const char *name, const tokmap_error *err);
+    /* Called if everything before it succeeded. */
+    int (*end)(void *options, const input_list *names);
+} each_command;
+
+/* Returns the first exit code that is not CLI_OK. */
+int each_run(const each_command *command, int argc, char **argv);
