@@ -64,11 +64,12 @@ enum {
 static const cli_word *list_pages(void)
 {
     static cli_word words[N_PAGES + 2];
-    for (int p = 0; p < N_PAGES; p++)
-        words[p] = (cli_word){pages[p].name, .help = pages[p].help};
-    words[N_PAGES] = (cli_word){
-        "all", .help = "all of these except tokenize and pack, in three to ten minutes; cold is "
-                       "shortened"};
+    for (uint32_t p = 0; p < N_PAGES; p++)
+        words[p] = (cli_word){pages[p].name, p, pages[p].help};
+    words[N_PAGES] =
+        (cli_word){"all", N_PAGES,
+                   "all of these except tokenize and pack, in three to ten minutes; cold is "
+                   "shortened"};
     return words;
 }
 
@@ -155,14 +156,13 @@ static int choose_pages(int argc, char **argv, command_line *line, bool *chosen)
     if (argc == 0)
         return cli_usage("no page given");
     for (int i = 0; i < argc; i++) {
-        const bool all = strcmp(argv[i], "all") == 0;
-        bool known = all;
+        const cli_word *page = cli_find_word(list_pages(), argv[i]);
+        if (!page)
+            return cli_refuse_word("page", argv[i], list_pages());
+        const bool all = page->value == N_PAGES;
         line->options.all |= all;
-        for (int p = 0; p < N_PAGES; p++)
-            if (strcmp(argv[i], pages[p].name) == 0 || (pages[p].in_all && all))
-                chosen[p] = known = true;
-        if (!known)
-            return cli_usage("there is no page '%s'", argv[i]);
+        for (uint32_t p = 0; p < N_PAGES; p++)
+            chosen[p] |= page->value == p || (all && pages[p].in_all);
     }
     /* An option that only other pages take would have no effect. */
     for (const cli_option *o = option_table; o->name; o++) {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/word_distance.h"
 #include "cli/cli.h"
 
 enum {
@@ -28,6 +29,26 @@ const char *cli_word_name(const cli_word *words, uint32_t value)
     return words->name;
 }
 
+const cli_word *cli_find_word(const cli_word *words, const char *name)
+{
+    while (words->name && strcmp(words->name, name) != 0)
+        words++;
+    return words->name ? words : NULL;
+}
+
+int cli_refuse_word(const char *kind, const char *name, const cli_word *words)
+{
+    const char *nearest = NULL;
+    size_t least = 3;
+    for (; words->name; words++) {
+        const size_t d = word_distance(name, strlen(name), words->name, strlen(words->name));
+        nearest = d < least ? words->name : nearest;
+        least = d < least ? d : least;
+    }
+    return nearest ? cli_usage("there is no %s '%s'; did you mean '%s'?", kind, name, nearest)
+                   : cli_usage("there is no %s '%s'", kind, name);
+}
+
 void cli_list_words(char *out, size_t n_bytes, const cli_word *words)
 {
     size_t used = 0;
@@ -40,12 +61,10 @@ void cli_list_words(char *out, size_t n_bytes, const cli_word *words)
 static int take_word(const cli_option *option, const char *text, void *target)
 {
     char list[512] = "";
-    const cli_word *words = cli_get_words(option);
-    for (const cli_word *w = words; w->name; w++) {
-        if (strcmp(w->name, text) == 0) {
-            memcpy(target, &w->value, sizeof w->value);
-            return CLI_OK;
-        }
+    const cli_word *words = cli_get_words(option), *word = cli_find_word(words, text);
+    if (word) {
+        memcpy(target, &word->value, sizeof word->value);
+        return CLI_OK;
     }
     cli_list_words(list, sizeof list, words);
     return cli_usage("--%s %s: must be %s", option->name, text, list);

@@ -80,6 +80,10 @@ const cli_option *cli_join_options(cli_option joined[CLI_MAX_OPTIONS + 1],
 const cli_word *cli_get_words(const cli_option *option);
 /* "auto, text or lines" */
 void cli_list_words(char *out, size_t n_bytes, const cli_word *words);
+/* The word with this name, or NULL. */
+const cli_word *cli_find_word(const cli_word *words, const char *name);
+/* Prints that there is no `kind` of this name, and which word is near it; returns CLI_USAGE. */
+int cli_refuse_word(const char *kind, const char *name, const cli_word *words);
 /* The name of the word with this value, which must exist. */
 const char *cli_word_name(const cli_word *words, uint32_t value);
 

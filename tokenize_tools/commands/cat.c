@@ -490,9 +490,7 @@ static const cli_option option_table[] = {
          "[[FIRST, NUMBER, ROLE], ...]}, where FIRST is counted from the first id of the line"},
     {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE",
      .help = "for --text: the tokenizer that made the dataset [bytes]"},
-    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
-     .get_words = tokenizer_pattern_words},
-    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    TOKENIZER_ROWS(TARGET(tokenizer)),
     {NULL},
 };
 
@@ -541,7 +539,7 @@ static int check_options(void *command_options, const input_list *names)
 int cat_command(int argc, char **argv)
 {
     cat_options options = {0};
-    const each_command command = {&manual, &options, EACH_ONE, .check = check_options,
+    const each_command command = {&manual, &options, dataset_names_take_one, .check = check_options,
                                   .work = print_dataset};
     return each_run(&command, argc, argv);
 }

@@ -155,6 +155,15 @@ int dataset_names_expand(input_list *names, char **arguments, int n_arguments, b
     return code == CLI_OK ? choose_names(names) : code;
 }
 
+int dataset_names_take_one(input_list *names, char **arguments, int n_arguments, bool quiet)
+{
+    failure err;
+    (void)quiet;
+    const int code = path_check_all(arguments, n_arguments);
+    return code == CLI_OK && !input_list_append(names, strdup(*arguments), &err) ? cli_no_memory()
+                                                                                 : code;
+}
+
 int token_file_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet)
 {
     return expand_names(names, arguments, n_arguments, quiet, false);
@@ -177,10 +186,10 @@ static int check_indexes(const input_list *files, const char *suffix, const char
     return CLI_OK;
 }
 
-int dataset_names_check(char **arguments, int n_arguments)
+int dataset_names_expand_all(input_list *names, char **arguments, int n_arguments, bool quiet)
 {
     static const char *const suffixes[] = {".bin", ".bin.partial"};
-    int code = CLI_OK;
+    int code = dataset_names_expand(names, arguments, n_arguments, quiet);
     for (int i = 0; i < 2 * n_arguments && code == CLI_OK; i++) {
         const char *argument = arguments[i / 2], *suffix = suffixes[i % 2];
         input_list files = {.needs_no_file = take_all, .may_match_nothing = true};

@@ -22,10 +22,13 @@
  * lead to one index the first one stays, and files that belong to a dataset of the list are left
  * out (tokmap_dataset_choose_paths). quiet: without notes on hidden names. */
 int dataset_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet);
-/* CLI_DATASET if a pattern that does not end in .tmi matches tokens without an index: an unfinished
- * dataset would be missing. */
-int dataset_names_check(char **arguments, int n_arguments);
-/* The same for token files: a pattern stands for everything that it matches. */
+/* The same as dataset_names_expand, but CLI_DATASET if a pattern that does not end in .tmi matches
+ * tokens without an index: an unfinished dataset would be missing. */
+int dataset_names_expand_all(input_list *names, char **arguments, int n_arguments, bool quiet);
+/* Appends the only argument, which is a name. */
+int dataset_names_take_one(input_list *names, char **arguments, int n_arguments, bool quiet);
+/* The same as dataset_names_expand, but for token files: a pattern stands for everything that it
+ * matches. */
 int token_file_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet);
 
 /* ---- Several open datasets that fit together, in the order given ---- */

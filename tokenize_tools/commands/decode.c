@@ -88,12 +88,10 @@ static int decode_line(decode_state *s, const text_line *line)
 
 /* ---- Command ---- */
 
-#define TARGET(field) offsetof(tokenizer_choice, field)
 static const cli_option option_table[] = {
-    {"tokenizer", 0, CLI_TEXT, TARGET(name), "FILE", .help = TOKENIZER_HELP, .is_required = true},
-    {"pattern", 0, CLI_TEXT, TARGET(pattern), "NAME", .help = PATTERN_HELP,
-     .get_words = tokenizer_pattern_words},
-    {"specials-file", 0, CLI_TEXT, TARGET(specials), "FILE", .help = SPECIALS_FILE_HELP},
+    {"tokenizer", 0, CLI_TEXT, offsetof(tokenizer_choice, name), "FILE", .help = TOKENIZER_HELP,
+     .is_required = true},
+    TOKENIZER_ROWS(0),
     {NULL},
 };
 

@@ -1,25 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commands/each.h"
 
-#include <string.h>
-
 #include "cli/cli.h"
-#include "cli/paths.h"
-
-static int expand_names(input_list *names, const each_command *c, char **operands, int n)
-{
-    const bool quiet = c->quiet && *c->quiet;
-    failure err;
-    int code;
-    if (c->operands == EACH_ONE) {
-        code = path_check_all(operands, n);
-        return code == CLI_OK && !input_list_append(names, strdup(*operands), &err)
-                   ? cli_no_memory()
-                   : code;
-    }
-    code = dataset_names_expand(names, operands, n, quiet);
-    return code == CLI_OK && c->operands == EACH_COMPLETE ? dataset_names_check(operands, n) : code;
-}
 
 static int work_on(const each_command *c, const char *name)
 {
@@ -41,7 +23,7 @@ int each_run(const each_command *c, int argc, char **argv)
     int code = cli_parse_options(c->manual, argc, argv, c->options);
     if (code != CLI_GO_ON)
         return code;
-    code = expand_names(&names, c, argv + optind, argc - optind);
+    code = c->expand(&names, argv + optind, argc - optind, c->quiet && *c->quiet);
     if (code == CLI_OK && c->check)
         code = c->check(c->options, &names);
     for (size_t i = 0, n = code == CLI_OK && c->work ? names.n_names : 0; i < n; i++)

@@ -2,23 +2,16 @@
 /* each.h - runs a command that does the same with each dataset of its arguments. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "cli/options.h"
 #include "commands/datasets.h"
 
-typedef enum each_operands {
-    EACH_DATASET,  /* names and patterns of datasets */
-    EACH_COMPLETE, /* like EACH_DATASET, but no pattern may leave out tokens without an index */
-    EACH_ONE       /* the name of one dataset, not a pattern */
-} each_operands;
-
-/* Functions return an exit code, and print the error. Those that a command does not need are
- * NULL. */
+/* What is particular to a command. Its functions return an exit code, and print the error; those
+ * that it does not need are NULL. */
 typedef struct each_command {
     const cli_manual *manual;
     void *options; /* set by cli_parse_options */
-    each_operands operands;
+    /* Finds the names that the arguments stand for: a function of datasets.h. */
+    int (*expand)(input_list *names, char **arguments, int n_arguments, bool quiet);
     const bool *quiet; /* in the options; NULL: no option --quiet */
     /* Called once the names are known. */
     int (*check)(void *options, const input_list *names);

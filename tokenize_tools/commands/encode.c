@@ -129,9 +129,7 @@ static int open_all(encode_state *s, const encode_options *options, const char *
 static const cli_option option_table[] = {
     {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE", .help = TOKENIZER_HELP,
      .is_required = true},
-    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
-     .get_words = tokenizer_pattern_words},
-    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    TOKENIZER_ROWS(TARGET(tokenizer)),
     {"specials", 0, CLI_WORD, TARGET(specials), "WORD",
      .help = "what to do with special tokens that appear in the text [text]",
      .words = tokenizer_specials_words},

@@ -425,7 +425,7 @@ static const cli_manual manual = {
 int export_command(int argc, char **argv)
 {
     export_job job = {.way = OUTPUT_COPY, .tokens.fd = -1};
-    const each_command command = {&manual, &job, EACH_ONE, .check = check_options,
+    const each_command command = {&manual, &job, dataset_names_take_one, .check = check_options,
                                   .work = export_dataset};
     return each_run(&command, argc, argv);
 }

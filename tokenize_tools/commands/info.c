@@ -533,6 +533,7 @@ static const cli_manual manual = {
 int info_command(int argc, char **argv)
 {
     info_options options = {0};
-    const each_command command = {&manual, &options, .work = show_one, .end = show_total};
+    const each_command command = {&manual, &options, dataset_names_expand, .work = show_one,
+                                  .end = show_total};
     return each_run(&command, argc, argv);
 }

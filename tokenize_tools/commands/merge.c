@@ -275,7 +275,7 @@ static const cli_manual manual = {
 int merge_command(int argc, char **argv)
 {
     merge_options options = {0};
-    const each_command command = {&manual, &options, EACH_COMPLETE, &options.quiet,
+    const each_command command = {&manual, &options, dataset_names_expand_all, &options.quiet,
                                   .end = merge_all};
     return each_run(&command, argc, argv);
 }

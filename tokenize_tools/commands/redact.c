@@ -331,6 +331,7 @@ static const cli_manual manual = {
 int redact_command(int argc, char **argv)
 {
     redact_command_options options = {0};
-    const each_command command = {&manual, &options, EACH_ONE, .work = redact_dataset};
+    const each_command command = {&manual, &options, dataset_names_take_one,
+                                  .work = redact_dataset};
     return each_run(&command, argc, argv);
 }

@@ -130,6 +130,7 @@ int rows_command(int argc, char **argv)
 {
     rows_command_options options = {0};
     const each_command command = {
-        &manual, &options, EACH_DATASET, &options.quiet, .check = check_output, .work = make_rows};
+        &manual,          &options, dataset_names_expand, &options.quiet, .check = check_output,
+        .work = make_rows};
     return each_run(&command, argc, argv);
 }

@@ -246,7 +246,7 @@ static const cli_manual manual = {
 int verify_command(int argc, char **argv)
 {
     verify_command_options options = {0};
-    const each_command command = {&manual,        &options,           EACH_DATASET,
+    const each_command command = {&manual,        &options,           dataset_names_expand,
                                   &options.quiet, .work = verify_one, .refuse = print_refused};
     return each_run(&command, argc, argv);
 }
