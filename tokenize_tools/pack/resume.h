@@ -5,7 +5,7 @@
 #include "pack/bad_file.h"
 #include "pack/documents.h"
 #include "pack/output.h"
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 #include "plan/cell_state.h"
 
 /* What a checkpoint records. Only u64 members: it is stored as an array of them. */

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "pack/bad_file.h"
 #include "pack/documents.h"
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 #include "pack/resume.h"
 
 /* The session sets the first part; the rest is the state of the work. */

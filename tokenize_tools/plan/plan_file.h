@@ -54,7 +54,7 @@ typedef struct plan_file {
     uint64_t cell_bytes;      /* --cell-size */
     plan_option *options;
     size_t n_options;
-    char *facts; /* lines: what the options and the tokenizer come to (pack/facts.h) */
+    char *facts; /* lines: what the options and the tokenizer come to (pack/fingerprint.h) */
     size_t facts_bytes;
     plan_input *inputs;
     size_t n_inputs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts.h - everything that decides the bytes that a run writes, as text. It shows whether a run
+/* fingerprint.h - everything that decides the bytes that a run writes, as text. It shows whether a run
  * may resume an earlier one, and if not, why.
  *
  * For a cell, the plan, its number and its hash; one line for each option, "NAME VALUE", then one
