@@ -69,8 +69,8 @@ TEST(a_plan_is_parsed)
     CHECK_STR(plan_file_option(&plan, "split"), "valid=0.5");
     CHECK(plan_file_option(&plan, "meta") == NULL);
     const char facts[] = "--eod 256\n--separator \\x0a \n";
-    CHECK_EQ(plan.facts_bytes, strlen(facts));
-    CHECK(memcmp(plan.facts, facts, plan.facts_bytes) == 0);
+    CHECK_EQ(plan.fingerprint_bytes, strlen(facts));
+    CHECK(memcmp(plan.fingerprint, facts, plan.fingerprint_bytes) == 0);
     CHECK_EQ(plan.n_inputs, 3);
     CHECK_STR(plan.inputs[0].name, "a b.jsonl");
     CHECK_STR(plan.inputs[0].format, "jsonl");

@@ -154,7 +154,7 @@ static int make_plan(plan_options *options, const pack_parts *parts)
 {
     plan_file plan = {.cell_bytes = options->cell_bytes};
     pack_planner planner = {.options = parts->options, .inputs = parts->inputs, .plan = &plan};
-    pack_facts facts = {0};
+    pack_fingerprint fingerprint = {0};
     char folder[PATH_PREFIX_BYTES];
     int code = process_folder(folder, sizeof folder);
     if (code != CLI_OK)
@@ -163,19 +163,20 @@ static int make_plan(plan_options *options, const pack_parts *parts)
     plan.cells_folder = options->pack.cells_folder;
     code = plan_file_folders_fit(&plan) ? take_options(&plan)
                                         : cli_usage("--cells: the path of the folder is too long");
-    if (code == CLI_OK && !pack_facts_make(&facts, &(pack_parts){.options = parts->options,
-                                                                 .tokenizer = parts->tokenizer,
-                                                                 .tokens = parts->tokens}))
+    if (code == CLI_OK &&
+        !pack_fingerprint_make(&fingerprint, &(pack_parts){.options = parts->options,
+                                                           .tokenizer = parts->tokenizer,
+                                                           .tokens = parts->tokens}))
         code = cli_no_memory();
-    plan.facts = facts.text;
-    plan.facts_bytes = facts.n_bytes;
+    plan.fingerprint = fingerprint.text;
+    plan.fingerprint_bytes = fingerprint.n_bytes;
     if (code == CLI_OK)
         code = pack_planner_run(&planner);
     if (code == CLI_OK)
         code = write_plan(&plan, options);
     if (code == CLI_OK)
         code = print_result(&planner, options);
-    pack_facts_free(&facts);
+    pack_fingerprint_free(&fingerprint);
     plan_file_free(&plan);
     return code;
 }

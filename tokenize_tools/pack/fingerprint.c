@@ -77,25 +77,25 @@ static void put_options(FILE *out, const pack_options *o)
     fputs(o->n_splits ? "\n" : "none\n", out);
 }
 
-size_t pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES])
+size_t pack_fingerprint_cell(const pack_cell *cell, char text[PACK_FINGERPRINT_CELL_BYTES])
 {
-    const int n = snprintf(text, PACK_CELL_FACTS_BYTES, "plan %016" PRIx64 "\ncell %zu\n",
+    const int n = snprintf(text, PACK_FINGERPRINT_CELL_BYTES, "plan %016" PRIx64 "\ncell %zu\n",
                            cell->origin, cell->number);
-    snprintf(text + n, PACK_CELL_FACTS_BYTES - (size_t)n, "checksum of the cell %016" PRIx64 "\n",
-             cell->hash);
+    snprintf(text + n, PACK_FINGERPRINT_CELL_BYTES - (size_t)n,
+             "checksum of the cell %016" PRIx64 "\n", cell->hash);
     return (size_t)n;
 }
 
-bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
+bool pack_fingerprint_make(pack_fingerprint *fingerprint, const pack_parts *parts)
 {
-    *facts = (pack_facts){0};
+    *fingerprint = (pack_fingerprint){0};
     memory_file text;
     FILE *out = memory_file_open(&text);
     if (!out)
         return false;
     if (parts->cell) {
-        char cell[PACK_CELL_FACTS_BYTES];
-        pack_cell_facts(parts->cell, cell);
+        char cell[PACK_FINGERPRINT_CELL_BYTES];
+        pack_fingerprint_cell(parts->cell, cell);
         fputs(cell, out);
     }
     const tokenizer_file *t = parts->tokenizer;
@@ -110,7 +110,7 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     put_id(out, "--bos", parts->tokens->bos_id);
     put_options(out, parts->options);
     fflush(out);
-    facts->options_bytes = text.n_bytes;
+    fingerprint->options_bytes = text.n_bytes;
     const pack_inputs *inputs = parts->inputs;
     for (size_t i = 0; inputs && i < inputs->n; i++) {
         fprintf(out, "input %" PRIu64 " %" PRIu64 " ", inputs->versions[i].n_bytes,
@@ -120,29 +120,29 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     }
     if (!memory_file_close(out, &text))
         return false;
-    facts->text = text.text;
-    facts->n_bytes = text.n_bytes;
-    facts->hash = XXH3_64bits(facts->text, facts->n_bytes);
+    fingerprint->text = text.text;
+    fingerprint->n_bytes = text.n_bytes;
+    fingerprint->hash = XXH3_64bits(fingerprint->text, fingerprint->n_bytes);
     return true;
 }
 
-size_t pack_facts_before(const pack_facts *facts, uint64_t n)
+size_t pack_fingerprint_before(const pack_fingerprint *fingerprint, uint64_t n)
 {
-    size_t at = facts->options_bytes;
-    for (; n > 0 && at < facts->n_bytes; n--)
-        at += strcspn(facts->text + at, "\n") + 1;
+    size_t at = fingerprint->options_bytes;
+    for (; n > 0 && at < fingerprint->n_bytes; n--)
+        at += strcspn(fingerprint->text + at, "\n") + 1;
     return at;
 }
 
-uint64_t pack_facts_hash(const pack_facts *facts, uint64_t n)
+uint64_t pack_fingerprint_hash(const pack_fingerprint *fingerprint, uint64_t n)
 {
-    return XXH3_64bits(facts->text, pack_facts_before(facts, n));
+    return XXH3_64bits(fingerprint->text, pack_fingerprint_before(fingerprint, n));
 }
 
-void pack_facts_free(pack_facts *facts)
+void pack_fingerprint_free(pack_fingerprint *fingerprint)
 {
-    free(facts->text);
-    facts->text = NULL;
+    free(fingerprint->text);
+    fingerprint->text = NULL;
 }
 
 /* ---- Difference ---- */
@@ -196,16 +196,17 @@ static void next_line(const char **text, const char *end, char line[LINE_BYTES])
     const char *newline = *text < end ? memchr(*text, '\n', (size_t)(end - *text)) : NULL;
     size_t n = (size_t)((newline ? newline : end) - *text);
     size_t n_copied = n < LINE_BYTES ? n : LINE_BYTES - 1;
-    if (n_copied > 0) /* a plan without facts has no text */
+    if (n_copied > 0) /* a plan without "fact" lines has no text */
         memcpy(line, *text, n_copied);
     line[n_copied] = '\0';
     *text = newline ? newline + 1 : end;
 }
 
-void pack_facts_difference(const pack_facts *facts, const char *then, size_t n_then,
-                           char difference[PACK_DIFFERENCE_BYTES])
+void pack_fingerprint_difference(const pack_fingerprint *fingerprint, const char *then,
+                                 size_t n_then, char difference[PACK_DIFFERENCE_BYTES])
 {
-    const char *now = facts->text, *end_then = then + n_then, *end_now = now + facts->n_bytes;
+    const char *now = fingerprint->text, *end_then = then + n_then,
+               *end_now = now + fingerprint->n_bytes;
     char line_then[LINE_BYTES], line_now[LINE_BYTES];
     do {
         next_line(&then, end_then, line_then);

@@ -15,12 +15,12 @@
 
 #define PACK_DIFFERENCE_BYTES 512
 
-typedef struct pack_facts {
+typedef struct pack_fingerprint {
     char *text; /* owned */
     size_t n_bytes;
     size_t options_bytes; /* before the lines of inputs */
     uint64_t hash;
-} pack_facts;
+} pack_fingerprint;
 
 typedef struct pack_cell {
     uint64_t hash, origin; /* as in plan_file */
@@ -31,23 +31,23 @@ typedef struct pack_parts {
     const pack_options *options;
     const tokenizer_file *tokenizer;
     const pack_tokens *tokens;
-    const pack_inputs *inputs; /* NULL: none, in the facts of a plan */
+    const pack_inputs *inputs; /* NULL: none, in the fingerprint of a plan */
     const pack_cell *cell;     /* NULL: a plain pack */
 } pack_parts;
 
-/* The first lines of the facts of a cell, which no other cell has. Returns the size of those that
+/* The first lines of the fingerprint of a cell, which no other cell has. Returns the size of those that
  * stay the same when the plan is updated, which come first. */
-#define PACK_CELL_FACTS_BYTES 96
-size_t pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES]);
+#define PACK_FINGERPRINT_CELL_BYTES 96
+size_t pack_fingerprint_cell(const pack_cell *cell, char text[PACK_FINGERPRINT_CELL_BYTES]);
 /* false: out of memory. */
-bool pack_facts_make(pack_facts *facts, const pack_parts *parts);
-void pack_facts_free(pack_facts *facts);
+bool pack_fingerprint_make(pack_fingerprint *fingerprint, const pack_parts *parts);
+void pack_fingerprint_free(pack_fingerprint *fingerprint);
 /* How many bytes there are before the line of input number `n`, or all. */
-size_t pack_facts_before(const pack_facts *facts, uint64_t n);
+size_t pack_fingerprint_before(const pack_fingerprint *fingerprint, uint64_t n);
 /* Of the options and the first `n` inputs. */
-uint64_t pack_facts_hash(const pack_facts *facts, uint64_t n);
+uint64_t pack_fingerprint_hash(const pack_fingerprint *fingerprint, uint64_t n);
 
-/* Describes how `facts` differs from the one that begins with `then`: "--eod was 256 and is now
+/* Describes how `fingerprint` differs from the one that begins with `then`: "--eod was 256 and is now
  * 0". */
-void pack_facts_difference(const pack_facts *facts, const char *then, size_t n_then,
-                           char difference[PACK_DIFFERENCE_BYTES]);
+void pack_fingerprint_difference(const pack_fingerprint *fingerprint, const char *then,
+                                 size_t n_then, char difference[PACK_DIFFERENCE_BYTES]);

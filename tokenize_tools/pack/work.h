@@ -16,7 +16,7 @@
 /* The session sets the first part; the rest is the state of the work. */
 typedef struct pack_work {
     const pack_parts *parts;
-    pack_facts facts;
+    pack_fingerprint fingerprint;
     pack_outputs outputs; /* open */
     pack_resume from;
     pack_bad_file *bad_file; /* open, or NULL */

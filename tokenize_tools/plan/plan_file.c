@@ -84,9 +84,9 @@ char *plan_file_print(plan_file *plan, size_t *n_bytes)
             put_value(out, o->value);
         putc('\n', out);
     }
-    for (size_t at = 0, n; at < plan->facts_bytes; at += n) {
-        n = strcspn(plan->facts + at, "\n") + 1;
-        fprintf(out, "fact %.*s", (int)n, plan->facts + at);
+    for (size_t at = 0, n; at < plan->fingerprint_bytes; at += n) {
+        n = strcspn(plan->fingerprint + at, "\n") + 1;
+        fprintf(out, "fact %.*s", (int)n, plan->fingerprint + at);
     }
     for (size_t i = 0; i < plan->n_inputs; i++) {
         const plan_input *in = &plan->inputs[i];
@@ -329,10 +329,10 @@ static bool parse_fact(plan_parser *p, char *rest)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return fail(p->err, "the fact has a control character");
     }
-    plan->facts = plan->facts ? plan->facts : rest;
-    memmove(plan->facts + plan->facts_bytes, rest, n_bytes);
-    plan->facts_bytes += n_bytes + 1;
-    plan->facts[plan->facts_bytes - 1] = '\n';
+    plan->fingerprint = plan->fingerprint ? plan->fingerprint : rest;
+    memmove(plan->fingerprint + plan->fingerprint_bytes, rest, n_bytes);
+    plan->fingerprint_bytes += n_bytes + 1;
+    plan->fingerprint[plan->fingerprint_bytes - 1] = '\n';
     return true;
 }
 

@@ -54,8 +54,8 @@ typedef struct plan_file {
     uint64_t cell_bytes;      /* --cell-size */
     plan_option *options;
     size_t n_options;
-    char *facts; /* lines: what the options and the tokenizer come to (pack/fingerprint.h) */
-    size_t facts_bytes;
+    char *fingerprint; /* lines: what the options and the tokenizer come to (pack/fingerprint.h) */
+    size_t fingerprint_bytes;
     plan_input *inputs;
     size_t n_inputs;
     plan_cell *cells;
