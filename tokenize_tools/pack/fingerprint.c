@@ -190,28 +190,24 @@ static void differ_in_option(const char *then, const char *now,
              n_name < 60 ? (int)n_name : 60, then, value_then, value_now);
 }
 
-/* Copies the line at *text and advances it; an empty line at the end. */
-static void next_line(const char **text, const char *end, char line[LINE_BYTES])
+/* Copies the line at `text`, or as much of it as fits. */
+static void copy_line(char line[LINE_BYTES], const char *text, const char *end)
 {
-    const char *newline = *text < end ? memchr(*text, '\n', (size_t)(end - *text)) : NULL;
-    size_t n = (size_t)((newline ? newline : end) - *text);
-    size_t n_copied = n < LINE_BYTES ? n : LINE_BYTES - 1;
-    if (n_copied > 0) /* a plan without "fact" lines has no text */
-        memcpy(line, *text, n_copied);
-    line[n_copied] = '\0';
-    *text = newline ? newline + 1 : end;
+    const char *newline = text < end ? memchr(text, '\n', (size_t)(end - text)) : NULL;
+    snprintf(line, LINE_BYTES, "%.*s", (int)((newline ? newline : end) - text), text);
 }
 
 void pack_fingerprint_difference(const pack_fingerprint *fingerprint, const char *then,
                                  size_t n_then, char difference[PACK_DIFFERENCE_BYTES])
 {
-    const char *now = fingerprint->text, *end_then = then + n_then,
-               *end_now = now + fingerprint->n_bytes;
+    const char *now = fingerprint->text;
+    const size_t n_now = fingerprint->n_bytes;
     char line_then[LINE_BYTES], line_now[LINE_BYTES];
-    do {
-        next_line(&then, end_then, line_then);
-        next_line(&now, end_now, line_now);
-    } while (*line_then && strcmp(line_then, line_now) == 0);
+    size_t begin = 0; /* of the first line that differs */
+    for (size_t i = 0; i < n_then && i < n_now && then[i] == now[i]; i++)
+        begin = then[i] == '\n' ? i + 1 : begin;
+    copy_line(line_then, then + begin, then + n_then);
+    copy_line(line_now, now + begin, now + n_now);
     const char *line = *line_then ? line_then : line_now;
     if (!*line)
         snprintf(difference, PACK_DIFFERENCE_BYTES, "the inputs differ");
