@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.c - prints the manual of a command: wrapped, options in columns. */
+/* manual.c - prints the manual of a command: wrapped, options in columns. */
 #include <stdio.h>
 #include <string.h>
 
