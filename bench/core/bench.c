@@ -165,7 +165,7 @@ double bench_median(const bench_row *row)
     return row->n_values % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-bool bench_missed(const bench_row *row)
+static bool is_missed(const bench_row *row)
 {
     const double median = bench_median(row);
     return row->goal == BENCH_AT_LEAST  ? median < row->target
@@ -232,7 +232,7 @@ static void print_line(const bench_row *row, FILE *out)
     if (row->goal != BENCH_NO_GOAL)
         fprintf(out, "; target %s %s: %s",
                 row->goal == BENCH_AT_LEAST ? ">=" : "<=", short_number(row->target).s,
-                bench_missed(row) ? "missed" : "reached");
+                is_missed(row) ? "missed" : "reached");
     putc('\n', out);
 }
 
@@ -280,7 +280,7 @@ static void print_row(json_out *o, const bench_row *row)
     if (row->goal != BENCH_NO_GOAL) {
         json_out_begin(o, "target", '{');
         json_out_print(o, row->goal == BENCH_AT_LEAST ? "at_least" : "at_most", "%g", row->target);
-        json_out_bool(o, "reached", !bench_missed(row));
+        json_out_bool(o, "reached", !is_missed(row));
         json_out_end(o, '}');
     }
     if (row->limit[0])

@@ -113,7 +113,6 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual);
 
 void bench_sort(double *values, size_t n);
 double bench_median(const bench_row *row);
-bool bench_missed(const bench_row *row);
 /* Prints the figures for people: a line for each row. bench/report.py makes tables of the JSON. */
 void bench_print_rows(const bench_report *report, FILE *out);
 void bench_print_json(const bench_report *report, const char *command, FILE *out);

@@ -74,12 +74,6 @@ cli_text cli_hex(const uint8_t id[16]);
 /* Prints s with each byte that is not plain text (plain_text.h) as \x1b. */
 void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
 
-/* Opens the dataset that a command has just written as prefix.tmi, so that what is reported is what
- * readers will see, and prints the result line, or with json one object, to stdout: "P: 2
- * documents, ...". Prints nothing if it is to be quiet, unless json is wanted. format: what was
- * adopted, or NULL. Returns CLI_OK or the exit code of a failure. */
-int cli_print_result(const char *prefix, const char *format, bool json, bool quiet);
-
 /* Progress on stderr: one line redrawn on a terminal, otherwise a plain line every ten seconds. */
 typedef struct cli_progress {
     const char *verb; /* "verify" */

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manual.c - prints the manual of a command: wrapped, options in columns. */
+#include "cli/manual.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "cli/options.h"
 
 enum {
     LAST_COLUMN = 79,
     MAX_TEXT_COLUMN = 28, /* the text of options begins here or before */
     WORD_INDENT = 2
 };
+
+const cli_word *cli_get_words(const cli_option *option)
+{
+    return option->get_words ? option->get_words() : option->words;
+}
 
 /* Prints the text from column `indent` on, where the cursor is, in lines that begin there. */
 static void print_wrapped(FILE *out, const char *text, int indent)

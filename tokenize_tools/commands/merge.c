@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/each.h"

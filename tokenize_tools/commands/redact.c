@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "commands/commands.h"

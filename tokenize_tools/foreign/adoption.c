@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "cli/paths.h"
 #include "corpus/window.h"
 #include "system/files.h"

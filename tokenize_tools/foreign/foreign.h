@@ -93,12 +93,6 @@ typedef struct foreign_reader {
 FOREIGN_READERS(DECLARE_READER)
 #undef DECLARE_READER
 
-/* The same as an array, terminated by NULL. */
-extern const foreign_reader *const foreign_readers[];
-
-/* The kind of a file that certainly does not contain raw tokens ("a gzip file", ...), or NULL. */
-const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes);
-
 /* The table beside an OLMo file: CSV lines `start,end[,...]`. Start with {n_tokens}. */
 typedef struct foreign_csv {
     uint64_t n_tokens, end; /* documents so far reach up to `end` */

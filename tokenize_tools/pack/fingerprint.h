@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fingerprint.h - everything that decides the bytes that a run writes, as text. It shows whether a run
- * may resume an earlier one, and if not, why.
+/* fingerprint.h - everything that decides the bytes that a run writes, as text. It shows whether a
+ * run may resume an earlier one, and if not, why.
  *
- * For a cell, the plan, its number and its hash; one line for each option, "NAME VALUE", then one
- * for each input. Time, threads, memory and output options are not part of it. */
+ * For a cell, the plan, its number and its hash; one line for each option, "NAME VALUE", then
+ * one for each input. Time, threads, memory and output options are not part of it. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,8 +35,8 @@ typedef struct pack_parts {
     const pack_cell *cell;     /* NULL: a plain pack */
 } pack_parts;
 
-/* The first lines of the fingerprint of a cell, which no other cell has. Returns the size of those that
- * stay the same when the plan is updated, which come first. */
+/* The first lines of the fingerprint of a cell, which no other cell has. Returns the size of
+ * those that stay the same when the plan is updated, which come first. */
 #define PACK_FINGERPRINT_CELL_BYTES 96
 size_t pack_fingerprint_cell(const pack_cell *cell, char text[PACK_FINGERPRINT_CELL_BYTES]);
 /* false: out of memory. */
@@ -47,7 +47,7 @@ size_t pack_fingerprint_before(const pack_fingerprint *fingerprint, uint64_t n);
 /* Of the options and the first `n` inputs. */
 uint64_t pack_fingerprint_hash(const pack_fingerprint *fingerprint, uint64_t n);
 
-/* Describes how `fingerprint` differs from the one that begins with `then`: "--eod was 256 and is now
- * 0". */
+/* Describes how `fingerprint` differs from the one that begins with `then`: "--eod was 256 and
+ * is now 0". */
 void pack_fingerprint_difference(const pack_fingerprint *fingerprint, const char *then,
                                  size_t n_then, char difference[PACK_DIFFERENCE_BYTES]);

@@ -24,7 +24,8 @@ typedef struct pack_note {
     uint64_t tokens[PACK_MAX_SPLITS + 1], documents[PACK_MAX_SPLITS + 1]; /* of each output */
 } pack_note;
 
-/* The note as it is stored. In the first checkpoint, as many lines of the fingerprint as fit follow. */
+/* The note as it is stored. In the first checkpoint, as many lines of the fingerprint as fit
+ * follow. */
 size_t pack_note_encode(const pack_note *note, const pack_fingerprint *fingerprint,
                         uint8_t bytes[TOKMAP_MAX_NOTE_BYTES]);
 

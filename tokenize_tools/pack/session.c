@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "pack/options.h"
 #include "pack/report.h"
 #include "pack/work.h"

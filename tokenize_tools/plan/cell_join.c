@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "plan/cell_state.h"
 #include "system/output_file.h"
 #include "system/platform.h"
