@@ -82,7 +82,7 @@ static int print_version(void)
 #else
     puts("zlib    not in this build");
 #endif
-#if HAVE_ISAL /* which cannot be asked at run time: what it was built with */
+#if HAVE_ISAL /* the version of the build; none can be asked for at run time */
     printf("ISA-L   %d.%d.%d\n", ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION);
 #else
     puts("ISA-L   not in this build");

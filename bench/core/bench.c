@@ -51,7 +51,7 @@ double bench_ns_since(uint64_t start)
     return (double)(tokmap_i_now_ns() - start);
 }
 
-/* What follows `key` at the beginning of a line; false: no line begins with it. */
+/* Reads what follows `key` at the beginning of a line; false if no line begins with it. */
 static bool read_system_line(const char *path, const char *key, char *rest, size_t n_bytes)
 {
     char line[512];
@@ -205,7 +205,7 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual)
 
 /* ---- Lines ---- */
 
-/* Three digits, with k, M, G or T for large values. */
+/* Formats a value with three digits, and with k, M, G or T if it is large. */
 static cli_text short_number(double value)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
@@ -257,7 +257,7 @@ void bench_print_rows(const bench_report *report, FILE *out)
 
 /* ---- JSON ---- */
 
-/* JSON has neither infinity nor NaN. */
+/* Prints null for infinity and NaN, which JSON does not have. */
 static void print_number(json_out *o, const char *key, double number)
 {
     if (isfinite(number))

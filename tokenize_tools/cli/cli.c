@@ -128,7 +128,7 @@ int cli_exit_code(const tokmap_error *err)
     case TOKMAP_ERR_MEMORY:
         return CLI_AGAIN;
     case TOKMAP_ERR_IO:
-        /* Without an errno, a file was too short. */
+        /* Without an errno value, a file was too short. */
         return err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_DATASET;
     case TOKMAP_ERR_NOT_A_DATASET:
     case TOKMAP_ERR_VERSION:
@@ -142,9 +142,9 @@ int cli_exit_code(const tokmap_error *err)
         return CLI_EXISTS;
     case TOKMAP_ERR_ARGUMENT:
         return CLI_USAGE;
-    case TOKMAP_IN_PIECES:  /* is not an error, */
-    case TOKMAP_ERR_FORKED: /* no command forks, */
-    case TOKMAP_ERR_DEVICE: /* or uses a GPU */
+    case TOKMAP_IN_PIECES:  /* not an error */
+    case TOKMAP_ERR_FORKED: /* no command forks */
+    case TOKMAP_ERR_DEVICE: /* no command uses a GPU */
         break;
     }
     return CLI_INTERNAL;
@@ -202,7 +202,7 @@ int cli_finish(void)
     static int reported;
     if (reported)
         return reported;
-    int reason = ferror(stdout) ? errno : 0; /* callers come here directly from a failed write */
+    int reason = ferror(stdout) ? errno : 0; /* callers come here right after a failed write */
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
@@ -349,8 +349,8 @@ void cli_progress_draw(const cli_progress *p, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    /* Without automatic wrapping, so that a line longer than the terminal is wide is cut there: \r
-     * goes only to the start of the last row of a line that wraps. */
+    /* Turns automatic wrapping off, so that a line wider than the terminal is cut: in a wrapped
+     * line, \r only goes to the start of the last row. */
     fprintf(stderr, p->on_terminal ? "\r\033[?7l%s\033[?7h\033[K" : "%s\n", text);
     fflush(stderr);
 }
@@ -365,7 +365,8 @@ static cli_text format_rates(const cli_progress *p, uint64_t n_bytes)
     return text;
 }
 
-/* "verify: 3.4 MiB of 3.4 GiB (0%), 3.4 MiB/s, 12 s left", without the parts that are not known. */
+/* Prints "verify: 3.4 MiB of 3.4 GiB (0%), 3.4 MiB/s, 12 s left", without the parts that are not
+ * known. */
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
 {
     char total[80] = "", left[64] = "";

@@ -86,8 +86,8 @@ void json_out_hash(json_out *o, const char *key, uint64_t hash)
 
 /* ---- JSON text ---- */
 
-/* The next byte outside white space between values, or -1 at the end. Works byte by byte with two
- * bits of state, so that no copy of the text is needed. */
+/* A text that is read without the white space between values: byte by byte, with two bits of state,
+ * so that no copy of it is needed. */
 typedef struct compact {
     json_text_span rest;
     bool in_string, escaped;
@@ -111,8 +111,9 @@ static int compact_next(compact *c)
     return -1;
 }
 
-/* Prints the character at s[0 .. n_bytes): unchanged if it is plain, else as an escape (all of
- * those are below U+10000). Returns its length; 0, with nothing printed: it is not UTF-8. */
+/* Prints the first character of s: unchanged if it is plain, else as an escape (characters that
+ * are not plain are below U+10000). Returns its length, or 0, with nothing printed, if it is not
+ * UTF-8. */
 static size_t print_character(FILE *out, const char *s, size_t n_bytes)
 {
     uint32_t code_point;
@@ -155,7 +156,7 @@ void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
             fputs("\\ufffd", out);
             length = utf8_bad_bytes((const uint8_t *)s, n_bytes);
         }
-        if (length == 0) /* a character that the end of the text cuts off */
+        if (length == 0) /* a character that is cut off by the end of the text */
             length = n_bytes;
         s += length;
         n_bytes -= length;

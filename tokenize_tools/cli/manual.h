@@ -24,13 +24,14 @@ typedef struct cli_option {
     const char *name; /* without dashes */
     char letter;      /* or 0 */
     cli_kind kind;
-    size_t target;                      /* offset in the struct of options */
-    const char *placeholder;            /* what --help calls the value; NULL: there is none */
-    const char *help;                   /* ends with the default in brackets; NULL: not listed */
-    const char *refused;                /* why it is an error; NULL: it is none */
-    const cli_word *words;              /* of CLI_WORD; of others: listed in --help */
-    const cli_word *(*get_words)(void); /* in place of `words`, for those of a table elsewhere */
-    uint64_t lowest, highest;           /* of CLI_NUMBER; highest 0: no limit */
+    size_t target;           /* offset in the struct of options */
+    const char *placeholder; /* what --help calls the value; NULL: there is none */
+    const char *help;        /* ends with the default in brackets; NULL: not listed */
+    const char *refused;     /* the error that it is; NULL: it is allowed */
+    const cli_word *words;   /* the values of CLI_WORD; with other kinds only listed in --help */
+    const cli_word *(*get_words)(
+        void);                /* in place of `words`, if they are made from a table elsewhere */
+    uint64_t lowest, highest; /* for CLI_NUMBER; highest 0: no limit */
     int (*call)(void *options, const char *value); /* returns an exit code, with a message */
     bool is_required;
 } cli_option;
@@ -43,10 +44,10 @@ typedef struct cli_manual {
     const cli_option *options;
     const char *notes;    /* as `about`, after the options; or NULL */
     const char *examples; /* lines, printed as they are */
-    const char *operand;  /* what the other arguments are: "dataset"; NULL: not checked */
+    const char *operand;  /* the name of the other arguments: "dataset"; NULL: not checked */
     int n_least, n_most;  /* how many there must be; n_most 0: any number */
 } cli_manual;
 
-/* The words of an option, or NULL. */
+/* Returns the words of an option, or NULL. */
 const cli_word *cli_get_words(const cli_option *option);
 void cli_print_help(FILE *out, const cli_manual *manual);

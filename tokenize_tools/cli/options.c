@@ -7,7 +7,8 @@
 #include "cli/cli.h"
 
 enum {
-    FIRST_VALUE = 256, /* getopt_long returns this and the row; below it are letters */
+    FIRST_VALUE =
+        256, /* getopt_long returns the number of the row plus this; lower values are letters */
     MAX_SETTINGS = 1024
 };
 
@@ -28,7 +29,7 @@ static int take_word(const cli_option *option, const char *text, void *target)
     return cli_usage("--%s %s: must be %s", option->name, text, list);
 }
 
-/* 64000000 as "64M", the form in which it is usually given. */
+/* Formats 64000000 as "64M", as users write it. */
 static cli_text format_limit(uint64_t n)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
@@ -101,7 +102,7 @@ int cli_set_option(const cli_option *option, const char *value, void *target)
 
 /* ---- The command line ---- */
 
-/* After getopt_long returned '?' or ':'. */
+/* Prints why getopt_long returned '?' or ':'. */
 static int refuse_option(int returned, char **argv)
 {
     /* Inside a bundle such as -qx, getopt has not advanced optind yet, so this is another word. */
@@ -123,8 +124,8 @@ typedef struct getopt_table {
     char letters[2 * CLI_MAX_OPTIONS + 3];
 } getopt_table;
 
-/* Rows of `longs` have the numbers of the table's rows; a section becomes a name that no argument
- * can have. */
+/* Fills the tables of getopt_long. Row i of `longs` is row i of the options; a section becomes a
+ * name that no argument can have. */
 static void fill_getopt_table(getopt_table *table, const cli_option *options)
 {
     int n = 0;

@@ -7,10 +7,11 @@
 #include "cli/manual.h"
 
 #define CLI_GO_ON (-1)
-/* Reads the options into the struct at `target`. CLI_GO_ON: the operands are argv[optind] and what
- * follows. Otherwise the exit code to end with, after --help or a message. */
+/* Reads the options into the struct at `target`. Returns CLI_GO_ON if the command should run: the
+ * operands begin at argv[optind]. Otherwise returns the exit code to end with, after --help or a
+ * message. */
 int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target);
-/* Whether cli_parse_options has seen the option. */
+/* Whether the option was given. */
 bool cli_is_given(const char *name);
 
 /* An option as it was given. */
@@ -18,13 +19,15 @@ typedef struct cli_setting {
     const cli_option *option;
     const char *value; /* NULL: it takes none */
 } cli_setting;
-/* Those that cli_parse_options has seen, in their order. */
+/* Returns the options that were given, in their order. */
 const cli_setting *cli_get_settings(size_t *n);
-/* The option with this name in one of the tables, the last of which is NULL; or NULL. */
+/* Finds the option with this name in the tables; NULL ends the list of tables, and is returned if
+ * no table has the option. */
 const cli_option *cli_find_option(const cli_option *const *tables, const char *name);
-/* Sets it as the command line does; value NULL: none. Returns an exit code, prints the error. */
+/* Sets an option as the command line does; value NULL: without a value. Returns an exit code, and
+ * prints the error. */
 int cli_set_option(const cli_option *option, const char *value, void *target);
-/* Makes one table of several, the last of which is NULL. */
+/* Makes one table of several; NULL ends their list. */
 #define CLI_MAX_OPTIONS 64
 const cli_option *cli_join_options(cli_option joined[CLI_MAX_OPTIONS + 1],
                                    const cli_option *const *tables);

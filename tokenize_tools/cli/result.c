@@ -24,7 +24,7 @@ static void print_result_json(const tokmap_dataset_info *info, const char *forma
 
 static void print_result_line(const tokmap_dataset_info *info, const char *format)
 {
-    /* A new dataset goes by its prefix, an adopted file by its own name. */
+    /* A new dataset is called by its prefix, an adopted file by its own name. */
     const char *name = format ? info->token_path : info->index_path;
     cli_print_plain(stdout, name, strlen(name) - (format ? 0 : strlen(".tmi")));
     fputs(": ", stdout);

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Opens the dataset that a command has just written as prefix.tmi, so that what is reported is what
- * readers will see, and prints the result line, or with json one object, to stdout: "P: 2
- * documents, ...". Prints nothing if it is to be quiet, unless json is wanted. format: what was
- * adopted, or NULL. Returns CLI_OK or the exit code of a failure. */
+/* Opens the dataset that a command has just written as prefix.tmi, so that the result is what
+ * readers will see, and prints it to stdout as a line, "P: 2 documents, ...", or with `json` as an
+ * object. With `quiet` and without `json`, prints nothing. format: of an adopted token file, or
+ * NULL. Returns an exit code, and prints the error. */
 int cli_print_result(const char *prefix, const char *format, bool json, bool quiet);

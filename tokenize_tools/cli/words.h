@@ -12,11 +12,12 @@ typedef struct cli_word {
     const char *help;
 } cli_word;
 
-/* The word with this name, or NULL. */
+/* Returns the word with this name, or NULL. */
 const cli_word *cli_find_word(const cli_word *words, const char *name);
-/* Prints that there is no `kind` of this name, and which word is near it; returns CLI_USAGE. */
+/* Prints that the `kind` of this name does not exist, and which word is similar; returns
+ * CLI_USAGE. */
 int cli_refuse_word(const char *kind, const char *name, const cli_word *words);
-/* "auto, text or lines" */
+/* Writes "auto, text or lines". */
 void cli_list_words(char *out, size_t n_bytes, const cli_word *words);
-/* The name of the word with this value, which must exist. */
+/* Returns the name of the word with this value, which must exist. */
 const char *cli_word_name(const cli_word *words, uint32_t value);

@@ -22,8 +22,8 @@ static bool is_pattern(const char *argument)
            !file_suffix_exists(path_prefix(argument).s, ".tmi");
 }
 
-/* suffix replaces that of the argument, unless it is NULL. A leading @ or - has no special
- * meaning. */
+/* Finds what matches the argument, with its suffix replaced unless `suffix` is NULL. A leading @ or
+ * - has no special meaning. */
 static bool find_matches(input_list *list, const char *argument, const char *suffix, failure *err)
 {
     char pattern[4096];
@@ -45,7 +45,7 @@ static bool take_all(void *context, const char *name)
     return true;
 }
 
-/* Sorts the names from number `first` on, and removes those that are there twice. */
+/* Sorts the names from number `first` on, and removes duplicates. */
 static void sort_names(input_list *list, size_t first)
 {
     char **names = list->names + first;
@@ -60,8 +60,9 @@ static void sort_names(input_list *list, size_t first)
     }
 }
 
-/* Of a dataset that is being replaced, the index is P.tmi.replaced. P.tmi is looked for again,
- * because it may have got its name before P.tmi.replaced was looked for. */
+/* Appends the datasets that match. While a dataset is being replaced, its index is P.tmi.replaced.
+ * P.tmi is searched again at the end, because the new index may have taken its name before the
+ * search for P.tmi.replaced. */
 static int append_datasets(input_list *list, const char *argument)
 {
     static const char *const suffixes[] = {".tmi", ".tmi.replaced", ".tmi"};
@@ -205,7 +206,8 @@ int dataset_names_expand_all(input_list *names, char **arguments, int n_argument
 
 /* ---- Several open datasets ---- */
 
-/* named: the first dataset whose vocabulary is known, or NULL. */
+/* Refuses a dataset that does not fit the ones before it. named: the first dataset whose vocabulary
+ * is known, or NULL. */
 static int check_same(const tokmap_dataset *first, const tokmap_dataset *named,
                       const tokmap_dataset *ds)
 {
@@ -286,8 +288,8 @@ const char *values_type_name(tokmap_value_type type)
     return names[type];
 }
 
-/* Of a float: the shortest digits that are read back as this number, with a point, so that it stays
- * a float. */
+/* Prints a float with the fewest digits that are read back as the same number, and with a point, so
+ * that it stays a float. */
 static void print_real(FILE *out, double value)
 {
     char digits[40];
@@ -380,7 +382,8 @@ void report_unused(const tokmap_dataset *ds)
     free(is_used);
 }
 
-/* The file that the user may have meant to adopt: path itself, or path and a usual suffix. */
+/* Finds the file that the user may have meant to adopt: path itself, or path with a usual
+ * suffix. */
 static bool find_adoptable(const char *path, path_text *out)
 {
     static const char *const suffixes[] = {".bin", ".npy", ".ds"};

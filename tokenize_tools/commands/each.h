@@ -5,21 +5,21 @@
 #include "cli/options.h"
 #include "commands/datasets.h"
 
-/* What is particular to a command. Its functions return an exit code, and print the error; those
- * that it does not need are NULL. */
+/* The parts of a command that differ. Functions return an exit code, and print the error; those
+ * that a command does not need are NULL. */
 typedef struct each_command {
     const cli_manual *manual;
     void *options; /* set by cli_parse_options */
-    /* Finds the names that the arguments stand for: a function of datasets.h. */
+    /* Finds the names that the arguments stand for; a function of datasets.h. */
     int (*expand)(input_list *names, char **arguments, int n_arguments, bool quiet);
     const bool *quiet; /* in the options; NULL: no option --quiet */
-    /* Called once the names are known. */
+    /* Called when the names are known. */
     int (*check)(void *options, const input_list *names);
     /* Called for each dataset, also after a failure. */
     int (*work)(void *options, const char *name, const tokmap_dataset *ds);
     /* Called before the message if a dataset cannot be opened. */
     void (*refuse)(void *options, const char *name, const tokmap_error *err);
-    /* Called if everything before it succeeded. */
+    /* Called at the end, if everything before succeeded. */
     int (*end)(void *options, const input_list *names);
 } each_command;
 

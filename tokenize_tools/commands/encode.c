@@ -27,14 +27,14 @@ typedef struct encode_state {
     encoder *encoder;
     const char *field;
     json_paths *paths;
-    uint8_t *text; /* of a line with escapes */
+    uint8_t *text; /* the text of a line with escapes */
     size_t text_capacity;
     id_buffer ids;
     uint64_t lone_surrogates;
     line_writer out;
 } encode_state;
 
-/* The text of the line, with TEXT_PADDING readable bytes after it. */
+/* Finds the text of the line, with TEXT_PADDING readable bytes after it. */
 static int find_text(encode_state *s, const text_line *line, json_line_result *text)
 {
     if (!array_reserve(&s->text, &s->text_capacity, line->n_bytes + TEXT_PADDING, 1))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export.c - `tokmap export`: the same tokens in the files of another program. Tokens are
- * never converted: either their file is shared, or its bytes are copied. */
+/* export.c - tokmap export: writes the same tokens for another program. Tokens are never converted:
+ * their file is shared, or its bytes are copied. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -59,8 +59,8 @@ typedef struct export_job {
     output_source tokens;
     file_facts tokens_facts;
     cli_progress progress;
-    /* What was written, for the report at the end. */
-    bool only_index;   /* of Megatron, beside the dataset's own file */
+    /* What was written, for the result at the end. */
+    bool only_index;   /* the index of Megatron, beside the dataset's own file */
     output_way way;    /* how the tokens got into the .bin */
     uint64_t n_shards; /* 0: not in shards */
 } export_job;
@@ -69,7 +69,7 @@ typedef struct export_job {
 
 #define PIECE_BYTES (1 << 20)
 
-/* Of a joined dataset: reads them from all its files. */
+/* Copies tokens of a joined dataset, from all its files. */
 static int copy_segments(export_job *job, output_file *out, uint64_t first, uint64_t n_tokens)
 {
     uint8_t *buffer = malloc(PIECE_BYTES);
@@ -103,13 +103,13 @@ static int copy_tokens(export_job *job, output_file *out, uint64_t first, uint64
 
 /* ---- Sharing the token file ---- */
 
-/* A joined dataset has none that could be shared. */
+/* Whether the path is the token file of the dataset. A joined dataset has no such file. */
 static bool is_own_file(const export_job *job, const char *path)
 {
     return !cli_is_joined(&job->info) && file_is(path, job->tokens_facts.id);
 }
 
-/* The file of a shard, or with 0 the only one. */
+/* Returns the path of a shard, or with 0 of the only file. */
 static path_text output_path(const export_job *job, uint64_t shard, const char *suffix)
 {
     char number[64] = "";
@@ -133,8 +133,8 @@ static int name_bin(const export_job *job, uint64_t shard, output_file *out)
     return output_name(out, prefix.s, ".bin", job->force);
 }
 
-/* Writes the tokens from byte 0 on and gives the file its name. On failure the caller
- * abandons out. */
+/* Writes the tokens from byte 0 on and gives the file its name. After a failure the caller abandons
+ * `out`. */
 static int export_tokens(export_job *job, output_file *out)
 {
     int code;
@@ -171,7 +171,7 @@ static int export_raw(export_job *job)
 
 /* ---- Megatron ---- */
 
-/* Both outputs have names, but bin only if it is written. */
+/* Writes both outputs, which are named (output_name); `bin` only if the tokens are written. */
 static int write_megatron(export_job *job, output_file *bin, output_file *idx)
 {
     int code = output_begin(idx);
@@ -228,7 +228,7 @@ static int write_llmc(export_job *job, output_file *out, uint64_t first, uint64_
     return code == CLI_OK ? output_place(out) : code;
 }
 
-/* A shard, or with 0 the only file. */
+/* Writes a shard, or with 0 the only file. */
 static int export_file(export_job *job, uint64_t shard, uint64_t first, uint64_t n_tokens)
 {
     output_file out = {.fd = -1};
@@ -261,7 +261,7 @@ static int export_shards(export_job *job)
     }
     for (uint64_t i = 1; i <= n_written && code != CLI_OK; i++)
         output_try_remove(output_path(job, i, ".bin").s);
-    /* The last one first, so that what a killed export leaves still follows directly. */
+    /* The last shard first, so that after a kill the shards that are left still follow directly. */
     for (uint64_t i = end - 1; i > n_shards && code == CLI_OK; i--)
         code = output_remove(output_path(job, i, ".bin").s);
     job->n_shards = n_shards;
@@ -327,7 +327,7 @@ static int (*const exporters[])(export_job *job) = {
     [EXPORT_RAW] = export_raw,
 };
 
-/* Open checked the size of the token file; this must be the same file. */
+/* Opens the token file, whose size tokmap_dataset_open has checked. */
 static int open_tokens(export_job *job)
 {
     const char *path = cli_tokens_name(&job->info);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index.c - `tokmap index`: options and output. The work is in adoption.c. */
+/* index.c - tokmap index: options and output. The work is in adoption.c. */
 #include <stddef.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 typedef struct index_options {
     adopt_request request;
-    uint32_t reader;       /* 0: find out; else the place in foreign_readers, from 1 */
+    uint32_t reader;       /* the number in foreign_readers, from 1; 0: detect the format */
     const char *eod, *bos; /* as written, or NULL */
 } index_options;
 

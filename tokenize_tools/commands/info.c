@@ -19,7 +19,7 @@
 
 typedef struct info_options {
     bool json, inputs, segments, no_lengths;
-    bool has_printed; /* a dataset */
+    bool has_printed; /* a dataset was printed */
 } info_options;
 
 /* Bucket 0 holds length 0, bucket b the lengths 2^(b-1) to 2^b - 1. Lengths reach 2^48. */
@@ -47,7 +47,7 @@ static uint64_t bucket_last(unsigned bucket)
     return bucket ? (UINT64_C(1) << bucket) - 1 : 0;
 }
 
-/* CLI_OK, or the exit code after a message. */
+/* Counts the documents by length. Returns an exit code, and prints the error. */
 static int count_lengths(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                          length_table *table)
 {
@@ -214,7 +214,7 @@ static void print_lengths(const length_table *table)
         print_bucket(table, b, most);
 }
 
-/* "12:34" */
+/* Formats "12:34". */
 static cli_text format_range(uint64_t first, uint64_t n)
 {
     cli_text text;
@@ -235,7 +235,7 @@ static void print_segments(const tokmap_dataset *ds, const tokmap_dataset_info *
     }
 }
 
-/* False for an input that could be read only once. */
+/* Whether the size of an input is known; false if it was a pipe. */
 static bool has_size(const tokmap_input_info *entry)
 {
     return entry->input_bytes || entry->input_checksum;
@@ -404,7 +404,8 @@ static void put_segments(json_out *o, const tokmap_dataset *ds, const tokmap_dat
     json_out_end(o, ']');
 }
 
-/* A damaged part of the dataset is null, and the object is still complete. */
+/* Prints an object. A damaged part of the dataset becomes null, and the object is still
+ * complete. */
 static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                       const info_options *options)
 {
@@ -461,7 +462,7 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
 
 /* ---- Command ---- */
 
-/* Tables are separated by an empty line. */
+/* Shows one dataset; tables are separated by an empty line. */
 static int show_one(void *command_options, const char *path, const tokmap_dataset *ds)
 {
     info_options *options = command_options;
@@ -474,7 +475,7 @@ static int show_one(void *command_options, const char *path, const tokmap_datase
     return options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
 }
 
-/* The list id is the XXH3-128 of the dataset ids in order. */
+/* Shows the sums over all datasets. The list id is the XXH3-128 of the dataset ids in order. */
 static int show_total(void *options, const input_list *names)
 {
     if (names->n_names < 2 || ((info_options *)options)->json)

@@ -19,7 +19,7 @@ typedef struct join_options {
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
 } join_options;
 
-/* Names the inputs that have changed since they were packed, and counts those that are gone. */
+/* Names the inputs that have changed since they were packed, and counts missing ones. */
 static void note_inputs(const plan_file *plan)
 {
     uint64_t n_gone = 0;

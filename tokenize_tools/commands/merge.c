@@ -50,7 +50,7 @@ static int refuse_pair(const merge_input *a, const merge_input *b, const char *w
                      b->info.index_path, what);
 }
 
-/* The columns of a must be in b, and hold numbers or strings in both. */
+/* Checks that the columns of a exist in b, and hold numbers in both or strings in both. */
 static int check_columns(const merge_input *a, const merge_input *b)
 {
     tokmap_meta_column in_a = TOKMAP_INIT(tokmap_meta_column), in_b;
@@ -73,7 +73,7 @@ static int check_columns(const merge_input *a, const merge_input *b)
     return CLI_OK;
 }
 
-/* What dataset_list_open has not checked. */
+/* Checks what dataset_list_open has not checked. */
 static int check_input(const merge_state *s, const merge_input *in)
 {
     if (in->info.n_tokens && !in->info.n_documents)
@@ -143,7 +143,8 @@ static int check_inputs(merge_state *s)
 
 /* ---- Output ---- */
 
-/* Keeps the metadata of a single dataset, because the result has the same content and id. */
+/* Sets the metadata. The metadata of a single dataset stay, because the result has the same content
+ * and id. */
 static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, tokmap_error *err)
 {
     memory_file json;

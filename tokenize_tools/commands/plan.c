@@ -199,7 +199,7 @@ static int run(plan_options *options, char **names, size_t n_names)
     if (code == CLI_OK && inputs.once)
         code = cli_usage("%s: a plan needs files, which can be read by several processes and again",
                          inputs.once);
-    if (code == CLI_OK) /* not after the inputs have been read */
+    if (code == CLI_OK) /* before the inputs are read, which takes long */
         code = begin_output(options);
     if (code == CLI_OK)
         code = pack_tokens_open(&tokens, &tokenizer_of, &options->pack);
@@ -239,7 +239,7 @@ static int run_update(plan_options *options, size_t n_names)
     options->pack.output = options->update;
     options->pack.force = true;
     int code = plan_read_to_update(&plan, options->update);
-    const size_t n_skipped = options->pack.n_skipped; /* the plan may have others */
+    const size_t n_skipped = options->pack.n_skipped; /* without those of the plan */
     if (code == CLI_OK)
         code = process_make_absolute(&options->pack.output, absolute, sizeof absolute);
     if (code == CLI_OK)

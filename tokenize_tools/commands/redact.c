@@ -28,7 +28,7 @@ typedef struct redact_command_options {
     bool force, json, quiet;
 } redact_command_options;
 
-/* Documents of a dataset, in order. */
+/* Chosen documents of a dataset, in order. */
 typedef struct selection {
     const tokmap_dataset *ds;
     tokmap_dataset_info info;
@@ -58,10 +58,10 @@ static int select_listed(selection *s, const char *path)
         code = line_reader_next(&r, &line, &more);
         if (code != CLI_OK || !more)
             break;
-        const uint8_t *at = text_line_black(&line, line.text), *begin = at;
+        const uint8_t *at = text_line_skip_blanks(&line, line.text), *begin = at;
         while (*at >= '0' && *at <= '9' && document < s->info.n_documents)
             document = 10 * document + (*at++ - '0');
-        if (at > begin && text_line_black(&line, at) == line.text + line.n_bytes &&
+        if (at > begin && text_line_skip_blanks(&line, at) == line.text + line.n_bytes &&
             document >= lowest && document < s->info.n_documents)
             code = select_document(s, document);
         else
@@ -76,7 +76,7 @@ static int select_listed(selection *s, const char *path)
 
 /* ---- --where ---- */
 
-/* Adds the documents for which the expression holds to those that are selected. */
+/* Adds the documents for which the expression holds to the selected ones. */
 static int select_where(selection *s, const char *text)
 {
     const selection listed = *s;
@@ -117,7 +117,7 @@ static int select_where(selection *s, const char *text)
 
 /* ---- Output ---- */
 
-/* The metadata, with the id of the dataset at the end of redacted_from. */
+/* Makes the metadata, with the id of the dataset at the end of redacted_from. */
 static int make_metadata(const selection *s, char **out, int *n_bytes)
 {
     json_text_span all = dataset_metadata(s->ds), list;
@@ -171,7 +171,7 @@ static int print_result(const char *prefix, const selection *s, const tokmap_red
     return code;
 }
 
-/* Names a token file whose tokens stay when the file is removed or replaced. */
+/* Warns about a token file whose tokens stay when the file is removed or replaced. */
 static void note_names(const char *path)
 {
     file_facts facts;
@@ -182,8 +182,8 @@ static void note_names(const char *path)
                  path, facts.n_names);
 }
 
-/* Finds the Megatron index beside P.bin, and names it Q.idx, because all lengths are the same. The
- * source stays closed if there is none. */
+/* Opens the Megatron index beside P.bin, and names the output Q.idx: it becomes a copy, because all
+ * lengths are the same. Without an index, the source stays closed. */
 static int find_megatron_index(const selection *s, const char *prefix, bool replace,
                                output_source *source, output_file *idx)
 {
@@ -201,7 +201,7 @@ static int find_megatron_index(const selection *s, const char *prefix, bool repl
     return error ? CLI_OK : output_name(idx, prefix, ".idx", replace);
 }
 
-/* Writes Q.idx, and names what is left beside the new dataset. */
+/* Writes Q.idx, and warns about unused files beside the new dataset. */
 static int finish_files(const selection *s, const char *prefix, output_source *source,
                         output_file *idx)
 {
@@ -256,7 +256,7 @@ static int write_redacted(const selection *s, const redact_command_options *o)
          tokmap_writer_redact(w, s->ds, s->documents, s->n, &done, &err) != TOKMAP_OK ||
          tokmap_writer_set_metadata(w, metadata, (size_t)metadata_bytes, &err) != TOKMAP_OK))
         code = cli_fail(&err);
-    /* It must never be beside other tokens, not even for a moment. */
+    /* An index must never be beside other tokens, not even for a moment. */
     if (code == CLI_OK && source.fd >= 0 && o->force)
         code = output_remove(idx.path);
     if (code == CLI_OK && tokmap_writer_finish(w, &err) != TOKMAP_OK)

@@ -99,7 +99,8 @@ static void on_damage(void *context, const tokmap_damage *d)
         print_damage(view, d);
     view->n_damages++;
     if (is_block(d))
-        view->n_bad_blocks += (d->n_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES; /* of a file: all */
+        view->n_bad_blocks +=
+            (d->n_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES; /* of a file: all its blocks */
     view->n_unreadable += d->error.sys_errno != 0;
 }
 
@@ -123,7 +124,7 @@ static void print_verdict(const verify_view *view, const tokmap_verify_report *r
     printf(", %s read\n", cli_bytes(r->bytes_read).s);
 }
 
-/* The damage found in between is in the array. */
+/* Begins the object, up to the array of damages. */
 static void begin_json(json_out *o, const char *path)
 {
     *o = json_out_begin_result(stdout);

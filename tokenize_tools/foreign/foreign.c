@@ -60,7 +60,7 @@ void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout)
 {
     *scan = (foreign_scan){.layout = *layout};
     if (!has_boundaries(layout))
-        scan->layout.boundary_id = UINT32_MAX; /* so that no run stops for it */
+        scan->layout.boundary_id = UINT32_MAX; /* no run stops for it */
 }
 
 bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint32_t id,

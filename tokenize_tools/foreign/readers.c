@@ -22,8 +22,8 @@ const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (n_head >= kinds[i].n_magic && memcmp(head, kinds[i].magic, kinds[i].n_magic) == 0)
             return kinds[i].kind;
-    /* Two bytes would be just one token; with the method deflate and no reserved flags they are a
-     * gzip header. */
+    /* The two bytes of the magic could be one token; the method deflate and no reserved flags make
+     * it a gzip header. */
     if (n_head >= 4 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8 && head[3] < 32)
         return "a gzip file";
     for (const foreign_reader *const *r = foreign_readers; *r; r++)

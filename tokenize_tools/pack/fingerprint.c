@@ -45,7 +45,7 @@ static void put_id(FILE *out, const char *name, uint32_t id)
     put_number(out, name, id == MODEL_NO_ID ? UINT64_MAX : id);
 }
 
-/* --on-error is not part of it: until there is a bad document it makes no difference. */
+/* Prints the options. --on-error is left out: until a document is bad it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
     put_word(out, "--format", cli_word_name(pack_formats, o->input.format));
@@ -149,7 +149,7 @@ void pack_fingerprint_free(pack_fingerprint *fingerprint)
 
 #define LINE_BYTES 1024
 
-/* The rest of the line after its first n words. */
+/* Returns the rest of the line after its first n words. */
 static const char *behind_words(const char *line, int n)
 {
     for (; n > 0 && *line; n--) {
@@ -159,7 +159,7 @@ static const char *behind_words(const char *line, int n)
     return line;
 }
 
-/* For "input SIZE MTIME NAME"; an empty line: no input. */
+/* Describes how lines "input SIZE MTIME NAME" differ; an empty line stands for no input. */
 static void differ_in_input(const char *then, const char *now,
                             char difference[PACK_DIFFERENCE_BYTES])
 {
@@ -175,7 +175,7 @@ static void differ_in_input(const char *then, const char *now,
                  name_now);
 }
 
-/* For "--eod 256", or "checksum of the tokenizer 0123-4567". */
+/* Describes how lines "--eod 256", or "checksum of the tokenizer 0123-4567", differ. */
 static void differ_in_option(const char *then, const char *now,
                              char difference[PACK_DIFFERENCE_BYTES])
 {

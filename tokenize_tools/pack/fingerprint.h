@@ -35,16 +35,16 @@ typedef struct pack_parts {
     const pack_cell *cell;     /* NULL: a plain pack */
 } pack_parts;
 
-/* The first lines of the fingerprint of a cell, which no other cell has. Returns the size of
- * those that stay the same when the plan is updated, which come first. */
+/* Writes the first lines of the fingerprint of a cell, which no other cell has. The lines that stay
+ * the same when the plan is updated come first; returns their size. */
 #define PACK_FINGERPRINT_CELL_BYTES 96
 size_t pack_fingerprint_cell(const pack_cell *cell, char text[PACK_FINGERPRINT_CELL_BYTES]);
-/* false: out of memory. */
+/* Makes a fingerprint; false: out of memory. */
 bool pack_fingerprint_make(pack_fingerprint *fingerprint, const pack_parts *parts);
 void pack_fingerprint_free(pack_fingerprint *fingerprint);
-/* How many bytes there are before the line of input number `n`, or all. */
+/* Returns the number of bytes before the line of input `n`, or of all lines. */
 size_t pack_fingerprint_before(const pack_fingerprint *fingerprint, uint64_t n);
-/* Of the options and the first `n` inputs. */
+/* Hashes the lines of the options and the first `n` inputs. */
 uint64_t pack_fingerprint_hash(const pack_fingerprint *fingerprint, uint64_t n);
 
 /* Describes how `fingerprint` differs from the one that begins with `then`: "--eod was 256 and

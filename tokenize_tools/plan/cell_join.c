@@ -17,11 +17,11 @@
 
 #define SHOWN_CELLS 3
 
-/* P or P-NAME. */
+/* The output P or P-NAME. */
 typedef struct join_output {
     const char *split;
     tokmap_writer *writer; /* NULL: not open */
-    char *head;            /* of the metadata, which is the same in all cells */
+    char *head;            /* the first part of the metadata, the same in all cells */
     size_t head_bytes;
     cell_counts sum;
 } join_output;
@@ -39,7 +39,7 @@ typedef struct join_state {
 
 /* ---- Names and results ---- */
 
-/* The names of the outputs must not be those of cells. Creates their folder. */
+/* Creates the folder of the outputs, and refuses names of outputs that are names of cells. */
 static int check_names(const plan_file *plan, const char *prefix)
 {
     if (strlen(prefix) + sizeof *plan->splits.names >= PATH_PREFIX_BYTES)
@@ -70,7 +70,7 @@ static int print_results(const plan_file *plan, const cell_join_options *options
 
 /* ---- Bad documents ---- */
 
-/* Appends the file of a cell, and checks what was written of it. */
+/* Appends the file of bad documents of a cell, and checks what was written. */
 static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
 {
     const path_text path = plan_file_cell_path(s->plan, cell, "", ".bad");
@@ -92,7 +92,7 @@ static int append_bad(join_state *s, size_t cell, const cell_metadata *m)
     return checksum == m->bad_xxh3 ? CLI_OK : cli_error(CLI_DATASET, "%s: is damaged", path.s);
 }
 
-/* A process that was killed may have placed the same file. */
+/* Checks P.bad, if it exists: a process that was killed may have placed the same file. */
 static int check_bad(const join_state *s)
 {
     uint64_t checksum;
@@ -158,7 +158,8 @@ static int open_writer(const join_state *s, join_output *out, const tokmap_datas
     return status == TOKMAP_OK ? CLI_OK : cli_fail(&err);
 }
 
-/* Adds to the sum. Cells whose metadata begin differently were packed by different programs. */
+/* Adds the counts of a cell. Cells whose metadata begin differently were packed by different
+ * programs. */
 static int add_metadata(join_output *out, const tokmap_dataset *ds, const cell_metadata *m)
 {
     size_t n_bytes;
@@ -211,7 +212,7 @@ static int join_cell(join_state *s, size_t cell)
         tokmap_dataset_close(ds);
     }
     const bool has_bad = s->collects && cell_counts_value(&m.counts, "bad_documents") > 0;
-    if (code == CLI_OK && cell == 0 && s->collects) { /* with the lock of the outputs */
+    if (code == CLI_OK && cell == 0 && s->collects) { /* the lock of the outputs is held */
         code = output_name(&s->bad, s->options->prefix, ".bad", true); /* see check_bad */
         if (code == CLI_OK)
             code = output_begin(&s->bad);
@@ -230,8 +231,8 @@ static int report_missing(const join_state *s)
                      s->n_missing > SHOWN_CELLS ? ", ..." : "");
 }
 
-/* After the first missing cell, the others are only counted. Any other error of its name: opening
- * it says why. */
+/* Joins the cells. After the first missing cell, only missing cells are counted. Any other error of
+ * a name is reported when the cell is opened. */
 static int join_cells(join_state *s)
 {
     int code = CLI_OK;
@@ -286,7 +287,8 @@ static int finish_all(join_state *s)
         code = finish_output(&s->outputs[i]);
     if (code == CLI_OK && s->collects && s->bad_bytes > 0) {
         code = output_place(&s->bad);
-    } else if (code == CLI_OK && s->collects) { /* as pack does: without any there is no file */
+    } else if (code == CLI_OK &&
+               s->collects) { /* as with pack: without bad documents there is no file */
         output_close(&s->bad);
         code = s->options->force ? output_remove(s->bad.path) : CLI_OK;
     }

@@ -11,10 +11,11 @@
 /* Opens the tokenizer and protects its files (protected.h). Returns an exit code, and prints the
  * error. */
 int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice);
-/* The same; it is an error too if the tokenizer cannot turn ids into text. */
+/* The same as tokenizer_choice_open, but it is also an error if the tokenizer cannot turn ids into
+ * text. */
 int tokenizer_choice_open_decoder(tokenizer_file *file, const tokenizer_choice *choice);
-/* Prints the error, and for one in the content of a file the advice, which is "" or begins with a
- * semicolon. Returns the exit code. */
+/* Prints the error and returns its exit code. For an error in the content of a file, the advice
+ * follows, which is "" or begins with a semicolon. */
 int tokenizer_choice_fail(const failure *err, const char *advice);
 
 #define TOKENIZER_HELP                                                                             \
