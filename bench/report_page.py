@@ -55,7 +55,7 @@ def listed(parts):
 
 
 def headlines(rows):
-    """Those that miss no target."""
+    """The rows that miss no target."""
     missed = {(row.page, row.line or row.name) for row in rows if row.missed()}
     for page, name, text in HEADLINES:
         row = next((row for row in rows if re.fullmatch(page, row.page) and re.fullmatch(name, row.name)

@@ -245,8 +245,8 @@ void bench_print_rows(const bench_report *report, FILE *out)
         page = report->rows[i].page;
         print_line(&report->rows[i], out);
     }
-    fputs("\nMedians (smallest .. largest of the rounds). k, M, G, T: 10^3 to 10^12.\n"
-          "60 % of NAME: as fast as that, which was measured in the same rounds, would be 100 %.\n",
+    fputs("\nMedians (smallest .. largest of the rounds). k, M, G, T: 10^3 to 10^12.\n60 % of "
+          "NAME: 100 % would be as fast as NAME, which was measured in the same rounds.\n",
           out);
     if (report->others_percent >= 5 || report->steal_percent >= 1)
         fprintf(out,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """bench/report.py: from result files, those of this repository and made ones, to a page and tables that say what the
-files say, whatever is in them; a clear refusal of what is no result or does not belong together; two runs compared."""
+files say, whatever is in them; a clear refusal of files that are not results or do not belong together; two runs compared."""
 
 import copy
 import html

@@ -38,7 +38,7 @@ def a_figure_that_was_changed_is_found_and_repaired(folder):
     copy = folder / "copy.md"
     copy.write_text(text[:at] + "1" + text[at + 1:])
     done = run(copy, "--check")
-    assert done.returncode == 1 and "is not that of" in done.stdout, done.stdout
+    assert done.returncode == 1 and "a table differs from" in done.stdout, done.stdout
     assert run(copy).returncode == 0 and copy.read_text() == text
 
 

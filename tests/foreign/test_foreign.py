@@ -512,7 +512,7 @@ def refuses_numpy_arrays(folder):
         path = writers.write_file(folder / "x.npy", writers.numpy_head(good.replace(old, new)) + bytes(6))
         refused(folder, INPUT, "records" if "[" in new else "damaged NumPy header", "index", "--eod", "none", path)
     path = writers.numpy(folder / "x.npy", [1, 2])
-    refused(folder, USAGE, "does not say where documents end", "index", path)
+    refused(folder, USAGE, "does not state where documents end", "index", path)
     writers.write_file(path, content(path)[:9])
     refused(folder, INPUT, "too short", "index", "--eod", "none", path)
     unaligned = writers.numpy_head(writers.numpy_literal("<u4", [1]), align=1)

@@ -219,7 +219,8 @@ static int check_same(const tokmap_dataset *first, const tokmap_dataset *named,
     const tokmap_dataset_info v = cli_dataset_info(named ? named : ds);
     if (b.vocab_size != 0 && b.vocab_size != v.vocab_size)
         return cli_error(CLI_DATASET,
-                         "%s: its vocabulary has %" PRIu64 " ids, that of %s has %" PRIu64,
+                         "%s: its vocabulary has %" PRIu64
+                         " ids, but the vocabulary of %s has %" PRIu64,
                          cli_tokens_name(&b), b.vocab_size, cli_tokens_name(&v), v.vocab_size);
     return CLI_OK;
 }
@@ -375,8 +376,8 @@ void report_unused(const tokmap_dataset *ds)
     }
     for (size_t i = 0; is_used && i < names->n_names; i++)
         if (!is_used[i] && strncmp(names->names[i], prefix.s, strlen(prefix.s)) == 0)
-            cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' has written it, "
-                     "and it may have the tokens of documents that were redacted since. Remove it, "
+            cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' wrote it, and it "
+                     "may contain the tokens of documents that were redacted since. Remove it, "
                      "unless another dataset uses it (tokmap info --segments)",
                      path_beside(info.index_path, names->names[i]).s, info.index_path);
     free(is_used);
@@ -405,8 +406,8 @@ bool report_unfinished(const char *path)
     if (!file_suffix_exists(file, ".tmi.partial")) {
         const bool has_tokens = file_suffix_exists(file, ".bin.partial");
         if (has_tokens)
-            cli_warn("%s.bin.partial: is left of a dataset whose other unfinished files are gone. "
-                     "Write the dataset again, or remove this file.",
+            cli_warn("%s.bin.partial: is left from a dataset whose other unfinished files are "
+                     "missing. Write the dataset again, or remove this file.",
                      file);
         return has_tokens;
     }

@@ -42,8 +42,7 @@ static const cli_word formats[] = {
 static const cli_word span_words[] = {
     {"refuse", 0, "an error"},
     {"drop", 1,
-     "the tokens stay, and all of them are trained on: prompts, and in place of redacted documents "
-     "one id again and again"},
+     "keep these tokens, and train on them: on prompts, and on the filler of redacted documents"},
     {NULL},
 };
 
@@ -364,8 +363,8 @@ static int export_dataset(void *options, const char *name, const tokmap_dataset 
     if (code == CLI_OK && job->info.n_spans && !job->drop_spans)
         code = cli_error(CLI_DATASET,
                          "%s: has tokens whose labels never count (spans: prompts, or redacted "
-                         "documents), which this format cannot say; with --spans drop, they are "
-                         "exported and trained on as all others",
+                         "documents), which this format cannot express; with --spans drop, they "
+                         "are exported and trained on like all others",
                          job->info.index_path);
     if (code == CLI_OK)
         code = path_protect_dataset(job->ds);
@@ -375,7 +374,7 @@ static int export_dataset(void *options, const char *name, const tokmap_dataset 
         cli_progress_end(&job->progress, job->tokens.n_copied);
     if (code == CLI_OK && job->info.n_spans)
         cli_warn("%s: its %s of tokens whose labels never count are trained on in this format: "
-                 "prompts, and in place of redacted documents one id again and again",
+                 "prompts, and the filler of redacted documents",
                  job->info.index_path, cli_count_of(job->info.n_spans, "span").s);
     if (code == CLI_OK && job->json)
         print_json(job);

@@ -245,8 +245,8 @@ static const cli_option option_table[] = {
     {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write",
      .is_required = true},
     {"vocab-size", 0, CLI_NUMBER, TARGET(vocab_size), "N",
-     .help = "size of the vocabulary, if no dataset states it [that of the datasets]", .lowest = 1,
-     .highest = UINT64_C(1) << 31},
+     .help = "size of the vocabulary, if no dataset states it [what the datasets state]",
+     .lowest = 1, .highest = UINT64_C(1) << 31},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
@@ -256,16 +256,14 @@ static const cli_option option_table[] = {
 
 static const cli_manual manual = {
     .usage = "tokmap merge [OPTION]... A B... -o P",
-    .about =
-        "Makes one dataset P of the datasets A, B, ..., in this order: of their documents, the "
-        "names of their input files, and the values of the documents. The tokens are copied into "
-        "P.bin unchanged, and their checksums are verified; A, B, ... are not needed any more. "
-        "A single dataset keeps its metadata and its id, so a joined one becomes one with a token "
-        "file of its own. The datasets must have the same dtype, vocabulary and end-of-document "
-        "id, the "
-        "same tokenizer where it is known, known document boundaries, and values in the same "
-        "columns. A dataset may be a "
-        "pattern such as 'shards/*'; its matches are taken in natural order.",
+    .about = "Makes one dataset P from the datasets A, B, ..., in this order: from their "
+             "documents, the names of their input files, and the values of the documents. The "
+             "tokens are copied into P.bin unchanged, and their checksums are verified; A, B, ... "
+             "are no longer needed. A single dataset keeps its metadata and its id, so a joined "
+             "one becomes one with a token file of its own. The datasets must have the same dtype, "
+             "vocabulary and end-of-document id, the same tokenizer where it is known, known "
+             "document boundaries, and values in the same columns. A dataset may be a pattern such "
+             "as 'shards/*'; its matches are taken in natural order.",
     .options = option_table,
     .examples = "  tokmap merge data/a data/b data/c -o data/all\n"
                 "  tokmap merge shards/*.tmi --vocab-size 50257 -o data/train\n"

@@ -40,7 +40,8 @@ static const cli_option output_row[] = {
     {.name = "Output"},
     {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write"},
     {"also", 0, CLI_WORD, TARGET(also), "FORMAT",
-     .help = "write what another program needs beside the dataset, and its splits [nothing]",
+     .help = "also write the files that another program needs, beside the dataset and its splits "
+             "[none]",
      .words = pack_also_words},
     {NULL},
 };

@@ -124,7 +124,8 @@ static int make_metadata(const selection *s, char **out, int *n_bytes)
     const bool is_object = json_text_check_object(all, NULL);
     const bool has_list = is_object && json_text_find(all, "redacted_from", &list);
     if (!is_object || (has_list && (*list.text != '[' || list.n_bytes < 32)))
-        return cli_error(CLI_DATASET, "%s: its metadata is not JSON, or redacted_from no list",
+        return cli_error(CLI_DATASET,
+                         "%s: its metadata is not JSON, or redacted_from is not a list",
                          s->info.index_path);
     const char *at =
         has_list ? list.text + list.n_bytes - 1 : all.text + strcspn(all.text, "{") + 1;
@@ -210,8 +211,8 @@ static int finish_files(const selection *s, const char *prefix, output_source *s
     output_way way;
     int code = source->fd < 0 ? CLI_OK : output_share(idx, source, &way);
     if (source->fd >= 0 && code == CLI_OK)
-        cli_warn("%s: has no place for labels that never count: Megatron trains on redacted "
-                 "documents, as one id again and again",
+        cli_warn("%s: cannot mark labels that never count: Megatron trains on the filler of "
+                 "redacted documents",
                  idx->path);
     if (tokmap_dataset_open_index(&q, prefix, &err) == TOKMAP_OK)
         report_unused(q);
@@ -302,8 +303,8 @@ static const cli_option option_table[] = {
      .help = "the documents whose numbers, from 0, are the lines of the file LIST, in ascending "
              "order; - is stdin"},
     {"where", 0, CLI_TEXT, TARGET(where), "EXPRESSION",
-     .help = "the documents whose values, which pack --meta has kept, are so; EXPRESSION as in "
-             "'tokmap pack --where'. With --documents: these too"},
+     .help = "the documents for whose values, which pack --meta has kept, EXPRESSION holds, as in "
+             "'tokmap pack --where'. With --documents: these documents too"},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace Q if it already exists"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
@@ -316,11 +317,11 @@ static const cli_manual manual = {
     .about =
         "Makes a dataset Q that is P without the contents of some documents: a filler replaces "
         "their tokens, their labels never count in the loss, and their values are removed. All "
-        "lengths stay, so a run that was trained on P goes on with Q, in the same order: "
-        "order_of of its source is the id of P. P does not change.\n\n"
-        "P.bin is shared by the file system where it can (reflink, as on XFS and btrfs), and else "
-        "copied; then only what changes is read, checked and written. Of a joined P, this is done "
-        "with the token files that change, as Q.*.redacted; Q needs the others where they are.",
+        "lengths stay, so a run that was trained on P continues with Q in the same order: set "
+        "order_of of its source to the id of P. P does not change.\n\nQ.bin is a reflink of P.bin "
+        "if the file system has reflinks, such as XFS and btrfs, and otherwise a copy; then only "
+        "what changes is read, checked and written. If P is joined, only its token files that "
+        "change become new files, Q.*.redacted; the others must stay where they are.",
     .options = option_table,
     .examples = "  tokmap redact data/train --documents @gone.txt -o data/train2\n"
                 "  tokmap redact data/forum --where 'lang == \"de\"' -o data/forum2\n",

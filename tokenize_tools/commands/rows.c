@@ -91,7 +91,7 @@ static const cli_word whole_documents[] = {
 #define TARGET(field) offsetof(rows_command_options, field)
 static const cli_option option_table[] = {
     {"sequence-length", 'l', CLI_NUMBER, TARGET(sequence_length), "N",
-     .help = "inputs of a row, as the Loader is told", .lowest = 1, .highest = 1 << 24,
+     .help = "inputs of a row: the sequence_length of the Loader", .lowest = 1, .highest = 1 << 24,
      .is_required = true},
     {"align", 0, CLI_NUMBER, TARGET(align), "N",
      .help = "documents begin at multiples of N in their row; N divides the sequence length [1]",
@@ -111,15 +111,14 @@ static const cli_option option_table[] = {
 
 static const cli_manual manual = {
     .usage = "tokmap rows [OPTION]... P...",
-    .about = "Packs the documents of each dataset P into rows of several documents that waste next "
-             "to nothing, and writes them to a rows file beside it, for a Loader with "
+    .about = "Packs the documents of each dataset P into rows of several documents with almost no "
+             "padding, and writes them to a rows file beside it, for a Loader with "
              "windows=\"best_fit\" and the same options. Only document boundaries are read. P may "
-             "be a pattern such as 'data/*'.\n\n"
-             "A Loader packs up to 10,000,000 documents itself when it is opened; more need a rows "
-             "file.",
+             "be a pattern such as 'data/*'.\n\nA Loader packs up to 10,000,000 documents itself "
+             "when it is opened; more need a rows file.",
     .options = option_table,
-    .notes = "A rows file that exists is replaced. If a P cannot be packed, the others still are; "
-             "the exit status is that of the first failure.",
+    .notes = "An existing rows file is replaced. If a P cannot be packed, the others still are; "
+             "the first failure decides the exit status.",
     .examples = "  tokmap rows --sequence-length 8192 data/train\n"
                 "  tokmap rows -l 4096 --align 128 'data/*'\n",
     .operand = "dataset",

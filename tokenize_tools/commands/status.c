@@ -32,11 +32,11 @@ static const cli_option option_table[] = {
 static const cli_manual manual = {
     .usage = "tokmap status [OPTION]... PLAN",
     .about =
-        "Shows which cells of a plan are done, from what lies in the folder of the cells; also "
-        "while tasks are running. A cell has failed if a file of it is damaged, or belongs to "
-        "something else. The rate is that of the cells that were done in the last hour; it is "
-        "not known before the tasks have done two cells each. Without --verify, only the heads of "
-        "the files are read. With it, a cell has also failed if one of its inputs has changed.",
+        "Shows which cells of a plan are done, as the folder of the cells shows; also while tasks "
+        "are running. A cell has failed if one of its files is damaged, or belongs to something "
+        "else. The rate is measured over the cells that were done in the last hour; it is not "
+        "known before each task has done two cells. Without --verify, only the heads of the files "
+        "are read. With it, a cell has also failed if one of its inputs has changed.",
     .options = option_table,
     .examples = "  tokmap status run.plan\n"
                 "  tokmap status --json run.plan\n",
@@ -221,7 +221,7 @@ static void print_text(const plan_status *s, const char *plan)
     if (s->failed.n_cells > MAX_LISTED)
         printf("and %s more\n", cli_count(s->failed.n_cells - MAX_LISTED).s);
     if (s->failed.n_cells > 0)
-        printf("\nTo pack such cells again: tokmap pack --plan %s --verify, and --force for those "
+        printf("\nTo pack such cells again: tokmap pack --plan %s --verify, and --force for cells "
                "that are not of this plan\n",
                plan);
 }

@@ -226,7 +226,7 @@ static const cli_option option_table[] = {
      .help = "chooses the blocks that --sample reads [0]"},
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print a JSON object for each dataset, one per line"},
-    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress, and only damage"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only damage, and no progress"},
     {NULL},
 };
 
@@ -236,8 +236,8 @@ static const cli_manual manual = {
              "format, and lists each damaged block with its tokens and documents. P may be a "
              "pattern such as 'data/*'.",
     .options = option_table,
-    .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot "
-             "be read. With several datasets, it is that of the first one that is not OK.",
+    .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot be "
+             "read. With several datasets, the first one that is not OK decides it.",
     .examples = "  tokmap verify data/train\n"
                 "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n",
     .operand = "dataset",

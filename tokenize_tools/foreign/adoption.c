@@ -295,9 +295,10 @@ static int apply_request(adoption *a)
     }
     a->boundary_begins |= layout->boundaries == FOREIGN_BOUNDARIES_BEGIN;
     if (layout->boundaries == FOREIGN_BOUNDARIES_UNKNOWN)
-        return cli_usage("%s: the file does not say where documents end; give --eod ID (a document "
-                         "ends after it), --bos ID (begins at it) or --eod none (no boundaries)",
-                         a->tokens.path);
+        return cli_usage(
+            "%s: the file does not state where documents end; give --eod ID (a document ends after "
+            "it), --bos ID (begins at it) or --eod none (no boundaries)",
+            a->tokens.path);
     uint64_t limit = layout->token_bytes == 2 ? UINT64_C(1) << 16 : UINT32_MAX;
     if (request->vocab_size != 0 && request->vocab_size < limit)
         limit = request->vocab_size;

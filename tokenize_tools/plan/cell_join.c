@@ -174,11 +174,10 @@ static int add_metadata(join_output *out, const tokmap_dataset *ds, const cell_m
     if (out->head_bytes == m->head_bytes && memcmp(out->head, json, m->head_bytes) == 0 &&
         cell_counts_add(&out->sum, &m->counts))
         return CLI_OK;
-    return cli_error(
-        CLI_DATASET,
-        "%s: its metadata are not those of the first cell; remove the files of this cell, "
-        "and pack it again",
-        cli_dataset_info(ds).index_path);
+    return cli_error(CLI_DATASET,
+                     "%s: its metadata differ from the first cell; remove the files of this cell, "
+                     "and pack it again",
+                     cli_dataset_info(ds).index_path);
 }
 
 static int add_dataset(const join_state *s, join_output *out, size_t cell, const tokmap_dataset *ds)

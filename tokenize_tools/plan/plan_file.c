@@ -427,7 +427,7 @@ static bool parse_checksum(plan_parser *p, uint64_t hash)
     const plan_file *plan = p->plan;
     snprintf(line, sizeof line, "checksum %016" PRIx64, hash);
     if (strncmp(p->line, "checksum ", 9) != 0)
-        return fail(p->err, "not a line of a plan, or not in its place");
+        return fail(p->err, "not a line of a plan, or in the wrong place");
     if (plan->n_inputs == 0 || plan->n_cells == 0)
         return fail(p->err, "the plan has no %s", plan->n_inputs == 0 ? "inputs" : "cells");
     if (p->at != p->end)

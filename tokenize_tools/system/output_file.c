@@ -171,7 +171,7 @@ int output_resume(output_file *out)
         code = cli_error(CLI_INPUT, "%s: is not a regular file", out->partial);
     else if (facts.n_names > 1)
         code = cli_error(CLI_EXISTS,
-                         "%s: has another name too (a hard link); remove one of them to resume",
+                         "%s: also has another name (a hard link); remove one of them to resume",
                          out->partial);
     else if ((errno = tokmap_i_file_lock_open(fd, false)) != 0)
         code = fail_lock(out->partial);
