@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of bench/results/README.md and docs/BENCHMARKS.md are those of the committed results; every result has one."""
+"""The tables of bench/results/README.md and docs/BENCHMARKS.md show the committed results; every result has one."""
 
 import pathlib
 import re

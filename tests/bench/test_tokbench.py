@@ -174,7 +174,7 @@ def no_other_file_is_written_into(folder):
     assert tokbench(*options, "--json", text).returncode == 1
     with subprocess.Popen([TOKBENCH, *options, "--json", "/dev/stdout"], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as run:
-        assert b'"rows"' in run.stdout.read()  # a pipe is no file that could be replaced
+        assert b'"rows"' in run.stdout.read()  # a pipe is not a file that could be replaced
 
 
 def cold_reads_are_measured(folder):

@@ -711,7 +711,7 @@ def shares_the_token_file_by_hard_link(folder):
 def copies_to_another_file_system(folder):
     other = "/dev/shm"
     if not os.access(other, os.W_OK) or os.stat(other).st_dev == os.stat(folder.path).st_dev:
-        raise Skip("%s is no other file system" % other)
+        raise Skip("%s is not another file system" % other)
     p = make_dataset(folder)
     target = tempfile.mkdtemp(prefix="tokmap-foreign-", dir=other)
     try:

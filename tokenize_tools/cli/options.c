@@ -200,6 +200,19 @@ const cli_setting *cli_get_settings(size_t *n)
     return settings;
 }
 
+const char *cli_find_other(const char *const *allowed)
+{
+    for (size_t i = 0; i < n_settings; i++) {
+        const char *name = settings[i].option->name;
+        const char *const *a = allowed;
+        while (*a && strcmp(*a, name) != 0)
+            a++;
+        if (!*a)
+            return name;
+    }
+    return NULL;
+}
+
 bool cli_is_given(const char *name)
 {
     for (size_t i = 0; i < n_settings; i++) {

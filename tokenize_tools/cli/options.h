@@ -13,6 +13,9 @@
 int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target);
 /* Whether the option was given. */
 bool cli_is_given(const char *name);
+/* Finds an option that was given and is not allowed; NULL ends the list, and is returned if there
+ * is none. */
+const char *cli_find_other(const char *const *allowed);
 
 /* An option as it was given. */
 typedef struct cli_setting {

@@ -344,7 +344,7 @@ static struct {
     input_list names;
 } redacted;
 
-static bool see_redacted(void *context, const char *name)
+static bool add_redacted(void *context, const char *name)
 {
     failure err;
     (void)context;
@@ -362,7 +362,7 @@ void report_unused(const tokmap_dataset *ds)
         input_list_free(&redacted.names);
         redacted.names = (input_list){0};
         redacted.folder = folder;
-        file_list_folder(folder.s, see_redacted, NULL);
+        file_list_folder(folder.s, add_redacted, NULL);
         if (names->n_names > 0)
             qsort(names->names, names->n_names, sizeof *names->names, compare_names);
     }

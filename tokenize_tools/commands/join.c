@@ -23,10 +23,10 @@ typedef struct join_options {
 static void note_inputs(const plan_file *plan)
 {
     uint64_t n_gone = 0;
-    const bool is_there = process_enter_folder(plan->folder) == 0;
+    const bool has_folder = process_enter_folder(plan->folder) == 0;
     for (size_t i = 0; i < plan->n_inputs; i++) {
         failure why;
-        const int change = is_there ? pack_plan_input_look(&plan->inputs[i], &why) : -1;
+        const int change = has_folder ? pack_plan_input_look(&plan->inputs[i], &why) : -1;
         n_gone += change < 0;
         if (change > 0)
             cli_warn("%s; the dataset has what was packed before", why.text);

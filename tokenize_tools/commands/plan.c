@@ -226,14 +226,10 @@ static int run_update(plan_options *options, size_t n_names)
     tokenizer_file file = {0};
     pack_tokens tokens;
     pack_planner planner = {.options = &options->pack, .plan = &plan};
-    size_t n;
-    const cli_setting *settings = cli_get_settings(&n);
-    for (size_t i = 0; i < n; i++) {
-        const char *name = settings[i].option->name;
-        if (strcmp(name, "update") != 0 && strcmp(name, "skip-input") != 0 &&
-            strcmp(name, "json") != 0 && strcmp(name, "quiet") != 0 && strcmp(name, "no-lock") != 0)
-            return cli_usage("--%s does not work with --update: the plan stays as it is", name);
-    }
+    static const char *const allowed[] = {"update", "skip-input", "json", "quiet", "no-lock", NULL};
+    const char *other = cli_find_other(allowed);
+    if (other)
+        return cli_usage("--%s does not work with --update: the plan stays as it is", other);
     if (n_names > 0)
         return cli_usage("--update: the plan has the inputs; name none here");
     options->pack.output = options->update;

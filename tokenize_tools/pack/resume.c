@@ -319,7 +319,7 @@ void pack_resume_look(cell_work *work, const plan_file *plan, size_t cell, bool 
     char fingerprint[PACK_FINGERPRINT_CELL_BYTES];
     size_t n_same;
     *work = (cell_work){0};
-    cell_look(plan, cell, verify, &work->report);
+    cell_check(plan, cell, verify, &work->report);
     if (work->report.state != CELL_UNFINISHED && work->report.state != CELL_OUTDATED)
         return;
     const size_t n_of_plan = pack_fingerprint_cell(&of, fingerprint);

@@ -115,7 +115,7 @@ static tokmap_dataset *open_dataset(cell_search *s, cell_metadata *m)
     return ds;
 }
 
-static void see_damage(void *in_index, const tokmap_damage *damage)
+static void note_damage(void *in_index, const tokmap_damage *damage)
 {
     if (damage->kind == TOKMAP_DAMAGE_SECTION)
         *(bool *)in_index = true;
@@ -129,7 +129,7 @@ static bool verify_dataset(cell_search *s)
     bool in_index = false;
     const bool foreign = s->report->state == CELL_FOREIGN;
     const tokmap_verify_options options = {
-        .struct_size = sizeof options, .context = &in_index, .on_damage = see_damage};
+        .struct_size = sizeof options, .context = &in_index, .on_damage = note_damage};
     const bool sound =
         tokmap_dataset_open(&ds, path_of(s->prefix.s, ".tmi").s, &err) == TOKMAP_OK &&
         tokmap_dataset_verify(ds, &options, NULL, &err) == TOKMAP_OK;
@@ -230,7 +230,7 @@ static void check_done(cell_search *s)
     }
 }
 
-void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *report)
+void cell_check(const plan_file *plan, size_t cell, bool verify, cell_report *report)
 {
     cell_search s = {.plan = plan, .cell = cell, .verify = verify, .report = report};
     file_facts facts;

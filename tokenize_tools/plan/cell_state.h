@@ -27,7 +27,7 @@ typedef struct cell_report {
 
 /* Finds out what has become of a cell. verify: reads all files of a cell that is done, and compares
  * their checksums. */
-void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *report);
+void cell_check(const plan_file *plan, size_t cell, bool verify, cell_report *report);
 
 /* Opens the index of one dataset of a cell, if the dataset is done. Else returns NULL, with the
  * reason in the report. */

@@ -282,7 +282,7 @@ int output_try_name(output_file *out)
 {
     int failed = out->replace ? rename(out->partial, out->path)
                               : rename_to_free_name(out->partial, out->path);
-    out->is_there = !failed;
+    out->is_placed = !failed;
     return failed ? errno : 0;
 }
 
@@ -308,13 +308,13 @@ int output_place(output_file *out)
 }
 
 /* Makes `partial` a link to the file that is open as src, and renames it to path. It is not an
- * error if no hard link can be made; out->is_there is then false. */
+ * error if no hard link can be made; out->is_placed is then false. */
 static int place_link(output_file *out, const output_source *src)
 {
     if (linkat(AT_FDCWD, src->path, AT_FDCWD, out->partial, AT_SYMLINK_FOLLOW) != 0)
         return errno == EEXIST ? fail_exists(out->partial, TOKMAP_ERR_LOCKED) : CLI_OK;
     int code = output_has_name(src->fd, out->partial) ? give_name(out) : CLI_OK;
-    if (!out->is_there)
+    if (!out->is_placed)
         unlink(out->partial);
     return code;
 }
@@ -322,11 +322,11 @@ static int place_link(output_file *out, const output_source *src)
 static int share_by_link(output_file *out, const output_source *src)
 {
     /* A rename onto another link to the same file does nothing and leaves partial behind. */
-    out->is_there = out->replace && output_has_name(src->fd, out->path);
-    int code = out->is_there ? CLI_OK : output_make_folders(out->path);
-    if (code == CLI_OK && !out->is_there)
+    out->is_placed = out->replace && output_has_name(src->fd, out->path);
+    int code = out->is_placed ? CLI_OK : output_make_folders(out->path);
+    if (code == CLI_OK && !out->is_placed)
         code = remove_stale(out->partial);
-    if (out->is_there || code != CLI_OK)
+    if (out->is_placed || code != CLI_OK)
         return code;
     /* The lock keeps other processes from removing the link as stale. It is shared, because they
      * may hold the source under other names. Without locks, the file is copied. */
@@ -343,7 +343,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
     file_facts facts;
     *way = OUTPUT_HARD_LINK;
     int code = share_by_link(out, src);
-    if (code != CLI_OK || out->is_there)
+    if (code != CLI_OK || out->is_placed)
         return code == CLI_OK ? output_flush_folder(out->path) : code;
     errno = file_describe_open(src->fd, &facts);
     if (errno != 0)
@@ -387,7 +387,7 @@ int output_remove(const char *path)
 void output_abandon(output_file *out)
 {
     output_close(out);
-    if (out->is_there)
+    if (out->is_placed)
         unlink(out->path);
-    out->is_there = false;
+    out->is_placed = false;
 }

@@ -16,9 +16,9 @@
 
 typedef struct output_file {
     char path[4096], partial[4096 + 8];
-    int fd;        /* -1: nothing is being written */
-    bool replace;  /* an existing file may be replaced */
-    bool is_there; /* this file has its final name */
+    int fd;         /* -1: nothing is being written */
+    bool replace;   /* an existing file may be replaced */
+    bool is_placed; /* this file has its final name */
 } output_file;
 
 /* An open file to copy from. */
