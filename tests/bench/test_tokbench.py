@@ -343,6 +343,8 @@ def failures_are_told(folder):
                   ["load", "--data", "P", "--load-mib", "9"]):
         run = tokbench(*wrong)
         assert run.returncode == 2 and "--help" in run.stderr and not run.stdout, (wrong, run)
+    run = tokbench("loda")
+    assert run.returncode == 2 and "there is no page 'loda'; did you mean 'load'?" in run.stderr, run
 
 
 def a_run_compares_with_itself(folder):

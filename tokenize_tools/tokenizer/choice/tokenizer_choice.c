@@ -41,7 +41,7 @@ int tokenizer_choice_open_decoder(tokenizer_file *file, const tokenizer_choice *
     if (code == CLI_OK && !tokenizer_get_info(file->tokenizer)->decodes)
         code = cli_error(CLI_INPUT,
                          "tokenizer: %s: its decoder is not supported with its model; 'man "
-                         "tokmap-tokenizers' lists the supported ones",
+                         "tokmap-tokenizers' lists those that are",
                          choice->name);
     return code;
 }
