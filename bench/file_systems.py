@@ -29,7 +29,7 @@ LENGTH, ROWS = 4096, 8
 KEPT = 2    # ways beside "auto" that take part in all rounds
 FULL = (("full", "concat"),)
 ALL = (("full", "concat"), ("block", "concat"), ("full", "best_fit"), ("block", "best_fit"))
-# Of each file system: its kind for tests/support/mounts.py, options, orders, and the dataset of each state.
+# For each file system: its kind for tests/support/mounts.py, options, orders, and the dataset of each state.
 USUAL, SMALL = {"cold": "data", "hot": "data"}, {"cold": "data", "hot": "data", "small": "large"}
 REMOTE = {"cold": "little", "hot": "data"}
 PLACES = {"ext4": ("", {}, ALL, SMALL), "overlayfs": ("overlay", {}, ALL, SMALL),

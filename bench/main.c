@@ -25,7 +25,7 @@ typedef struct command_line {
     bool version;
 } command_line;
 
-/* In the order of --help and of measuring. */
+/* The pages, in the order of --help and of measuring. */
 static const struct {
     const char *name;
     void (*run)(const bench_options *options, bench_report *report);
@@ -64,15 +64,16 @@ enum {
 static const cli_word *list_pages(void)
 {
     static cli_word words[N_PAGES + 2];
-    for (int p = 0; p < N_PAGES; p++)
-        words[p] = (cli_word){pages[p].name, .help = pages[p].help};
-    words[N_PAGES] = (cli_word){
-        "all", .help = "all of these except tokenize and pack, in three to ten minutes; cold is "
-                       "shortened"};
+    for (uint32_t p = 0; p < N_PAGES; p++)
+        words[p] = (cli_word){pages[p].name, p, pages[p].help};
+    words[N_PAGES] =
+        (cli_word){"all", N_PAGES,
+                   "all of these except tokenize and pack, in three to ten minutes; cold is "
+                   "shortened"};
     return words;
 }
 
-/* "5,20,100" */
+/* Parses "5,20,100". */
 static int parse_steps(void *line, const char *text)
 {
     bench_options *o = &((command_line *)line)->options;
@@ -155,16 +156,15 @@ static int choose_pages(int argc, char **argv, command_line *line, bool *chosen)
     if (argc == 0)
         return cli_usage("no page given");
     for (int i = 0; i < argc; i++) {
-        const bool all = strcmp(argv[i], "all") == 0;
-        bool known = all;
+        const cli_word *page = cli_find_word(list_pages(), argv[i]);
+        if (!page)
+            return cli_refuse_word("page", argv[i], list_pages());
+        const bool all = page->value == N_PAGES;
         line->options.all |= all;
-        for (int p = 0; p < N_PAGES; p++)
-            if (strcmp(argv[i], pages[p].name) == 0 || (pages[p].in_all && all))
-                chosen[p] = known = true;
-        if (!known)
-            return cli_usage("there is no page '%s'", argv[i]);
+        for (uint32_t p = 0; p < N_PAGES; p++)
+            chosen[p] |= page->value == p || (all && pages[p].in_all);
     }
-    /* An option that only other pages take would have no effect. */
+    /* An option of other pages would have no effect. */
     for (const cli_option *o = option_table; o->name; o++) {
         bool by_some = false, by_chosen = false;
         snprintf(name, sizeof name, " %s ", o->name);
@@ -231,7 +231,7 @@ static void empty_folder(const char *dir)
         closedir(folder);
 }
 
-/* Returns the exit status. */
+/* Measures the chosen pages and writes the results. Returns the exit status. */
 static int measure(const command_line *line, const bool *chosen, output_file *json)
 {
     static bench_report report;
@@ -264,12 +264,12 @@ static int measure(const command_line *line, const bool *chosen, output_file *js
     return code;
 }
 
-/* Runs in a process of its own, so that gigabytes of test data are removed however it ends. */
+/* Measures in a process of its own, so that gigabytes of test data are removed however it ends. */
 static int measure_and_clean_up(const command_line *line, const bool *chosen, output_file *json)
 {
     static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t set, old_set;
-    int status = 1 << 8, number; /* as of a worker that exits with 1 */
+    int status = 1 << 8, number; /* the status of a process that exits with 1 */
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     for (int i = 0; i < 3; i++)

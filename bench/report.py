@@ -12,7 +12,7 @@ The same files give the same bytes. Figures are drawn together only when they co
 which is one run.
 
 Exit status: 0 done; 1 an output cannot be written, no row is in both files, or --check found
-another table; 2 wrong usage; 3 a file cannot be read, is no result, or is of another machine."""
+another table; 2 wrong usage; 3 a file cannot be read, is not a result, or is of another machine."""
 
 import argparse
 import contextlib
@@ -201,14 +201,14 @@ def renew(path, check):
         if not new:
             raise Stop(f"{result} has no page {name}", FAILED)
         if new != old:
-            others.append(f"{path}: a table is not that of {result}: {kind} {name}".strip())
+            others.append(f"{path}: a table differs from {result}: {kind} {name}".strip())
         return head + new + end
 
     new = MARKER.sub(table, text)
     if not check:
         write(path, new)
         return 0
-    print("\n".join(others) or f"{len(MARKER.findall(text))} tables are those of their files")
+    print("\n".join(others) or f"{len(MARKER.findall(text))} tables agree with their files")
     return FAILED if others or not MARKER.search(text) else 0
 
 

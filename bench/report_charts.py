@@ -28,7 +28,7 @@ SUPERSCRIPT = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074
 
 
 def new_figure(height, what):
-    """`what` is in the chart: ids that are made from it are those of no other chart of the page."""
+    """`what` is in the chart: ids are made from it, so that no other chart of the page has them."""
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": repr(what), "text.parse_math": False,
                                 "font.size": 12, "axes.edgecolor": INK["rule"]})
     return Figure(figsize=(WIDTH / 72, height / 72))

@@ -55,7 +55,7 @@ def listed(parts):
 
 
 def headlines(rows):
-    """Those that miss no target."""
+    """The rows that miss no target."""
     missed = {(row.page, row.line or row.name) for row in rows if row.missed()}
     for page, name, text in HEADLINES:
         row = next((row for row in rows if re.fullmatch(page, row.page) and re.fullmatch(name, row.name)
@@ -108,7 +108,7 @@ def missed_targets(runs):
 
 
 def one_of_each_size(sets):
-    """Of groups whose names differ only in a number, that with 4096 or the first; six of a page."""
+    """Chooses six groups of a page: of names that differ only in a number, the one with 4096 or the first."""
     for page, own in groups(sets.items(), lambda item: item[0][0]).items():
         kinds = groups(own, lambda item: re.sub(r"\b[0-9][0-9,]*\b", "#", item[0][1]))
         chosen = [next((one for one in alike if "4096" in one[0][1]), alike[0]) for alike in kinds.values()]

@@ -46,7 +46,7 @@ NEEDED = object()
 
 
 class Refused(Exception):
-    """A file that is no result, and why."""
+    """Why a file is not a result."""
 
 
 @dataclasses.dataclass
@@ -189,7 +189,7 @@ def read_result(path):
     except (ValueError, RecursionError, Refused) as error:  # of JSON, of UTF-8
         raise Refused(f"{where}{error}") from None
     if not run.rows and not run.remarks:
-        raise Refused("there is no row in it")
+        raise Refused("it has no rows")
     return run
 
 

@@ -32,7 +32,7 @@ def value_range(least, most, text=number):
 
 
 def escape_markdown(text):
-    """An underscore between letters, as in O_DIRECT, means nothing to Markdown, and "<=" is no tag."""
+    """An underscore between letters, as in O_DIRECT, means nothing to Markdown, and "<=" is not a tag."""
     text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text.replace("&", "&amp;"))
     return re.sub(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
 

@@ -55,5 +55,5 @@ NAMES = (
     ("gigatoken-set-up", "gigatoken-set-up", "gigatoken with its tables built before the clock starts"),
     ("novels, tldr", "novels|tldr", "texts: English novels; pages in 39 languages"),
     ("the plain way", "plain way", "another way of doing the same work in the same run: memcpy, a plain read, "
-     "reads of the bare device. It is no upper limit"),
+     "reads of the bare device. It is not an upper limit"),
 )

@@ -19,7 +19,6 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "system/process.h"
-#include "base/word_distance.h"
 
 #define FORMAT_VERSION 1
 
@@ -27,14 +26,14 @@ static const tokmap_command commands[] = {
     {"pack", "turn text into a dataset", pack_command},
     {"plan", "cut a pack into cells, which many processes can pack", plan_command},
     {"status", "show how far the tasks of a plan are", status_command},
-    {"join", "make one dataset of the cells of a plan, without copying", join_command},
-    {"rows", "pack documents into rows that waste next to nothing", rows_command},
+    {"join", "make one dataset from the cells of a plan, without copying", join_command},
+    {"rows", "pack documents into rows with almost no padding", rows_command},
     {"index", "make a dataset from a token file of another program, in place", index_command},
     {"info", "show what a dataset contains", info_command},
     {"verify", "check every byte of a dataset", verify_command},
     {"cat", "print token ids or text", cat_command},
-    {"merge", "make one dataset of several, by copying", merge_command},
-    {"redact", "take the contents of documents out of a dataset", redact_command},
+    {"merge", "make one dataset from several, by copying", merge_command},
+    {"redact", "remove the contents of documents from a dataset", redact_command},
     {"export", "write a dataset in the format of another program", export_command},
     {"encode", "turn texts into token ids, one JSON line each", encode_command},
     {"decode", "turn token ids back into texts", decode_command},
@@ -44,8 +43,8 @@ static const tokmap_command commands[] = {
 static const cli_word *list_commands(void)
 {
     static cli_word words[N_COMMANDS + 1];
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        words[i] = (cli_word){commands[i].name, .help = commands[i].summary};
+    for (uint32_t i = 0; i < N_COMMANDS; i++)
+        words[i] = (cli_word){commands[i].name, i, commands[i].summary};
     return words;
 }
 
@@ -83,7 +82,7 @@ static int print_version(void)
 #else
     puts("zlib    not in this build");
 #endif
-#if HAVE_ISAL /* which cannot be asked at run time: what it was built with */
+#if HAVE_ISAL /* the version of the build; none can be asked for at run time */
     printf("ISA-L   %d.%d.%d\n", ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION);
 #else
     puts("ISA-L   not in this build");
@@ -91,22 +90,7 @@ static int print_version(void)
     return cli_finish();
 }
 
-/* The command whose name is nearest to the word; NULL: none is near. */
-static const tokmap_command *find_command(const char *word, size_t *distance)
-{
-    const tokmap_command *nearest = NULL;
-    *distance = 3;
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        size_t d = word_distance(word, strlen(word), commands[i].name, strlen(commands[i].name));
-        if (d < *distance) {
-            *distance = d;
-            nearest = &commands[i];
-        }
-    }
-    return nearest;
-}
-
-static int unknown_command(const char *word, const tokmap_command *nearest)
+static int refuse_command(const char *word)
 {
     if (word[0] == '-')
         return cli_usage("unknown option %s", word);
@@ -114,9 +98,7 @@ static int unknown_command(const char *word, const tokmap_command *nearest)
         strcmp(word, "report") == 0)
         return cli_usage("'%s' is a command of the Python package: python3 -m tokmap %s", word,
                          word);
-    if (nearest)
-        return cli_usage("there is no command '%s'; did you mean '%s'?", word, nearest->name);
-    return cli_usage("there is no command '%s'", word);
+    return cli_refuse_word("command", word, list_commands());
 }
 
 int main(int argc, char **argv)
@@ -138,10 +120,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
-    size_t distance;
-    const tokmap_command *command = find_command(argv[1], &distance);
-    if (distance > 0)
-        return unknown_command(argv[1], command);
-    cli_begin("tokmap", command->name);
-    return command->run(argc - 1, argv + 1);
+    const cli_word *word = cli_find_word(list_commands(), argv[1]);
+    if (!word)
+        return refuse_command(argv[1]);
+    cli_begin("tokmap", word->name);
+    return commands[word->value].run(argc - 1, argv + 1);
 }

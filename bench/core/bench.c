@@ -51,7 +51,7 @@ double bench_ns_since(uint64_t start)
     return (double)(tokmap_i_now_ns() - start);
 }
 
-/* What follows `key` at the beginning of a line; false: no line begins with it. */
+/* Reads what follows `key` at the beginning of a line; false if no line begins with it. */
 static bool read_system_line(const char *path, const char *key, char *rest, size_t n_bytes)
 {
     char line[512];
@@ -165,7 +165,7 @@ double bench_median(const bench_row *row)
     return row->n_values % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-bool bench_missed(const bench_row *row)
+static bool is_missed(const bench_row *row)
 {
     const double median = bench_median(row);
     return row->goal == BENCH_AT_LEAST  ? median < row->target
@@ -205,7 +205,7 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual)
 
 /* ---- Lines ---- */
 
-/* Three digits, with k, M, G or T for large values. */
+/* Formats a value with three digits, and with k, M, G or T if it is large. */
 static cli_text short_number(double value)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
@@ -232,7 +232,7 @@ static void print_line(const bench_row *row, FILE *out)
     if (row->goal != BENCH_NO_GOAL)
         fprintf(out, "; target %s %s: %s",
                 row->goal == BENCH_AT_LEAST ? ">=" : "<=", short_number(row->target).s,
-                bench_missed(row) ? "missed" : "reached");
+                is_missed(row) ? "missed" : "reached");
     putc('\n', out);
 }
 
@@ -245,8 +245,8 @@ void bench_print_rows(const bench_report *report, FILE *out)
         page = report->rows[i].page;
         print_line(&report->rows[i], out);
     }
-    fputs("\nMedians (smallest .. largest of the rounds). k, M, G, T: 10^3 to 10^12.\n"
-          "60 % of NAME: as fast as that, which was measured in the same rounds, would be 100 %.\n",
+    fputs("\nMedians (smallest .. largest of the rounds). k, M, G, T: 10^3 to 10^12.\n60 % of "
+          "NAME: 100 % would be as fast as NAME, which was measured in the same rounds.\n",
           out);
     if (report->others_percent >= 5 || report->steal_percent >= 1)
         fprintf(out,
@@ -257,7 +257,7 @@ void bench_print_rows(const bench_report *report, FILE *out)
 
 /* ---- JSON ---- */
 
-/* JSON has neither infinity nor NaN. */
+/* Prints null for infinity and NaN, which JSON does not have. */
 static void print_number(json_out *o, const char *key, double number)
 {
     if (isfinite(number))
@@ -280,7 +280,7 @@ static void print_row(json_out *o, const bench_row *row)
     if (row->goal != BENCH_NO_GOAL) {
         json_out_begin(o, "target", '{');
         json_out_print(o, row->goal == BENCH_AT_LEAST ? "at_least" : "at_most", "%g", row->target);
-        json_out_bool(o, "reached", !bench_missed(row));
+        json_out_bool(o, "reached", !is_missed(row));
         json_out_end(o, '}');
     }
     if (row->limit[0])

@@ -23,15 +23,15 @@ typedef struct bench_options {
     const char *dir;                 /* where test data is made; needs enough space. It is emptied
                                         after each page */
     uint64_t n_rounds;               /* 0: the page's own default */
-    uint64_t n_documents;            /* of the large dataset of `lookup`; 0: default */
+    uint64_t n_documents;            /* in the large dataset of `lookup`; 0: default */
     uint64_t verify_mib;             /* 0: default */
-    uint64_t load_mib;               /* of the data that are read; 0: default */
+    uint64_t load_mib;               /* size of the data that are read; 0: default */
     const char *data;                /* the user's dataset for load, cold and stall, or NULL */
-    double step_ms[BENCH_MAX_STEPS]; /* of `stall`; */
+    double step_ms[BENCH_MAX_STEPS]; /* for `stall`; */
     uint32_t n_step_ms;              /* 0: default */
     bool all;                        /* all pages were asked for: shorter ones, without what is
                                         not available */
-    const char *tokenizer, *pattern; /* of `tokenize` and `pack` */
+    const char *tokenizer, *pattern; /* for `tokenize` and `pack` */
     const char *text;                /* their input file */
     const char *ids;                 /* `tokenize` writes its ids to it, as u32; NULL: does not */
     uint64_t n_jobs;                 /* threads; 0: one */
@@ -66,19 +66,19 @@ typedef struct bench_report {
 
 #define BENCH_TEXT(n) __attribute__((format(printf, n, (n) + 1)))
 
-/* A page runs in a process of its own, and what fails ends it, with a message: the parent removes
- * the test data. */
+/* Prints a message and ends the process. The pages run in a process of their own, and the parent
+ * removes the test data. */
 _Noreturn void bench_fail(const char *format, ...) BENCH_TEXT(1);
-/* The same if a call of the library failed, which has set bench_error. */
+/* Calls bench_fail if a call of the library failed, which has set bench_error. */
 extern tokmap_error bench_error;
 static inline void bench_check(tokmap_status status)
 {
     if (status)
         bench_fail("%s", bench_error.text);
 }
-/* The same if a call returned an errno value. */
+/* Calls bench_fail if a call returned an errno value. */
 void bench_check_errno(int error, const char *what);
-/* Aligned to pages, all of which are in memory. */
+/* Allocates zeros, aligned to pages, all of which are in memory. */
 void *bench_memory(size_t n_bytes);
 double bench_ns_since(uint64_t start);
 /* Keeps the compiler from removing what computes the value, also in a loop that is timed. */
@@ -87,12 +87,12 @@ static inline void bench_keep(uint64_t value)
     __asm__ volatile("" : : "r"(value));
 }
 
-/* Names, lines and groups are formatted as by printf.
+/* Adds a row. Names, lines and groups are formatted as by printf.
  *
- * Never NULL: too many rows abort the program, because the pages are our own code. */
+ * Never returns NULL: too many rows abort the program, because the pages are our own code. */
 BENCH_TEXT(3)
 bench_row *bench_add_row(bench_report *report, const char *unit, const char *name, ...);
-/* A row that shares a line of the table with others; its name is "line, column". The cell is its
+/* Adds a row that shares a line of the table with others; its name is "line, column". `cell` is its
  * column and its unit. */
 BENCH_TEXT(3)
 bench_row *bench_add_cell(bench_report *report, const char *const *cell, const char *line, ...);
@@ -102,29 +102,30 @@ BENCH_TEXT(4)
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
                            const char *name, ...);
 void bench_set_goal(bench_row *row, bench_goal goal, double target);
-/* Call it after all values were added: the fraction is the median over the rounds, of rates row /
- * limit, of times limit / row. `scale`: how many units of the limit one unit of the row is. */
+/* Sets the limit of a row, after all values were added: the fraction is the median over the rounds
+ * of row / limit for rates, and of limit / row for times. One unit of the row is `scale` units of
+ * the limit. */
 void bench_set_limit(bench_row *row, const bench_row *limit, double scale);
-/* Where bench/report.py draws the row: with the others of its group. */
+/* Sets where bench/report.py draws the row: with the others of its group. */
 BENCH_TEXT(3) void bench_set_group(bench_row *row, const char *system, const char *group, ...);
 void bench_set_x(bench_row *row, double x, const char *unit);
-/* The number of rounds asked for, or the page's default. */
+/* Returns the number of rounds asked for, or the page's default. */
 uint32_t bench_rounds(const bench_options *options, uint32_t usual);
 
 void bench_sort(double *values, size_t n);
 double bench_median(const bench_row *row);
-bool bench_missed(const bench_row *row);
 /* Prints the figures for people: a line for each row. bench/report.py makes tables of the JSON. */
 void bench_print_rows(const bench_report *report, FILE *out);
 void bench_print_json(const bench_report *report, const char *command, FILE *out);
 
-/* The number after the first line's beginning `key` in a file of /proc; -1: there is none. */
+/* Reads the number after `key` at the beginning of a line of a file of /proc; -1 if no line has
+ * it. */
 double bench_system_number(const char *path, const char *key);
-/* Seconds of all processors since the system started: all; of other programs, not counting the
- * kernel; and of other virtual machines on the same hardware. */
+/* Seconds of all processors since the system started: in all, by other programs without the kernel,
+ * and by other virtual machines on the same hardware. */
 typedef struct bench_times {
     double all, others, steal;
 } bench_times;
 bench_times bench_read_times(void);
-/* Pseudo-random, and the same on every machine. */
+/* Returns pseudo-random numbers, the same on every machine. */
 uint64_t bench_random(uint64_t *state);

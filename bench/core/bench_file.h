@@ -6,8 +6,9 @@
 
 #include "system/output_file.h"
 
-/* "-" is stdout. A pipe or a device is written directly; any other file is replaced when everything
- * is written, and must not be one that is read (paths.h). output_close leaves it unchanged. */
+/* Opens a file; "-" is stdout. A pipe or a device is written directly; any other file is replaced
+ * when everything is written, and must not be one that is read (protected.h). output_close leaves
+ * it unchanged. */
 int bench_file_open(output_file *file, const char *path);
 /* Writes the file and gives it its name; closes it in either case. */
 int bench_file_write(output_file *file, const void *data, size_t n_bytes);

@@ -83,7 +83,8 @@ static void read_by_ring(run *r, tokmap_i_uring *ring)
     }
 }
 
-/* At least one, also if the time is over before the thread runs: a rate of 0 is no limit. */
+/* Reads at least once, even if the time is over before the thread runs: a rate of 0 would not be a
+ * limit. */
 static void *read_places(void *context)
 {
     run *r = context;

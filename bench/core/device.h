@@ -15,20 +15,20 @@ typedef struct device_file {
     uint64_t n_bytes;
 } device_file;
 
-/* The caller closes both descriptors. */
+/* Opens a file; the caller closes both descriptors. */
 device_file device_open(const char *path);
 
 typedef struct device_reads {
-    size_t read_bytes;  /* of each; a multiple of DEVICE_BLOCK */
+    size_t read_bytes;  /* bytes of each read; a multiple of DEVICE_BLOCK */
     uint32_t n_at_once; /* a power of two */
-    bool sequential;    /* else at random places */
+    bool sequential;    /* else at random offsets */
     uint64_t seed, ns;  /* for so long */
 } device_reads;
 
-/* Reads per second, by io_uring, or by threads, at most 64, if that is not allowed. The file is
- * longer than a read and a block. */
+/* Measures reads per second, by io_uring, or, if it is not allowed, by at most 64 threads. The file
+ * is longer than a read and a block. */
 double device_rate(const device_file *file, const device_reads *reads);
 
-/* Drops the file from the page cache. Mapped pages would stay, so the map of the dataset drops them
- * first; NULL: there is no map. */
+/* Drops the file from the page cache. Mapped pages would stay, so the map of the dataset, if ds is
+ * not NULL, drops them first. */
 void device_forget(const device_file *file, const tokmap_dataset *ds);

@@ -14,7 +14,7 @@
 
 enum {
     LOAD_DATA_USUAL_MIB = 1024,
-    LOAD_DATA_ROWS = 32 /* of a batch, if a page does not say */
+    LOAD_DATA_ROWS = 32 /* of a batch, if a page does not set them */
 };
 
 path_text load_data_name(const bench_options *options, size_t i);
@@ -27,43 +27,47 @@ typedef struct load_data {
     bool fits;        /* in the page cache: it takes at most half of the memory */
     bool is_trial;    /* less than 64 MiB: a trial or a test, for which short measures are enough */
 } load_data;
-/* Dataset 0 is made of random tokens: as many as the options say or usual_mib hold. */
+/* Opens the user's dataset, or makes dataset 0 of random tokens: as many as the options say or
+ * usual_mib hold. */
 load_data load_data_open(const bench_options *options, uint64_t usual_mib);
 void load_data_close(load_data *d);
-/* Reads it in order and touches every page, so that all of it is in memory and mapped. */
+/* Reads the dataset in order and touches every page, so that all of it is in memory and mapped. */
 void load_data_warm_up(const tokmap_dataset *ds);
 
-/* Random 16-bit tokens, the same on every machine, in documents of 1,000: n_tokens, or up to 999
- * more. Not in the page cache. */
+/* Makes a dataset of random 16-bit tokens, the same on every machine, in documents of 1,000:
+ * n_tokens, or up to 999 more. It is not in the page cache. */
 void load_data_make_random(const bench_options *options, size_t i, uint64_t n_tokens);
-/* n_tokens zeros in n_documents of random lengths, as a hole in the file: takes no disk space. */
+/* Makes a dataset of n_tokens zeros in n_documents of random lengths, as a hole in the file, which
+ * takes no disk space. */
 void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,
                            uint64_t n_documents);
 /* Makes dataset `to` with the index of `from` and a hole of its own. */
 void load_data_copy_sparse(const bench_options *options, size_t from, size_t to, uint64_t n_tokens);
-/* Options for a dataset of 16-bit tokens that may replace another one. */
+/* Returns options for a dataset of 16-bit tokens that may replace another one. */
 tokmap_writer_options load_data_writer_options(void);
 void load_data_finish(tokmap_writer *w);
 
-/* n_datasets that were made, from `first` on. */
+/* Opens n_datasets that were made, from number `first` on. */
 void load_data_open_made(const bench_options *options, size_t first,
                          const tokmap_dataset **datasets, size_t n_datasets);
 void load_data_close_made(const tokmap_dataset *const *datasets, size_t n_datasets);
-/* Opens and maps a file of a dataset without the library; tokmap_i_unmap. */
+/* Opens and maps a file of a dataset without the library; tokmap_i_unmap ends it. */
 const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_bytes);
 
 /* The names of ways of reading. */
 extern const char *const load_data_ways[];
-/* Whether the loader really reads in this way if it is asked to; if not, says so. */
+/* Whether the loader really reads in this way if it is asked to; prints a message if not. */
 bool load_data_works(const tokmap_dataset *ds, tokmap_io io);
-/* Sets the sizes of structs, and what a page leaves to it: the rows of a batch, and seed 1. */
+/* Opens a loader. Sets the sizes of structs, and, if a page has not, the rows of a batch and seed
+ * 1. */
 tokmap_loader *load_data_loader(tokmap_loader_options options);
-/* The same for datasets that form one source. */
+/* The same as load_data_loader, but for datasets that form one source. */
 tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
                                     tokmap_loader_options options);
-/* The next batch; with `gather` it is copied. */
+/* Takes the next batch; with `gather` it is copied. */
 void load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_options *gather);
-/* ns for a row of the next n_steps batches: its address is taken, or it is gathered. */
+/* Measures the ns for a row of the next n_steps batches: its address is taken, or it is
+ * gathered. */
 double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gather_options *gather);
-/* ns to locate a sample: the samples first + (i * step & mask) for many i. */
+/* Measures the ns to locate a sample: the samples first + (i * step & mask) for many i. */
 double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint64_t mask);

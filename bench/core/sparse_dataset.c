@@ -13,7 +13,7 @@
 #include "system/platform.h"
 #include "writer/sections.h"
 
-/* Of these bytes, or a hole. */
+/* Makes a file of these bytes, or of a hole. */
 static void make_file(const char *prefix, const char *suffix, const void *bytes, uint64_t n_bytes)
 {
     const path_text path = path_of(prefix, suffix);
@@ -38,14 +38,14 @@ static void add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes)
     free(zeros);
 }
 
-/* Lengths are random and independent, many short and few long, so that where a document is does not
- * follow from its number. The last one ends at the last token. */
+/* Adds documents. Lengths are random and independent, many short and few long, so that the place of
+ * a document does not follow from its number. The last one ends at the last token. */
 static void add_documents(tokmap_i_index_writer *w, uint64_t n_tokens, uint64_t n_documents)
 {
     uint64_t seed = 1, end = 0;
     const uint64_t mean = n_tokens / n_documents;
     for (uint64_t i = 1; i < n_documents; i++) {
-        const uint64_t half = bench_random(&seed) % (2 * mean + 1); /* of the most */
+        const uint64_t half = bench_random(&seed) % (2 * mean + 1); /* half of the largest length */
         end = MIN(end + bench_random(&seed) % (2 * half + 1), n_tokens);
         bench_check(tokmap_i_index_writer_document(w, end, &bench_error));
     }

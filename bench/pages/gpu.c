@@ -54,7 +54,7 @@ static void open_driver(gpu *g)
     check("pinning memory", g->d->register_host(g->memory, n_bytes, TOKMAP_I_REGISTER_PORTABLE));
 }
 
-/* Consecutive copies of one size. */
+/* Measures consecutive copies of one size. */
 static double copy_gbs(const gpu *g, size_t n_bytes)
 {
     uint64_t n_copied = 0;

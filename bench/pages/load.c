@@ -49,7 +49,7 @@ static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuff
 /* ---- Measures ---- */
 
 /* Copies rows from random places into the same buffer by memcpy, without prefetching. Their places,
- * those of full shuffle, are computed before the clock starts. */
+ * in the order of full shuffle, are computed before the clock starts. */
 static double copy_limit(hot *h)
 {
     const size_t n_rows = (size_t)h->n_steps * LOAD_DATA_ROWS;
@@ -71,7 +71,7 @@ static double copy_limit(hot *h)
     return (double)(n_rows * row_bytes(h)) / ns;
 }
 
-/* What to do with each batch; none: nothing. Returns ns per row. */
+/* Runs steps, and copies each batch if `gather` is not NULL. Returns ns per row. */
 static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
                         const tokmap_gather_options *gather)
 {
@@ -82,7 +82,8 @@ static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
     return ns;
 }
 
-/* Of data that does not fit in memory, it reads only those rows that will be used. */
+/* Sets the sequence length. Of data that does not fit in memory, reads only the rows that will be
+ * used. */
 static void set_length(hot *h, uint32_t length)
 {
     h->length = length;
@@ -106,7 +107,7 @@ enum {
     TOKENS,
     I32,
     I64,
-    IN_ORDER, /* this and the next two: of SHUFFLE_LENGTH, of data that fits in memory */
+    IN_ORDER, /* this and the next two: rows of SHUFFLE_LENGTH, data that fits in memory */
     BY_BLOCK,
     AT_RANDOM,
     N_KINDS
@@ -213,19 +214,19 @@ static void measure_hot(const load_data *data, const bench_options *options, ben
 
 enum {
     N_COLD_LENGTHS = 3,
-    AT_ONCE = 128, /* as many reads at once as the loader has */
+    AT_ONCE = 128, /* as many reads at once as the loader does */
     SEQUENTIAL_BYTES = 1 << 20,
     SEQUENTIAL_AT_ONCE = 32
 };
 
-static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a measure */
+static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* the length of a measurement */
 static const uint32_t cold_lengths[N_COLD_LENGTHS] = {1024, 4096, 8192};
 
 typedef struct way {
     const char *name, *system;
     tokmap_io io;
     tokmap_shuffle shuffle;
-    double least_share; /* of the device's rate; 0: no aim */
+    double least_share; /* share of the device's rate to reach; 0: any */
 } way;
 
 enum {
@@ -244,7 +245,7 @@ static const way ways[N_WAYS] = {
     {"populate, block shuffle", "tokmap, populate, block shuffle", TOKMAP_IO_POPULATE,
      TOKMAP_SHUFFLE_BLOCK, 0.9}};
 
-/* Without a loader. */
+/* The rows that are measured without a loader. */
 enum {
     DEVICE_RANDOM,
     DEVICE_IN_ORDER,
@@ -256,7 +257,7 @@ static const char *const plain_names[N_PLAIN][2] = {
     {"device, sequential", "device, sequential"},
     {"plain reads in order", "plain reads in order"}};
 
-/* What is measured of a way: its rows a second, their share of the device's rate, and the bytes
+/* The figures of a way of reading: rows a second, their share of the device's rate, and the bytes
  * read from the device for each byte of a row. */
 enum {
     RATE,
@@ -269,7 +270,7 @@ static const char *const figures[N_FIGURES][2] = {
 
 typedef struct cold {
     const load_data *data;
-    uint64_t seed, ns; /* of each measure */
+    uint64_t seed, ns; /* of each measurement */
     bool works[N_WAYS];
 } cold;
 
@@ -279,8 +280,8 @@ typedef struct cold_rows {
     bench_row *plain[N_PLAIN], *ways[N_WAYS][N_FIGURES];
 } cold_rows;
 
-/* Runs for so long, or to the end of the epoch: in a second epoch its rows would be in memory. At
- * least one step. Returns rows a second. */
+/* Runs for this time, but at least one step, or to the end of the epoch: in a second epoch the rows
+ * would be in memory. Returns rows a second. */
 static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes)
 {
     const tokmap_loader_options options = {.sequence_length = r->length,
@@ -293,7 +294,8 @@ static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes
     device_forget(&c->data->file, c->data->ds);
     const double before = bench_system_number("/proc/self/io", "read_bytes:");
     const uint64_t start = tokmap_i_now_ns();
-    /* A group of blocks is read before its first row: a longer measure keeps that in proportion. */
+    /* A group of blocks is read before its first row: a longer measurement keeps that in
+     * proportion. */
     const uint64_t until = start + (w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->ns : c->ns);
     tokmap_loader *l = load_data_one_source(&c->data->ds, 1, options);
     tokmap_loader_get_source(l, 0, &source);
@@ -314,8 +316,8 @@ static double load_rows(cold *c, const cold_rows *r, const way *w, double *bytes
     return (double)n_rows * 1e9 / ns;
 }
 
-/* Rows a second if the file is read in order by plain reads through the page cache, for as long as
- * block shuffle is measured. */
+/* Measures rows a second if the file is read in order by plain reads through the page cache, for as
+ * long as block shuffle is measured. */
 static double plain_rate(cold *c, const cold_rows *r)
 {
     uint8_t *buffer = bench_memory(SEQUENTIAL_BYTES);
@@ -384,7 +386,8 @@ static void add_cold_rows(const cold *c, bench_report *report, cold_rows *r)
 static void measure_cold(cold *c, bench_report *report, uint32_t n_rounds)
 {
     cold_rows rows[N_COLD_LENGTHS];
-    for (int i = 0; i < N_WAYS; i++) /* block shuffle follows the way that it is compared with */
+    for (int i = 0; i < N_WAYS;
+         i++) /* block shuffle comes after the way that it is compared with */
         c->works[i] =
             i == BLOCK_SHUFFLE ? c->works[POPULATE] : load_data_works(c->data->ds, ways[i].io);
     for (uint32_t k = 0; k < N_COLD_LENGTHS; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookup.c - which document contains this token: how long an answer takes, from the map. It takes
- * at least one read at a random place of the index, which is measured too. */
+/* lookup.c - how long it takes to find the document of a token, in a mapped index. It takes at
+ * least one read at a random place of the index, which is measured too. */
 #include <assert.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ typedef struct subject {
     size_t index_bytes;
 } subject;
 
-/* Answers one question about a random place, and returns something of the answer. */
+/* Answers one question about a random place, and returns part of the answer. */
 static uint64_t answer(const subject *s, int kind, uint64_t random, uint64_t n)
 {
     tokmap_document doc;
@@ -48,8 +48,9 @@ static uint64_t answer(const subject *s, int kind, uint64_t random, uint64_t n)
     return kind == DOCUMENT ? doc.first_token : doc.index;
 }
 
-/* One by one, each question depends on the answer before it, so that nothing overlaps: the latency
- * for one caller. Many at once: the time for each of many independent questions. */
+/* Measures the time for a question. One by one, each question depends on the answer before it, so
+ * that nothing overlaps: the latency for one caller. Many at once: the time for each of many
+ * independent questions. */
 static double measure_ns(const subject *s, int kind, uint64_t seed)
 {
     const bool chained = kind == READ || kind == FIND;

@@ -9,7 +9,7 @@ enum {
     STEPS = 20000,
     MAX_SOURCES = 64,
     N_PHASES = 8,
-    EPOCHS = 1000, /* of a source that has a limit: more than is read here */
+    EPOCHS = 1000, /* the limit of a source: more than is read here */
     SAMPLES = 1 << 27,
     N_FIGURES = 4
 };
@@ -96,7 +96,7 @@ void bench_mix(const bench_options *options, bench_report *report)
     }
     for (uint32_t i = 0; i < bench_rounds(options, ROUNDS) * N_MIXTURES; i++)
         measure_mixture(&m, i % N_MIXTURES, rows[i % N_MIXTURES]);
-    for (int k = 1; k < N_MIXTURES; k++) /* beside one source alone */
+    for (int k = 1; k < N_MIXTURES; k++) /* compared with one source */
         bench_set_limit(rows[k][0], rows[0][0], 1);
     load_data_close_made(&m.ds, 1);
 }

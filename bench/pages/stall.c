@@ -31,7 +31,7 @@ typedef struct stall {
     bool works[N_KINDS];
 } stall;
 
-/* High percentiles are taken over the steps of all rounds. */
+/* The figures of a kind. High percentiles are taken over the steps of all rounds. */
 enum {
     P50,
     P99,
@@ -54,7 +54,7 @@ typedef struct stall_rows {
     size_t n_waits;
 } stall_rows;
 
-/* The smallest value that `thousandths` of all values do not exceed. */
+/* Returns the smallest value that `thousandths` of all values do not exceed. */
 static double get_percentile(double *sorted, size_t n, size_t thousandths)
 {
     const size_t rank = (n * thousandths + 999) / 1000;
@@ -63,7 +63,8 @@ static double get_percentile(double *sorted, size_t n, size_t thousandths)
 
 /* ---- Steps ---- */
 
-/* The step sleeps; the time that the batch takes after that is what a training loop waits. */
+/* Measures one round. The step sleeps; a training loop waits for the time that the batch takes
+ * after that. */
 static void measure_round(stall *s, const kind *k, stall_rows *r)
 {
     const tokmap_loader_options options = {
@@ -78,7 +79,7 @@ static void measure_round(stall *s, const kind *k, stall_rows *r)
         load_data_warm_up(s->data->ds);
     tokmap_loader *l = load_data_one_source(&s->data->ds, 1, options);
     load_data_next(l, &b, &gather);
-    const clock_t processor = clock(); /* in us, as POSIX says */
+    const clock_t processor = clock(); /* in us, as POSIX requires */
     for (uint32_t i = 0; i < r->n_steps; i++) {
         tokmap_i_sleep_ns(step_ns);
         const uint64_t asked = tokmap_i_now_ns();
@@ -97,8 +98,8 @@ static void measure_round(stall *s, const kind *k, stall_rows *r)
 
 /* ---- Rows of figures ---- */
 
-/* With fewer steps over all rounds there is no 99th percentile; the 99.9th is left out where it
- * would take long. */
+/* Adds the rows of a kind. Fewer steps over all rounds have no 99th percentile; the 99.9th is left
+ * out where it would take long. */
 static void add_rows(const stall *s, bench_report *report, const kind *k, double step_ms,
                      stall_rows *r)
 {

@@ -15,7 +15,7 @@ enum {
     LENGTH = 4096,
     MAX_DATASETS = 10,
     MANY_FILES = 10000,
-    MANY_TOKENS = 16000, /* in each of these */
+    MANY_TOKENS = 16000, /* tokens in each of these */
     N_FILES = 100,
     N_WAYS = 2
 };
@@ -30,23 +30,24 @@ enum {
 };
 static const struct {
     const char *name;
-    uint64_t n_tokens; /* of a dataset */
+    uint64_t n_tokens; /* tokens of a dataset */
     uint32_t first, n_datasets;
-} sizes[] = {{"10^6 tokens", 1000000, 0, 1},
-             {"10^7 tokens", 10000000, 1, 1},
-             {"10^8 tokens", 100000000, 2, 1},
-             {"10^9 tokens", 1000000000, 3, 1},
-             {"10^10 tokens", 10000000000, 4, 1},
-             {"10^11 tokens", 100000000000, 5, 1},
-             {"10^12 tokens", 1000000000000, ONE_OF_TEN, 1},
-             {"10^13 tokens", 1000000000000, ONE_OF_TEN, MAX_DATASETS}, /* files are limited */
-             {"10,000 files", MANY_TOKENS, JOINED, 1}};
+} sizes[] = {
+    {"10^6 tokens", 1000000, 0, 1},
+    {"10^7 tokens", 10000000, 1, 1},
+    {"10^8 tokens", 100000000, 2, 1},
+    {"10^9 tokens", 1000000000, 3, 1},
+    {"10^10 tokens", 10000000000, 4, 1},
+    {"10^11 tokens", 100000000000, 5, 1},
+    {"10^12 tokens", 1000000000000, ONE_OF_TEN, 1},
+    {"10^13 tokens", 1000000000000, ONE_OF_TEN, MAX_DATASETS}, /* a file cannot be larger */
+    {"10,000 files", MANY_TOKENS, JOINED, 1}};
 enum {
     MANY = sizeof sizes / sizeof *sizes - 1, /* the last of these */
     N_SIZES
 };
 
-/* What is measured at each size, and where its curve is drawn. */
+/* The figures of each size, and the charts that show them. */
 enum {
     OPEN,
     START,
@@ -55,7 +56,7 @@ enum {
     MEMORY,
     RESIDENT,
     N_OF_WAY,
-    PLAIN = N_OF_WAY, /* or joining the files */
+    PLAIN = N_OF_WAY, /* or joining the files: not of a way of reading */
     LOCATE,
     N_CELLS
 };
@@ -97,7 +98,8 @@ static void join_parts(const bench_options *options, uint32_t n_parts)
     load_data_finish(w);
 }
 
-/* The parts of many have the same index, which is flushed to the disk only once. */
+/* Makes the sparse datasets. The joined files have the same index, which is flushed to the disk
+ * only once. */
 static void make_sparse(const bench_options *options)
 {
     for (uint32_t i = 0; i < N_SPARSE; i++) {
@@ -122,14 +124,14 @@ static void measure_way(subject *s, int size, int way, bench_row *const *r)
     uint8_t state[TOKMAP_STATE_BYTES];
     const uint32_t n = sizes[size].n_datasets;
 #ifdef __GLIBC__
-    malloc_trim(0); /* so that memory of earlier measures is not reused for free */
+    malloc_trim(0); /* so that memory of earlier measurements is not reused for free */
 #endif
     const double before = bench_system_number("/proc/self/status", "RssAnon:");
     uint64_t begun = tokmap_i_now_ns();
     load_data_open_made(s->options, sizes[size].first, datasets, n);
     tokmap_loader *l = load_data_one_source(datasets, n, options);
     bench_add_value(r[OPEN], bench_ns_since(begun) / 1e3);
-    /* This alone touches no tokens; those of joined files are gathered too. */
+    /* This alone touches no tokens; the tokens of joined files are gathered too. */
     load_data_next(l, &b, size == MANY ? &gather : NULL);
     bench_add_value(r[START], bench_ns_since(begun) / 1e3);
     begun = tokmap_i_now_ns();
@@ -152,7 +154,8 @@ static void measure_way(subject *s, int size, int way, bench_row *const *r)
     load_data_close_made(datasets, n);
 }
 
-/* The files are joined in each round, so that the dataset is new when it is opened. */
+/* Measures one size. The files are joined in each round, so that the dataset is new when it is
+ * opened. */
 static void measure_size(subject *s, int size, way_rows *rows)
 {
     double ns = 0;
@@ -178,7 +181,7 @@ static void measure_size(subject *s, int size, way_rows *rows)
             measure_way(s, size, w, rows[w]);
 }
 
-/* Of a way, or, if `way` is N_WAYS, those that are the same for all. */
+/* Adds the cells of a way, or, if `way` is N_WAYS, the ones that are the same for all ways. */
 static void add_cells(bench_report *report, int way, int size, bench_row **rows)
 {
     const bool of_way = way < N_WAYS, joining = size == MANY && !of_way;
@@ -226,8 +229,8 @@ static void measure_starts(subject *s, bench_report *report)
 
 /* ---- Joined against flat ---- */
 
-/* Samples, then batches; of each the flat dataset, then the joined one. The loaders stay open, so
- * that both go on where they were. */
+/* Compares the flat dataset with the joined one: samples, then batches. The loaders stay open, so
+ * that both continue where they were. */
 static void compare_loaders(const subject *s, bench_report *report, uint32_t length,
                             const tokmap_dataset *const *ds)
 {

@@ -29,12 +29,12 @@ enum {
 /* ---- A corpus in memory ---- */
 
 typedef struct bench_text {
-    corpus_batch *batches; /* of about 128 KiB, cut where the tokenizer allows it */
+    corpus_batch *batches; /* batches of about 128 KiB, cut where the tokenizer allows it */
     size_t n_batches, n_ends;
     uint64_t n_bytes;
 } bench_text;
 
-/* That of --tokenizer and --pattern, for a page that needs --text too. */
+/* Opens the tokenizer of --tokenizer and --pattern, for a page that also needs --text. */
 static tokenizer_file open_tokenizer(const bench_options *options)
 {
     const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
@@ -42,7 +42,7 @@ static tokenizer_file open_tokenizer(const bench_options *options)
     if (!options->tokenizer || !options->text)
         bench_fail("tokenize and pack need --tokenizer and --text");
     if (tokenizer_choice_open(&file, &choice) != CLI_OK)
-        _exit(1); /* it was printed */
+        _exit(1); /* the error was printed */
     return file;
 }
 
@@ -111,7 +111,7 @@ typedef struct job {
     worker workers[TOKMAP_I_MAX_THREADS];
 } job;
 
-/* At most SCRATCH_BYTES. */
+/* Copies at most SCRATCH_BYTES. */
 static void move_bytes(uint8_t *to, const uint8_t *from, size_t n_bytes)
 {
     memcpy(to, from, n_bytes < SCRATCH_BYTES ? n_bytes : SCRATCH_BYTES);
@@ -149,8 +149,8 @@ static void *take_batches(void *context)
     return NULL;
 }
 
-/* Encodes the text once, or with `all` once in each thread. MB/s of one text. The time since
- * `start` counts. */
+/* Encodes the text once, or with `all` once in each thread. Returns the MB/s of one text, timed
+ * since `start`. */
 static double pass(job *j, uint64_t start, bool all, bool plain)
 {
     j->all = all;
@@ -162,7 +162,7 @@ static double pass(job *j, uint64_t start, bool all, bool plain)
     return (double)j->text.n_bytes * 1e3 / bench_ns_since(start);
 }
 
-/* What is measured with each number of threads. */
+/* The figures of each number of threads. */
 enum {
     PLAIN,
     COLD,
@@ -170,8 +170,8 @@ enum {
     N_FIGURES
 };
 
-/* A cold pass, including making the encoders and their buffers, which take more than any text has
- * ids; and a warm one: each thread has encoded the whole text before. Then one that only reads and
+/* Measures a cold pass, which includes making the encoders and buffers with room for the ids of any
+ * text; a warm one, after each thread has encoded the whole text; and one that only reads and
  * writes. */
 static void measure_round(job *j, const tokenizer *t, bench_row *const *r, const char *ids_path)
 {
@@ -191,7 +191,7 @@ static void measure_round(job *j, const tokenizer *t, bench_row *const *r, const
     const id_buffer *ids = &j->workers[0].ids; /* stored as in memory: little-endian */
     if (ids_path && (bench_file_open(&file, ids_path) ||
                      bench_file_write(&file, ids->ids, ids->n * sizeof *ids->ids)))
-        _exit(1); /* it was printed */
+        _exit(1); /* the error was printed */
     for (uint32_t i = 0; i < j->n_threads; i++)
         n_ids += j->workers[i].ids.n;
     j->ids_a_byte = (double)n_ids / (double)j->text.n_bytes;
@@ -268,8 +268,8 @@ static void take_documents(subject *s)
     corpus_batch_free(&batch);
 }
 
-/* Loads the vocabulary, as a pack must, and then encodes as each thread of a pack does its share:
- * with an encoder of its own, whose cache of words is empty. */
+/* Loads the vocabulary and encodes, as a thread of a pack does with its share: with a new encoder,
+ * whose cache of words is empty. */
 static void encode_all(subject *s)
 {
     static const encoder_options options;
@@ -319,7 +319,7 @@ static void pack_text(subject *s)
     words[argc++] = s->options->text;
     optind = 0; /* makes glibc's getopt start again */
     if (pack_command(argc, (char **)(uintptr_t)words) != CLI_OK) /* it does not change them */
-        _exit(1);                                                /* it was printed */
+        _exit(1);                                                /* the error was printed */
 }
 
 static double processor_seconds(void)
@@ -349,7 +349,7 @@ void bench_pack(const bench_options *options, bench_report *report)
                  .file = open_tokenizer(options)};
     s.text = load_text(options->text);
     s.ends = bench_memory((s.text.n_ends + 1) * sizeof *s.ends);
-    encode_all(&s); /* so that it has its memory */
+    encode_all(&s); /* so that its memory is allocated */
     bounds[DOCUMENTS] = bench_add_row(report, "MB/s", "taking documents out of the file alone");
     bounds[ENCODING] = bench_add_row(report, "MB/s", "encoding alone, %zu x one thread", n_jobs);
     bounds[WRITING] = bench_add_row(report, "MB/s", "writing alone");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - verifying a dataset, compared with plainly reading the same file. */
+/* verify.c - verifying a dataset, compared with only reading the same file. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -61,7 +61,7 @@ static double measure_gbs(const subject *s, bool verifies, uint32_t n_threads)
     return (double)s->data->info.token_file_bytes / bench_ns_since(start);
 }
 
-/* Reading and verifying in turn, each with one thread and with all. */
+/* Measures reading and verifying in turn, each with one thread and with all. */
 static void measure_verify(const subject *s, bench_report *report)
 {
     static const struct {
@@ -84,7 +84,7 @@ static void measure_verify(const subject *s, bench_report *report)
         bench_row *over = rows[ratios[i].over], *under = rows[ratios[i].under];
         bench_set_goal(bench_add_ratio(report, over, under, "%s, %s", ratios[i].name, kind),
                        BENCH_AT_LEAST, 0.8);
-        if (i < 2) /* as many threads that only read */
+        if (i < 2) /* compared with as many threads that only read */
             bench_set_limit(over, under, 1);
     }
 }
@@ -96,7 +96,7 @@ void bench_verify(const bench_options *options, bench_report *report)
     own.data = NULL;
     load_data data = load_data_open(&own, 512);
     subject s = {.options = options, .data = &data};
-    measure_gbs(&s, false, 1); /* it was written past the page cache */
+    measure_gbs(&s, false, 1); /* reads the file into the page cache */
     measure_verify(&s, report);
     s.cold = true;
     measure_verify(&s, report);

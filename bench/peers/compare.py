@@ -7,7 +7,7 @@ ids differ is not timed. Then rounds in which all take turns, each in a process 
 pass with a tokenizer just loaded, and a warm one. Figures are medians over rounds; ratios are taken
 within each round.
 
-The texts and vocabularies are those of ../shared (TOKMAP_SHARED); without it a tokenizer is trained
+The texts and vocabularies are in ../shared (TOKMAP_SHARED); without it a tokenizer is trained
 on this repository's documents, as the results then say. Loading and reading are not timed.
 
 tokmap runs as `tokbench tokenize --tokenizer F [--pattern N] --text T --rounds 1 --json J`, whose

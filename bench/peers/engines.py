@@ -284,7 +284,7 @@ def seconds_of(function, argument):
 
 
 def why_not_installed(name, error):
-    """The version that install.py found, else that of Python."""
+    """The version that install.py found, else the version of Python."""
     try:
         with open(os.path.join(sys.prefix, "not-installed.json")) as f:
             return json.load(f)[PEERS[name].package]

@@ -103,7 +103,7 @@ class Adapter:
 
 
 def as_array(part):
-    """Of a tensor, or what it is."""
+    """The values of a tensor; any other value as it is."""
     return part.numpy() if hasattr(part, "numpy") else part
 
 

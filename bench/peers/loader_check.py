@@ -83,7 +83,7 @@ class Windows:
         return window * self.stride
 
     def check_epoch(self, n_may_miss):
-        """Each window once, except for those of a last batch that was too short."""
+        """Each window once, except the windows of a last batch that was too short."""
         twice = [i for i, n in self.seen.items() if n > 1]
         if twice:
             raise Wrong("window %d came %d times in an epoch" % (twice[0], self.seen[twice[0]]))

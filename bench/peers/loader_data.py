@@ -13,7 +13,7 @@ EOD = 50256
 HIGH = 196  # ids are below 196 * 256 = 50176: the same chance for each, and none is EOD
 SHORTEST, LONGEST = 16, 2000
 AT_ONCE = 1 << 23
-# Of the file of zeros that starting up is measured with. Megatron's index has 20 bytes a document:
+# The documents of the file of zeros with which starting up is measured. Megatron's index has 20 bytes a document:
 # long ones spare it, and Megatron, what would not fit into memory here.
 DOCUMENT_TOKENS, LONG_DOCUMENT_TOKENS = 1000, 10**6
 MOST_SHORT_DOCUMENTS = 10**7

@@ -92,7 +92,7 @@ def documents_in_order(flat, dataset):
     order = dataset.document_index.tolist()
     lengths = dataset.dataset.sequence_lengths.tolist()
     if sorted(order) != list(range(len(lengths))):
-        raise ValueError("its document index is no permutation of the documents")
+        raise ValueError("its document index is not a permutation of the documents")
     starts, at = [], 0
     for n in lengths:
         starts.append(at)

@@ -92,7 +92,7 @@ class MemmapRandom(Memmap):
 
 
 class MemmapWillNeed(MemmapRandom):
-    """Also reads all rows of the next batch at once while those of this one are copied."""
+    """Also reads all rows of the next batch at once while the rows of this one are copied."""
 
     note = "madvise(MADV_RANDOM), and MADV_WILLNEED for the rows of the next batch"
 

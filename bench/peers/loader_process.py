@@ -51,7 +51,7 @@ def import_peer(adapter_class):
 
 
 def why_not_installed(adapter_class, error):
-    """The version that install.py found, else that of Python."""
+    """The version that install.py found, else the version of Python."""
     try:
         with open(os.path.join(sys.prefix, "not-installed.json")) as f:
             record = json.load(f)
@@ -256,7 +256,7 @@ def answer(job):
 
 def main():
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a peer prints is no answer
+    os.dup2(2, 1)  # what a peer prints is not an answer
     with open(sys.argv[1]) as f:
         job = json.load(f)
     out.write(json.dumps(answer(job)) + "\n")

@@ -9,7 +9,7 @@ from loader_run import COLD_EQUAL, EQUALS
 DEVICE_BYTES_ROW_TOKENS = 8192  # rows of 16 KiB, for which there is a target
 LIMIT_MS = 10  # of starting up, at any size
 FAR_TOKENS = 10**12  # reckoned where nobody names another number
-# Peers hand out new arrays in each batch; those of EQUALS fill the same ones, these do as peers do.
+# Peers hand out new arrays in each batch, and so do these; the systems in EQUALS fill the same arrays again.
 EQUALS_NEW = {U16: "tokmap-u16-new", I64: "tokmap-i64-new"}
 START_GROUP = "starting up, to the first batch"
 # The lengths of tokbench.
@@ -23,7 +23,7 @@ def shared_rounds(top, bottom):
 
 
 def ratio_rows(page, systems):
-    """tokmap's speed divided by that of each other system that does equal work."""
+    """tokmap's speed divided by the speed of each other system that does equal work."""
     by_name = {system.name: system for system in systems}
     rows = []
     for system in systems:
@@ -53,7 +53,7 @@ def ratios_against(ours, page, system, measure):
 
 
 def c_rows(tokbench, options):
-    """The figures of the C loader, to compare with those of the Python package."""
+    """The figures of the C loader, to compare with the Python package."""
     rows = []
     known = {row["name"]: row for row in tokbench if row["page"] == "load"}
     for length in options.lengths if C_BATCH_ROWS in options.batches else ():

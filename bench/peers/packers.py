@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """packers.py --tokmap FILE - packing of rows of several documents, beside the packers that people use.
 
-Documents of two kinds: `web`, whose lengths are lognormal with the median 400, and `texts`, whose lengths are drawn from
-those of real texts in GPT-2's ids. Each run has the same lengths. The id of a token is its number, so that rows can be
+Documents of two kinds: `web`, whose lengths are lognormal with the median 400, and `texts`, whose lengths are drawn
+from the lengths of real texts in GPT-2's ids. Each run has the same lengths. The id of a token is its number, so that rows can be
 checked. Slow packers get only the first of the documents.
 
 In each round all take turns, each in a process of its own, in an order that rotates. In the first one, each also packs some
@@ -43,7 +43,7 @@ SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
 PAGES, LENGTHS, BATCH_ROWS, CHECKED = ("web", "texts"), (2048, 4096, 8192), 32, 20000
 MEDIAN, SIGMA, SEED = 400, 1.0, 20261123
 WRONG, SPEED = "WRONG: ", "documents/s"
-# Of the table: the unit, and whether it changes from round to round.
+# The columns of the table: the unit, and whether it changes from round to round.
 COLUMNS = {"documents": ("thousand", False), "packing": (SPEED, True), "rows of tokens": (SPEED, True),
            "padding": ("%", False), "memory": ("MiB", True), "labels lost": ("%", False)}
 
@@ -252,7 +252,7 @@ def rows_of(rows):
 
 
 def pieces_of(rows):
-    """Of the ids of each row, and the lengths of its pieces."""
+    """The pieces of rows, of which each is its ids and the lengths of its pieces."""
     rows = [(ids, numpy.asarray(n), numpy.cumsum(n)) for ids, n in rows]
     assert all((numpy.diff(ids[end - k:end]) == 1).all() for ids, n, ends in rows for k, end in zip(n, ends)), "a gap"
     all_n = [n for _, n, _ in rows]

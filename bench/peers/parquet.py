@@ -61,7 +61,7 @@ class File:
         return pyarrow.parquet.read_table(self.path, columns=["text"], use_threads=False, pre_buffer=False)
 
     def decode(self):
-        """Of tokbench's page `pack`: the speed of decoding the column, in MB/s."""
+        """Reads from tokbench's page `pack` the speed of decoding the column, in MB/s."""
         a = self.arguments
         with tempfile.NamedTemporaryFile(suffix=".json") as out:
             subprocess.run([a.tokbench, "pack", "--tokenizer", a.tokenizer, "--text", self.path, "--rounds", "1",

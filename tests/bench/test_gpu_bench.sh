@@ -32,7 +32,7 @@ for name in "stress h2d first pipeline".split():
     if not step or step["state"] not in ("skipped", "stopped") or sys.argv[2] not in step["reason"]:
         print(f"{name} is {step}")
 if not result["rows"] or any("values" in row or not row["left_out"] for row in result["rows"]):
-    print("a row is no reason why something was left out")
+    print("a row is not a reason why something was left out")
 if "gpu" in result["machine"]:
     print("it names a GPU")
 END

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """bench/peers/loaders.py: a slow system is reported as slow, one that hands out wrong rows as
-WRONG and is not timed, one that is missing or fails with its reason; tables are those of the JSON.
+WRONG and is not timed, one that is missing or fails with its reason; tables show the JSON.
 Planted systems need nothing but Python. Not how fast anything is."""
 
 import argparse

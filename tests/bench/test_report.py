@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/report.py: from result files, those of this repository and made ones, to a page and tables that say what the
-files say, whatever is in them; a clear refusal of what is no result or does not belong together; two runs compared."""
+"""bench/report.py: from result files, of this repository and made up, to a page and tables that say what the
+files say, whatever is in them; a clear refusal of files that are not results or do not belong together; two runs compared."""
 
 import copy
 import html
@@ -74,7 +74,7 @@ def number(value):
 
 
 def shown_rows(document):
-    """(name, median, range) of each figure of a file; those of compare.py have up to four a row."""
+    """(name, median, range) of each figure of a file; compare.py has up to four a row."""
     for line in document["rows"]:
         own = [("", line)] if "tokenizer" not in line else [
             (("tokmap / " if kind.endswith("ratio") else ""), line[kind])
@@ -240,7 +240,7 @@ def machines_are_kept_apart(folder):
     page, _, _ = make(folder, one, two, more=["--by-machine"])
     headings = [text_of(e) for e in page.iter("h2")]
     assert len(headings) == 2 and "Some CPU" in headings[0] and "Another CPU" in headings[1]
-    # A field that tokbench does not know is no reason, and a file need not name the GPU ...
+    # A field that tokbench does not know is not a reason, and a file need not name the GPU ...
     for more in ({"python": "3.11"}, {"gpu": "H200"}):
         write(two, other | {"machine": MACHINE | more})
         assert report(one, two, "-o", "-").returncode == 0, more
@@ -354,7 +354,7 @@ def compare_reports_a_planted_ratio(folder):
 
 
 def the_commands_of_the_document_work(folder):
-    """Of docs/BENCHMARKS.md, on copies of the results."""
+    """Renews docs/BENCHMARKS.md, on copies of the results."""
     block = re.search(r"^```sh\n(bench/report.py.*?)^```", (ROOT / "docs/BENCHMARKS.md").read_text(), re.M | re.S)[1]
     shutil.copytree(ROOT / "bench", folder / "bench")
     for name in ("OLD.json", "NEW.json"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of bench/results/README.md and docs/BENCHMARKS.md are those of the committed results; every result has one."""
+"""The tables of bench/results/README.md and docs/BENCHMARKS.md show the committed results; every result has one."""
 
 import pathlib
 import re
@@ -38,7 +38,7 @@ def a_figure_that_was_changed_is_found_and_repaired(folder):
     copy = folder / "copy.md"
     copy.write_text(text[:at] + "1" + text[at + 1:])
     done = run(copy, "--check")
-    assert done.returncode == 1 and "is not that of" in done.stdout, done.stdout
+    assert done.returncode == 1 and "a table differs from" in done.stdout, done.stdout
     assert run(copy).returncode == 0 and copy.read_text() == text
 
 

@@ -174,7 +174,7 @@ def no_other_file_is_written_into(folder):
     assert tokbench(*options, "--json", text).returncode == 1
     with subprocess.Popen([TOKBENCH, *options, "--json", "/dev/stdout"], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as run:
-        assert b'"rows"' in run.stdout.read()  # a pipe is no file that could be replaced
+        assert b'"rows"' in run.stdout.read()  # a pipe is not a file that could be replaced
 
 
 def cold_reads_are_measured(folder):
@@ -343,6 +343,8 @@ def failures_are_told(folder):
                   ["load", "--data", "P", "--load-mib", "9"]):
         run = tokbench(*wrong)
         assert run.returncode == 2 and "--help" in run.stderr and not run.stdout, (wrong, run)
+    run = tokbench("loda")
+    assert run.returncode == 2 and "there is no page 'loda'; did you mean 'load'?" in run.stderr, run
 
 
 def a_run_compares_with_itself(folder):

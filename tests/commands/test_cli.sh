@@ -455,7 +455,7 @@ if [ $? = 0 ]; then
 else
     fail man_pages_have_the_options_of_help "$said"
 fi
-# The names that the table in presets.c has are those of the message that lists them.
+# The message that lists the names has the names of the table in presets.c.
 echo 'IQ== 0' >ranks.tiktoken
 patterns=$(tokmap encode --tokenizer ranks.tiktoken ranks.tiktoken 2>&1 | sed -n 's/.*--pattern (\(.*\))$/\1/p' |
     sed 's/, /\n/g')

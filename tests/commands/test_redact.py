@@ -380,7 +380,7 @@ def a_megatron_index_is_kept(folder):
     said("pack", "-q", folder / "d.jsonl", "--also", "megatron", "-o", p)
     idx = (folder / "m.idx").read_bytes()
     code, _, err = tokmap("redact", "-q", p, "--documents", listed, "-o", q)
-    expect(code == 0 and "q.idx: has no place for labels" in err, err)
+    expect(code == 0 and "q.idx: cannot mark labels" in err, err)
     expect_equal((folder / "q.idx").read_bytes(), idx, "q.idx")
     code, _, err = tokmap("redact", "-q", p, "--documents", listed, "-o", q)
     expect(code == 5, err)

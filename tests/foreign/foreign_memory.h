@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "foreign/foreign.h"
+#include "foreign/readers.h"
 
 typedef struct foreign_memory {
     const uint8_t *data;

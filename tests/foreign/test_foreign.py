@@ -512,7 +512,7 @@ def refuses_numpy_arrays(folder):
         path = writers.write_file(folder / "x.npy", writers.numpy_head(good.replace(old, new)) + bytes(6))
         refused(folder, INPUT, "records" if "[" in new else "damaged NumPy header", "index", "--eod", "none", path)
     path = writers.numpy(folder / "x.npy", [1, 2])
-    refused(folder, USAGE, "does not say where documents end", "index", path)
+    refused(folder, USAGE, "does not state where documents end", "index", path)
     writers.write_file(path, content(path)[:9])
     refused(folder, INPUT, "too short", "index", "--eod", "none", path)
     unaligned = writers.numpy_head(writers.numpy_literal("<u4", [1]), align=1)
@@ -711,7 +711,7 @@ def shares_the_token_file_by_hard_link(folder):
 def copies_to_another_file_system(folder):
     other = "/dev/shm"
     if not os.access(other, os.W_OK) or os.stat(other).st_dev == os.stat(folder.path).st_dev:
-        raise Skip("%s is no other file system" % other)
+        raise Skip("%s is not another file system" % other)
     p = make_dataset(folder)
     target = tempfile.mkdtemp(prefix="tokmap-foreign-", dir=other)
     try:

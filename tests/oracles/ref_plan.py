@@ -62,7 +62,7 @@ def read_lines(data):
         word = line.partition(b" ")[0]
         while at < len(LINES) and LINES[at][0] != word:
             at += 1
-        require(at < len(LINES), "a line that is not in its place")
+        require(at < len(LINES), "a line that is in the wrong place")
         match = re.fullmatch(LINES[at][3], line[len(word) + 1:], re.DOTALL)
         require(match and b" " in line, "a malformed line")
         found[word].append(match.groups())

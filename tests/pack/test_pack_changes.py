@@ -286,7 +286,7 @@ NO_FILE_CHECKS = [
 ]
 NO_NOTE_CHECKS = [
     ("tokenize_tools/pack/resume.c", "    if (code != CLI_OK)\n        return code;\n    if (!decode_note(&from->note, "
-     "s->note, s->info.note_bytes))\n        return refuse_other_facts(s, false);\n    if (some_named",
+     "s->note, s->info.note_bytes))\n        return refuse_other_fingerprint(s, false);\n    if (some_named",
      "    code = read_checkpoint(s, s->outputs->n - 1, 0);\n    decode_note(&from->note, s->note, s->info.note_bytes);\n"
      "    if (some_named"),
     ("tokenize_tools/pack/resume.c", "    if (s->info.n_tokens != note->tokens", "    if (false && s->info.n_tokens != note->tokens"),

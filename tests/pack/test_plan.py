@@ -467,7 +467,7 @@ def damaged_cells_are_found_by_verify_and_packed_again(folder):
     expect("0 cells packed" in pack_all(folder, "--verify"), "sound cells")
     flip("000001.tmi", head)
     said = tokmap(folder, "join", "run.plan", "-o", "joined", code=4)
-    expect("tokmap pack --plan run.plan --verify, and --force for those that are not of this plan" in said, said)
+    expect("tokmap pack --plan run.plan --verify, and --force for cells that are not of this plan" in said, said)
 
 
 # ---- Updates ----

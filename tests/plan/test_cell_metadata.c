@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The metadata of cells: what pack writes is read, anything else is not, and the metadata of all
- * cells together is that of a plain pack. */
+ * cells together equals the metadata of a plain pack. */
 #include "support/check.h"
 #include "support/exact_copy.h"
 

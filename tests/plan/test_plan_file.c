@@ -69,8 +69,8 @@ TEST(a_plan_is_parsed)
     CHECK_STR(plan_file_option(&plan, "split"), "valid=0.5");
     CHECK(plan_file_option(&plan, "meta") == NULL);
     const char facts[] = "--eod 256\n--separator \\x0a \n";
-    CHECK_EQ(plan.facts_bytes, strlen(facts));
-    CHECK(memcmp(plan.facts, facts, plan.facts_bytes) == 0);
+    CHECK_EQ(plan.fingerprint_bytes, strlen(facts));
+    CHECK(memcmp(plan.fingerprint, facts, plan.fingerprint_bytes) == 0);
     CHECK_EQ(plan.n_inputs, 3);
     CHECK_STR(plan.inputs[0].name, "a b.jsonl");
     CHECK_STR(plan.inputs[0].format, "jsonl");
@@ -228,7 +228,7 @@ TEST(wrong_lines_are_refused)
     body_refused("option a \\x0\n", 5, "must be written");
     body_refused("option a \tb\n", 5, "must be written");
     body_refused("fact a\tb\n", 5, "control character");
-    body_refused("fact a\noption b\n", 6, "not in its place");
+    body_refused("fact a\noption b\n", 6, "in the wrong place");
     body_refused("input 1 2 text\n", 5, "input SIZE");
     body_refused("input 1 2 te/xt a\n", 5, "input SIZE");
     body_refused("input 1 -2 text a\n", 5, "whole number");
@@ -248,8 +248,8 @@ TEST(wrong_lines_are_refused)
                  8, "once");
     body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 5\n", 7, "row");
     body_refused("input 9 2 text a\ncell 0 0 0\ncell 0 5 0 1\n", 7, "nothing must follow");
-    body_refused("input 9 2 text a\ncell 0 0 0\ninput 9 2 text b\n", 7, "not in its place");
-    body_refused("\n", 5, "not in its place");
+    body_refused("input 9 2 text a\ncell 0 0 0\ninput 9 2 text b\n", 7, "in the wrong place");
+    body_refused("\n", 5, "in the wrong place");
 }
 
 TEST(a_changed_plan_is_refused)

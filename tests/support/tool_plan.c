@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tool_plan - parses plans, for tests in Python.
  *
- * stdin is plans, each with its length in 4 bytes before it. The answer to each is 0, or 1 and what
- * it says: the number of texts in 4 bytes, and the texts, each with its length in 4 bytes. They are
- * the two folders, the size of cells, the hash and the origin; for each option its name and its
- * value, or nothing; the facts as one text; for each input its four values; for each cell its three
- * numbers, its hash and its prefix, also with the split "s". Numbers are little-endian, and
- * decimal in texts. */
+ * stdin is plans, each with its length in 4 bytes before it. The answer to each is 0, or 1 and
+ * what it says: the number of texts in 4 bytes, and the texts, each with its length in 4 bytes.
+ * They are the two folders, the size of cells, the hash and the origin; for each option its name
+ * and its value, or nothing; the fingerprint as one text; for each input its four values; for
+ * each cell its three numbers, its hash and its prefix, also with the split "s". Numbers are
+ * little-endian, and decimal in texts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void put_plan(const plan_file *plan)
         put_text(plan->options[i].name);
         put_text(plan->options[i].value ? plan->options[i].value : "");
     }
-    put_bytes(plan->facts, plan->facts_bytes);
+    put_bytes(plan->fingerprint, plan->fingerprint_bytes);
     for (size_t i = 0; i < plan->n_inputs; i++) {
         put_decimal(plan->inputs[i].n_bytes);
         put_decimal(plan->inputs[i].mtime_ns);

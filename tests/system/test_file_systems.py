@@ -166,7 +166,7 @@ def check_kind(folder, kind):
 
 def test_resume_of_what_a_lower_layer_has(folder):
     """An image of a container can hold an unfinished output, and one whose writer was killed after it had given the
-    names: files of a lower layer become others when they are first written, and hard links are no links any more."""
+    names: files of a lower layer become others when they are first written, and hard links are separate files then."""
     local, shown = folder / "local", folder / "shown"
     (local / "second.jsonl").write_text('{"text": "a"}\n{"text": 1}\n' + TEXT)
     (local / "first.jsonl").write_text(20 * TEXT)

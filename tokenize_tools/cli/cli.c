@@ -9,9 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/paths.h"
 #include "base/number.h"
-#include "cli/json_out.h"
 #include "base/plain_text.h"
 
 static const char *current_program = "tokmap", *current_command;
@@ -130,7 +128,7 @@ int cli_exit_code(const tokmap_error *err)
     case TOKMAP_ERR_MEMORY:
         return CLI_AGAIN;
     case TOKMAP_ERR_IO:
-        /* Without an errno, a file was too short. */
+        /* Without an errno value, a file was too short. */
         return err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_DATASET;
     case TOKMAP_ERR_NOT_A_DATASET:
     case TOKMAP_ERR_VERSION:
@@ -144,9 +142,9 @@ int cli_exit_code(const tokmap_error *err)
         return CLI_EXISTS;
     case TOKMAP_ERR_ARGUMENT:
         return CLI_USAGE;
-    case TOKMAP_IN_PIECES:  /* is not an error, */
-    case TOKMAP_ERR_FORKED: /* no command forks, */
-    case TOKMAP_ERR_DEVICE: /* or uses a GPU */
+    case TOKMAP_IN_PIECES:  /* not an error */
+    case TOKMAP_ERR_FORKED: /* no command forks */
+    case TOKMAP_ERR_DEVICE: /* no command uses a GPU */
         break;
     }
     return CLI_INTERNAL;
@@ -201,63 +199,18 @@ const char *cli_tokens_name(const tokmap_dataset_info *info)
 
 int cli_finish(void)
 {
-    int reason = ferror(stdout) ? errno : 0; /* callers come here directly from a failed write */
+    static int reported;
+    if (reported)
+        return reported;
+    int reason = ferror(stdout) ? errno : 0; /* callers come here right after a failed write */
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
     if (errno)
         reason = errno;
-    int code = reason && cli_errno_exit_code(reason) == CLI_AGAIN ? CLI_AGAIN : CLI_INTERNAL;
-    return cli_error(code, "cannot write the output: %s",
+    reported = reason && cli_errno_exit_code(reason) == CLI_AGAIN ? CLI_AGAIN : CLI_INTERNAL;
+    return cli_error(reported, "cannot write the output: %s",
                      reason ? strerror(reason) : "a write failed");
-}
-
-static void print_result_json(const tokmap_dataset_info *info, const char *format)
-{
-    json_out o = json_out_begin_result(stdout);
-    json_out_string(&o, "index_file", info->index_path);
-    json_out_string(&o, "token_file", info->token_path);
-    if (format)
-        json_out_string(&o, "format", format);
-    json_out_string(&o, "dtype", info->token_bytes == 2 ? "u16" : "u32");
-    json_out_number(&o, "n_tokens", info->n_tokens);
-    json_out_number(&o, "n_documents", info->n_documents);
-    json_out_number(&o, "n_inputs", info->n_inputs);
-    json_out_string(&o, "dataset_id", cli_hex(info->dataset_id).s);
-    puts("}");
-}
-
-static void print_result_line(const tokmap_dataset_info *info, const char *format)
-{
-    /* A new dataset goes by its prefix, an adopted file by its own name. */
-    const char *name = format ? info->token_path : info->index_path;
-    cli_print_plain(stdout, name, strlen(name) - (format ? 0 : strlen(".tmi")));
-    fputs(": ", stdout);
-    if (format)
-        printf("%s, ", format);
-    if (info->n_documents || !info->n_tokens)
-        printf("%s, ", cli_count_of(info->n_documents, "document").s);
-    else
-        fputs("document boundaries not known, ", stdout);
-    printf("%s (u%u), %s, id %s\n", cli_count_of(info->n_tokens, "token").s, 8 * info->token_bytes,
-           cli_bytes(info->token_file_bytes + info->index_bytes).s, cli_hex(info->dataset_id).s);
-}
-
-int cli_print_result(const char *prefix, const char *format, bool json, bool quiet)
-{
-    tokmap_dataset *ds;
-    tokmap_error err;
-    if (quiet && !json)
-        return CLI_OK;
-    if (tokmap_dataset_open(&ds, path_of(prefix, ".tmi").s, &err) != TOKMAP_OK)
-        return cli_fail(&err);
-    const tokmap_dataset_info info = cli_dataset_info(ds);
-    if (json)
-        print_result_json(&info, format);
-    else
-        print_result_line(&info, format);
-    tokmap_dataset_close(ds);
-    return cli_finish();
 }
 
 /* ---- Numbers ---- */
@@ -396,8 +349,8 @@ void cli_progress_draw(const cli_progress *p, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    /* Without automatic wrapping, so that a line longer than the terminal is wide is cut there: \r
-     * goes only to the start of the last row of a line that wraps. */
+    /* Turns automatic wrapping off, so that a line wider than the terminal is cut: in a wrapped
+     * line, \r only goes to the start of the last row. */
     fprintf(stderr, p->on_terminal ? "\r\033[?7l%s\033[?7h\033[K" : "%s\n", text);
     fflush(stderr);
 }
@@ -412,7 +365,8 @@ static cli_text format_rates(const cli_progress *p, uint64_t n_bytes)
     return text;
 }
 
-/* "verify: 3.4 MiB of 3.4 GiB (0%), 3.4 MiB/s, 12 s left", without the parts that are not known. */
+/* Prints "verify: 3.4 MiB of 3.4 GiB (0%), 3.4 MiB/s, 12 s left", without the parts that are not
+ * known. */
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
 {
     char total[80] = "", left[64] = "";

@@ -28,16 +28,16 @@ int cli_fail(const tokmap_error *err);
 tokmap_dataset_info cli_dataset_info(const tokmap_dataset *ds);
 /* Whether it is a joined dataset, whose tokens are in other files. */
 bool cli_is_joined(const tokmap_dataset_info *info);
-/* For messages about its tokens: the token file, or the index of a joined dataset. */
+/* Names the tokens in messages: the token file, or the index of a joined dataset. */
 const char *cli_tokens_name(const tokmap_dataset_info *info);
-/* A sentence that says what to do, or NULL. */
+/* Returns a sentence that says what to do, or NULL. */
 const char *cli_hint(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
-/* The exit code for a failed system call. */
+/* Returns the exit code for a failed system call. */
 int cli_errno_exit_code(int sys_errno);
-/* The exit code for a file that the system refused, or else has wrong contents. */
+/* Returns the exit code for a file that could not be accessed or has wrong contents. */
 int cli_failure_exit_code(const failure *f);
-/* Prints it and returns that exit code. */
+/* Prints the failure and returns its exit code. */
 int cli_print_failure(const failure *f);
 /* Prints a message and returns `code`. */
 int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -46,20 +46,21 @@ int cli_no_memory(void);
 /* Prints a message and "Try 'tokmap COMMAND --help'."; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Flushes stdout: CLI_OK, or a message and CLI_AGAIN / CLI_INTERNAL if something could not
- * be written. */
+/* Flushes stdout. Returns CLI_OK, or CLI_AGAIN or CLI_INTERNAL if something could not be written;
+ * the message is printed once. */
 int cli_finish(void);
-/* Of two exit codes the first one that is not CLI_OK. */
+/* Returns `first` unless it is CLI_OK, else `second`. */
 static inline int cli_first_failure(int first, int second)
 {
     return first == CLI_OK ? second : first;
 }
 
-/* Whole decimal number, with an optional k, M, G, T, kB, MB, GB, TB (powers of 1000), KiB, MiB,
- * GiB or TiB (powers of 1024), in capitals or not; false if it is anything else. "10B" is, because
- * of tokens it would mean 10^10. */
+/* Parses a whole decimal number with an optional k, M, G, T, kB, MB, GB, TB (powers of 1000), KiB,
+ * MiB, GiB or TiB (powers of 1024), in upper or lower case; false if the text is anything else.
+ * "10B" is refused, because for tokens it would mean 10^10. */
 bool cli_parse_u64(const char *text, uint64_t *out);
-/* "A:B", "A:", ":B" or "A" (= A:A+1) within [0, total); *end is exclusive. false if malformed. */
+/* Parses "A:B", "A:", ":B" or "A" (= A:A+1) within [0, total); *end is exclusive. False if the text
+ * is malformed. */
 bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t *end);
 
 typedef struct cli_text {
@@ -74,12 +75,6 @@ cli_text cli_hex(const uint8_t id[16]);
 /* Prints s with each byte that is not plain text (plain_text.h) as \x1b. */
 void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
 
-/* Opens the dataset that a command has just written as prefix.tmi, so that what is reported is what
- * readers will see, and prints the result line, or with json one object, to stdout: "P: 2
- * documents, ...". Prints nothing if it is to be quiet, unless json is wanted. format: what was
- * adopted, or NULL. Returns CLI_OK or the exit code of a failure. */
-int cli_print_result(const char *prefix, const char *format, bool json, bool quiet);
-
 /* Progress on stderr: one line redrawn on a terminal, otherwise a plain line every ten seconds. */
 typedef struct cli_progress {
     const char *verb; /* "verify" */
@@ -87,11 +82,11 @@ typedef struct cli_progress {
     uint64_t started_ns, last_ns;
     /* The caller may set these after begin: */
     uint64_t bytes_before; /* done before it began */
-    cli_text rates;        /* to print in place of the rate of bytes, */
-    char notes[64];        /* and after the time that is left */
+    cli_text rates;        /* printed in place of the rate of bytes */
+    char notes[64];        /* printed after the time that is left */
 } cli_progress;
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet);
-uint64_t cli_progress_ns(const cli_progress *p); /* since it began */
+uint64_t cli_progress_ns(const cli_progress *p); /* ns since it began */
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total);
 /* If a line was drawn on a terminal, replaces it with the time that the work took. */
 void cli_progress_end(cli_progress *p, uint64_t bytes_done);
@@ -99,8 +94,8 @@ void cli_progress_end(cli_progress *p, uint64_t bytes_done);
  * again. */
 void cli_progress_clear(cli_progress *p);
 
-/* For lines with other contents: whether one is due. */
+/* Whether a line is due, for lines with other contents. */
 bool cli_progress_is_due(cli_progress *p);
-/* Draws such a line, cut at the width of the terminal. */
+/* Draws a line with other contents, cut at the width of the terminal. */
 void cli_progress_draw(const cli_progress *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -86,33 +86,9 @@ void json_out_hash(json_out *o, const char *key, uint64_t hash)
 
 /* ---- JSON text ---- */
 
-/* The next byte outside white space between values, or -1 at the end. Works byte by byte with two
- * bits of state, so that no copy of the text is needed. */
-typedef struct compact {
-    json_text_span rest;
-    bool in_string, escaped;
-} compact;
-
-static int compact_next(compact *c)
-{
-    while (c->rest.n_bytes) {
-        char byte = *c->rest.text++;
-        c->rest.n_bytes--;
-        if (!c->in_string && json_is_space(byte))
-            continue;
-        if (c->escaped)
-            c->escaped = false;
-        else if (c->in_string && byte == '\\')
-            c->escaped = true;
-        else if (byte == '"')
-            c->in_string = !c->in_string;
-        return (unsigned char)byte;
-    }
-    return -1;
-}
-
-/* Prints the character at s[0 .. n_bytes): unchanged if it is plain, else as an escape (all of
- * those are below U+10000). Returns its length; 0, with nothing printed: it is not UTF-8. */
+/* Prints the first character of s: unchanged if it is plain, else as an escape (characters that
+ * are not plain are below U+10000). Returns its length, or 0, with nothing printed, if it is not
+ * UTF-8. */
 static size_t print_character(FILE *out, const char *s, size_t n_bytes)
 {
     uint32_t code_point;
@@ -126,15 +102,18 @@ static size_t print_character(FILE *out, const char *s, size_t n_bytes)
 
 void json_text_print(FILE *out, json_text_span text)
 {
-    compact c = {.rest = text};
-    for (int byte = compact_next(&c); byte >= 0; byte = compact_next(&c)) {
-        if (byte < 0x7f) {
-            putc(byte, out);
+    bool in_string = false, escaped = false;
+    for (size_t i = 0, n; i < text.n_bytes; i += n) {
+        const char c = text.text[i];
+        n = 1;
+        if (!in_string && json_is_space(c))
             continue;
-        }
-        const size_t length = print_character(out, c.rest.text - 1, c.rest.n_bytes + 1);
-        c.rest.text += length - 1;
-        c.rest.n_bytes -= length - 1;
+        if (c >= 0 && c < 0x7f)
+            putc(c, out);
+        else
+            n = print_character(out, text.text + i, text.n_bytes - i);
+        in_string ^= c == '"' && !escaped;
+        escaped = in_string && !escaped && c == '\\';
     }
 }
 
@@ -155,7 +134,7 @@ void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
             fputs("\\ufffd", out);
             length = utf8_bad_bytes((const uint8_t *)s, n_bytes);
         }
-        if (length == 0) /* a character that the end of the text cuts off */
+        if (length == 0) /* a character that is cut off by the end of the text */
             length = n_bytes;
         s += length;
         n_bytes -= length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_out.h - prints JSON: value by value, with the commas, or a text that exists. */
+/* json_out.h - prints JSON: value by value, with the commas, or a JSON text as a whole. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,23 +17,24 @@ typedef struct json_out {
 /* Begins the object that is the result of a command. */
 json_out json_out_begin_result(FILE *out);
 
-/* All take the key of the value, or NULL: in an array, and for the whole text. */
+/* All calls take the key of the value; NULL in an array, and for the outermost value. */
 
 /* Prints the key alone: the caller prints the value. */
 void json_out_key(json_out *o, const char *key);
-/* bracket: that of an object or an array; the calls until json_out_end give its values. */
+/* Begins an object or an array, as the bracket says; the calls until json_out_end print its
+ * values. */
 void json_out_begin(json_out *o, const char *key, char bracket);
 void json_out_end(json_out *o, char bracket);
-/* s NULL: null. */
+/* Prints null if s is NULL. */
 void json_out_string(json_out *o, const char *key, const char *s);
 void json_out_text(json_out *o, const char *key, const char *s, size_t n_bytes);
 void json_out_number(json_out *o, const char *key, uint64_t value);
-/* Not known: null. */
+/* Prints null if the value is not known. */
 void json_out_known(json_out *o, const char *key, uint64_t value, bool is_known);
 void json_out_bool(json_out *o, const char *key, bool value);
-/* A string of 16 digits. */
+/* Prints a string of 16 digits. */
 void json_out_hash(json_out *o, const char *key, uint64_t hash);
-/* Any other value, in the words of JSON. */
+/* Prints any other value, which the caller formats as JSON. */
 void json_out_print(json_out *o, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

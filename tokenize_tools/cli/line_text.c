@@ -21,7 +21,7 @@ void line_text_print(FILE *out, const char *s, size_t n_bytes)
     }
 }
 
-/* -1: not a lower-case hexadecimal digit. */
+/* Returns -1 if c is not a lower-case hexadecimal digit. */
 static int digit_value(char c)
 {
     return c >= 'A' && c <= 'F' ? -1 : json_hex_digits[(uint8_t)c] - 1;

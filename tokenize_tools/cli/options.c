@@ -7,7 +7,8 @@
 #include "cli/cli.h"
 
 enum {
-    FIRST_VALUE = 256, /* getopt_long returns this and the row; below it are letters */
+    FIRST_VALUE =
+        256, /* getopt_long returns the number of the row plus this; lower values are letters */
     MAX_SETTINGS = 1024
 };
 
@@ -16,42 +17,19 @@ static size_t n_settings;
 
 /* ---- Values ---- */
 
-const cli_word *cli_get_words(const cli_option *option)
-{
-    return option->get_words ? option->get_words() : option->words;
-}
-
-const char *cli_word_name(const cli_word *words, uint32_t value)
-{
-    while (words->value != value)
-        words++;
-    return words->name;
-}
-
-void cli_list_words(char *out, size_t n_bytes, const cli_word *words)
-{
-    size_t used = 0;
-    for (const cli_word *w = words; w->name && used < n_bytes; w++) {
-        const char *before = w == words ? "" : w[1].name ? ", " : " or ";
-        used += (size_t)snprintf(out + used, n_bytes - used, "%s%s", before, w->name);
-    }
-}
-
 static int take_word(const cli_option *option, const char *text, void *target)
 {
     char list[512] = "";
-    const cli_word *words = cli_get_words(option);
-    for (const cli_word *w = words; w->name; w++) {
-        if (strcmp(w->name, text) == 0) {
-            memcpy(target, &w->value, sizeof w->value);
-            return CLI_OK;
-        }
+    const cli_word *words = cli_get_words(option), *word = cli_find_word(words, text);
+    if (word) {
+        memcpy(target, &word->value, sizeof word->value);
+        return CLI_OK;
     }
     cli_list_words(list, sizeof list, words);
     return cli_usage("--%s %s: must be %s", option->name, text, list);
 }
 
-/* 64000000 as "64M", the form in which it is usually given. */
+/* Formats 64000000 as "64M", as users write it. */
 static cli_text format_limit(uint64_t n)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
@@ -124,7 +102,7 @@ int cli_set_option(const cli_option *option, const char *value, void *target)
 
 /* ---- The command line ---- */
 
-/* After getopt_long returned '?' or ':'. */
+/* Prints why getopt_long returned '?' or ':'. */
 static int refuse_option(int returned, char **argv)
 {
     /* Inside a bundle such as -qx, getopt has not advanced optind yet, so this is another word. */
@@ -146,8 +124,8 @@ typedef struct getopt_table {
     char letters[2 * CLI_MAX_OPTIONS + 3];
 } getopt_table;
 
-/* Rows of `longs` have the numbers of the table's rows; a section becomes a name that no argument
- * can have. */
+/* Fills the tables of getopt_long. Row i of `longs` is row i of the options; a section becomes a
+ * name that no argument can have. */
 static void fill_getopt_table(getopt_table *table, const cli_option *options)
 {
     int n = 0;
@@ -220,6 +198,19 @@ const cli_setting *cli_get_settings(size_t *n)
 {
     *n = n_settings;
     return settings;
+}
+
+const char *cli_find_other(const char *const *allowed)
+{
+    for (size_t i = 0; i < n_settings; i++) {
+        const char *name = settings[i].option->name;
+        const char *const *a = allowed;
+        while (*a && strcmp(*a, name) != 0)
+            a++;
+        if (!*a)
+            return name;
+    }
+    return NULL;
 }
 
 bool cli_is_given(const char *name)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cat.c - tokmap cat: prints the tokens of a dataset as ids, text, JSON or stored bytes.
  *
- * Whatever is asked for, the tokens to print are one range. It is read in order, in pieces of
- * CHUNK_TOKENS; documents only decide where lines end. So a document may be of any size; only the
- * tokenizer of a file decodes it as a whole. */
+ * The tokens to print are always one range. It is read in order, in pieces of CHUNK_TOKENS;
+ * documents only decide where lines end. So a document may have any size; only a tokenizer from a
+ * file decodes it as a whole. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "commands/commands.h"
 #include "cli/options.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "commands/lines.h"
 #include "base/json_text.h"
 #include "base/le.h"
@@ -36,7 +36,7 @@ typedef enum cat_form {
 typedef struct cat_options {
     const char *documents, *tokens;
     bool ids, json, text, raw;
-    cat_form form; /* which of them */
+    cat_form form; /* which of these four */
     bool with_index, meta, spans;
     tokenizer_choice tokenizer;
 } cat_options;
@@ -47,11 +47,11 @@ typedef struct cat_state {
     const cat_options *options;
     uint64_t first, end; /* tokens to print */
     tokenizer_file tokenizer;
-    id_buffer line;    /* its ids, for that tokenizer */
-    size_t line_bytes; /* of its text that were printed */
+    id_buffer line;    /* ids of the current line, for the tokenizer */
+    size_t line_bytes; /* bytes of its text that were printed */
 
     uint8_t *stored; /* tokens [chunk_first, chunk_first + n_chunk) at their stored width */
-    uint32_t *ids;   /* the same as numbers; not for CAT_RAW */
+    uint32_t *ids;   /* the same tokens as numbers; not for CAT_RAW */
     uint64_t chunk_first;
     size_t n_chunk;
 
@@ -64,7 +64,7 @@ typedef struct cat_state {
 
 /* ---- Output ---- */
 
-/* What a terminal would interpret is written as \x1b, except newlines and tabs. */
+/* Writes text for a terminal: control characters, except newlines and tabs, as \x1b. */
 static void put_shown(cat_state *s, const char *text, size_t n_bytes)
 {
     while (n_bytes) {
@@ -77,7 +77,7 @@ static void put_shown(cat_state *s, const char *text, size_t n_bytes)
     }
 }
 
-/* A character may be cut between two calls. */
+/* Writes bytes for a terminal; a character may begin in one call and end in the next. */
 static void put_for_terminal(cat_state *s, const uint8_t *bytes, size_t n_bytes)
 {
     char text[sizeof s->held + TEXT_BYTES];
@@ -125,7 +125,7 @@ static int put_bytes_text(cat_state *s, uint64_t first, size_t n_ids)
     return CLI_OK;
 }
 
-/* What was not printed of the text of the ids of the line, which are those up to token `end`. */
+/* Prints the rest of the text of the current line, whose ids end before token `end`. */
 static int put_collected(cat_state *s, uint64_t end)
 {
     model_text text = {0};
@@ -147,7 +147,7 @@ static void put(cat_state *s, const char *text)
     line_writer_put(&s->out, text, strlen(text));
 }
 
-/* What comes before the tokens. */
+/* Prints what comes before the tokens of a document. */
 static int begin_document(cat_state *s, uint64_t index)
 {
     const bool json = s->options->form == CAT_JSON, with_index = s->options->with_index;
@@ -236,7 +236,7 @@ static int put_tokens(cat_state *s, uint64_t first, size_t n_tokens)
     return CLI_OK;
 }
 
-/* Tokens [first, end), in pieces that lie in one chunk. */
+/* Prints tokens [first, end), chunk by chunk. */
 static int print_tokens(cat_state *s, uint64_t first, uint64_t end)
 {
     int code = CLI_OK;
@@ -252,7 +252,8 @@ static int print_tokens(cat_state *s, uint64_t first, uint64_t end)
     return code == CLI_OK && s->tokenizer.tokenizer ? put_collected(s, first) : code;
 }
 
-/* The first span in [first, end), cut to it; one without tokens, at the end, if there is none. */
+/* Finds the first span in [first, end) and cuts it to that range; without one, returns an empty
+ * span at `end`. */
 static int next_span(const cat_state *s, uint64_t first, uint64_t end, tokmap_span *span)
 {
     size_t n = 0;
@@ -265,8 +266,8 @@ static int next_span(const cat_state *s, uint64_t first, uint64_t end, tokmap_sp
     return CLI_OK;
 }
 
-/* For JSON a list of the spans, after the tokens; else the tokens, with spans in brackets or in a
- * colour. */
+/* Prints a list of the spans for JSON, where the tokens stand before it; else the tokens, with
+ * spans in brackets or in color. */
 static int print_spans(cat_state *s, uint64_t first, uint64_t end)
 {
     const bool is_json = s->options->form == CAT_JSON;
@@ -297,7 +298,7 @@ static int print_spans(cat_state *s, uint64_t first, uint64_t end)
     return code;
 }
 
-/* The part [first, end) of a document, as a line. */
+/* Prints the part [first, end) of a document as a line. */
 static int print_line(cat_state *s, uint64_t index, uint64_t first, uint64_t end)
 {
     int code = begin_document(s, index);
@@ -322,8 +323,9 @@ static int refuse_document(const cat_state *s, uint64_t index)
                      index);
 }
 
-/* Documents [index, end_index), cut to the tokens to print. They must follow one another: the
- * index is not verified, and a damaged one must not print a token twice or leave one out. */
+/* Prints documents [index, end_index), cut to the tokens to print. Each must begin where the one
+ * before ends: the index is not verified, and with a damaged one no token may be printed twice or
+ * left out. */
 static int print_documents(cat_state *s, uint64_t index, uint64_t end_index)
 {
     tokmap_document doc;
@@ -406,7 +408,8 @@ static int print_asked(cat_state *s)
     return print_document_range(s, first_document, end_document);
 }
 
-/* For --text: that of --tokenizer, if the dataset was made with it, or 'bytes'. */
+/* Opens the tokenizer for --text: the file of --tokenizer, which must be the one that made the
+ * dataset, or 'bytes'. */
 static int open_tokenizer(cat_state *s)
 {
     char checksum[17];
@@ -430,17 +433,12 @@ static int open_tokenizer(cat_state *s)
                                   : "name its file with --tokenizer");
 }
 
-static int print_dataset(const char *path, const cat_options *options)
+static int print_dataset(void *options, const char *path, const tokmap_dataset *ds)
 {
-    tokmap_dataset *ds;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return report_open_failure(path, &err);
+    (void)path;
     cat_state *s = calloc(1, sizeof *s);
-    if (!s) {
-        tokmap_dataset_close(ds);
+    if (!s)
         return cli_no_memory();
-    }
     s->ds = ds;
     s->info = cli_dataset_info(ds);
     s->options = options;
@@ -452,7 +450,7 @@ static int print_dataset(const char *path, const cat_options *options)
         code = path_protect_dataset(ds);
     if (code == CLI_OK)
         code = path_check_stdout();
-    if (code == CLI_OK && options->form == CAT_TEXT)
+    if (code == CLI_OK && s->options->form == CAT_TEXT)
         code = open_tokenizer(s);
     if (code == CLI_OK)
         code = print_asked(s);
@@ -462,8 +460,7 @@ static int print_dataset(const char *path, const cat_options *options)
     free(s->stored);
     free(s->ids);
     free(s);
-    tokmap_dataset_close(ds);
-    return cli_first_failure(code, cli_finish());
+    return code;
 }
 
 #define TARGET(field) offsetof(cat_options, field)
@@ -496,9 +493,7 @@ static const cli_option option_table[] = {
          "[[FIRST, NUMBER, ROLE], ...]}, where FIRST is counted from the first id of the line"},
     {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE",
      .help = "for --text: the tokenizer that made the dataset [bytes]"},
-    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
-     .get_words = tokenizer_pattern_words},
-    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    TOKENIZER_ROWS(TARGET(tokenizer)),
     {NULL},
 };
 
@@ -517,8 +512,10 @@ static const cli_manual manual = {
     .n_most = 1,
 };
 
-static int check_options(cat_options *options)
+static int check_options(void *command_options, const input_list *names)
 {
+    cat_options *options = command_options;
+    (void)names;
     if (options->ids + options->json + options->text + options->raw > 1)
         return cli_usage("use only one of --ids, --json, --text and --raw");
     if (options->tokenizer.name && !options->text)
@@ -545,11 +542,7 @@ static int check_options(cat_options *options)
 int cat_command(int argc, char **argv)
 {
     cat_options options = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = check_options(&options);
-    if (code == CLI_OK)
-        code = path_check_all(argv + optind, 1);
-    return code == CLI_OK ? print_dataset(argv[optind], &options) : code;
+    const each_command command = {&manual, &options, dataset_names_take_one, .check = check_options,
+                                  .work = print_dataset};
+    return each_run(&command, argc, argv);
 }

@@ -2,7 +2,7 @@
 /* commands.h - the commands of tokmap. */
 #pragma once
 
-/* A command: main() calls run with argv[0] = its name. Returns an exit code. */
+/* A command. main() calls `run` with argv[0] = its name; it returns an exit code. */
 typedef struct tokmap_command {
     const char *name;
     const char *summary; /* one line for `tokmap --help` */

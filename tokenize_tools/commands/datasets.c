@@ -22,8 +22,8 @@ static bool is_pattern(const char *argument)
            !file_suffix_exists(path_prefix(argument).s, ".tmi");
 }
 
-/* suffix replaces that of the argument, unless it is NULL. A leading @ or - has no special
- * meaning. */
+/* Finds what matches the argument, with its suffix replaced unless `suffix` is NULL. A leading @ or
+ * - has no special meaning. */
 static bool find_matches(input_list *list, const char *argument, const char *suffix, failure *err)
 {
     char pattern[4096];
@@ -45,7 +45,7 @@ static bool take_all(void *context, const char *name)
     return true;
 }
 
-/* Sorts the names from number `first` on, and removes those that are there twice. */
+/* Sorts the names from number `first` on, and removes duplicates. */
 static void sort_names(input_list *list, size_t first)
 {
     char **names = list->names + first;
@@ -60,8 +60,9 @@ static void sort_names(input_list *list, size_t first)
     }
 }
 
-/* Of a dataset that is being replaced, the index is P.tmi.replaced. P.tmi is looked for again,
- * because it may have got its name before P.tmi.replaced was looked for. */
+/* Appends the datasets that match. While a dataset is being replaced, its index is P.tmi.replaced.
+ * P.tmi is searched again at the end, because the new index may have taken its name before the
+ * search for P.tmi.replaced. */
 static int append_datasets(input_list *list, const char *argument)
 {
     static const char *const suffixes[] = {".tmi", ".tmi.replaced", ".tmi"};
@@ -155,6 +156,15 @@ int dataset_names_expand(input_list *names, char **arguments, int n_arguments, b
     return code == CLI_OK ? choose_names(names) : code;
 }
 
+int dataset_names_take_one(input_list *names, char **arguments, int n_arguments, bool quiet)
+{
+    failure err;
+    (void)quiet;
+    const int code = path_check_all(arguments, n_arguments);
+    return code == CLI_OK && !input_list_append(names, strdup(*arguments), &err) ? cli_no_memory()
+                                                                                 : code;
+}
+
 int token_file_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet)
 {
     return expand_names(names, arguments, n_arguments, quiet, false);
@@ -177,10 +187,10 @@ static int check_indexes(const input_list *files, const char *suffix, const char
     return CLI_OK;
 }
 
-int dataset_names_check(char **arguments, int n_arguments)
+int dataset_names_expand_all(input_list *names, char **arguments, int n_arguments, bool quiet)
 {
     static const char *const suffixes[] = {".bin", ".bin.partial"};
-    int code = CLI_OK;
+    int code = dataset_names_expand(names, arguments, n_arguments, quiet);
     for (int i = 0; i < 2 * n_arguments && code == CLI_OK; i++) {
         const char *argument = arguments[i / 2], *suffix = suffixes[i % 2];
         input_list files = {.needs_no_file = take_all, .may_match_nothing = true};
@@ -196,7 +206,8 @@ int dataset_names_check(char **arguments, int n_arguments)
 
 /* ---- Several open datasets ---- */
 
-/* named: the first dataset whose vocabulary is known, or NULL. */
+/* Refuses a dataset that does not fit the ones before it. named: the first dataset whose vocabulary
+ * is known, or NULL. */
 static int check_same(const tokmap_dataset *first, const tokmap_dataset *named,
                       const tokmap_dataset *ds)
 {
@@ -208,7 +219,8 @@ static int check_same(const tokmap_dataset *first, const tokmap_dataset *named,
     const tokmap_dataset_info v = cli_dataset_info(named ? named : ds);
     if (b.vocab_size != 0 && b.vocab_size != v.vocab_size)
         return cli_error(CLI_DATASET,
-                         "%s: its vocabulary has %" PRIu64 " ids, that of %s has %" PRIu64,
+                         "%s: its vocabulary has %" PRIu64
+                         " ids, but the vocabulary of %s has %" PRIu64,
                          cli_tokens_name(&b), b.vocab_size, cli_tokens_name(&v), v.vocab_size);
     return CLI_OK;
 }
@@ -277,8 +289,8 @@ const char *values_type_name(tokmap_value_type type)
     return names[type];
 }
 
-/* Of a float: the shortest digits that are read back as this number, with a point, so that it stays
- * a float. */
+/* Prints a float with the fewest digits that are read back as the same number, and with a point, so
+ * that it stays a float. */
 static void print_real(FILE *out, double value)
 {
     char digits[40];
@@ -332,7 +344,7 @@ static struct {
     input_list names;
 } redacted;
 
-static bool see_redacted(void *context, const char *name)
+static bool add_redacted(void *context, const char *name)
 {
     failure err;
     (void)context;
@@ -350,7 +362,7 @@ void report_unused(const tokmap_dataset *ds)
         input_list_free(&redacted.names);
         redacted.names = (input_list){0};
         redacted.folder = folder;
-        file_list_folder(folder.s, see_redacted, NULL);
+        file_list_folder(folder.s, add_redacted, NULL);
         if (names->n_names > 0)
             qsort(names->names, names->n_names, sizeof *names->names, compare_names);
     }
@@ -364,14 +376,15 @@ void report_unused(const tokmap_dataset *ds)
     }
     for (size_t i = 0; is_used && i < names->n_names; i++)
         if (!is_used[i] && strncmp(names->names[i], prefix.s, strlen(prefix.s)) == 0)
-            cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' has written it, "
-                     "and it may have the tokens of documents that were redacted since. Remove it, "
+            cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' wrote it, and it "
+                     "may contain the tokens of documents that were redacted since. Remove it, "
                      "unless another dataset uses it (tokmap info --segments)",
                      path_beside(info.index_path, names->names[i]).s, info.index_path);
     free(is_used);
 }
 
-/* The file that the user may have meant to adopt: path itself, or path and a usual suffix. */
+/* Finds the file that the user may have meant to adopt: path itself, or path with a usual
+ * suffix. */
 static bool find_adoptable(const char *path, path_text *out)
 {
     static const char *const suffixes[] = {".bin", ".npy", ".ds"};
@@ -393,8 +406,8 @@ bool report_unfinished(const char *path)
     if (!file_suffix_exists(file, ".tmi.partial")) {
         const bool has_tokens = file_suffix_exists(file, ".bin.partial");
         if (has_tokens)
-            cli_warn("%s.bin.partial: is left of a dataset whose other unfinished files are gone. "
-                     "Write the dataset again, or remove this file.",
+            cli_warn("%s.bin.partial: is left from a dataset whose other unfinished files are "
+                     "missing. Write the dataset again, or remove this file.",
                      file);
         return has_tokens;
     }

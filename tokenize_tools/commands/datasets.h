@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* datasets.h - the datasets that the arguments of a command name: finds them, opens several that
- * fit together, prints the values of their documents, and says what the user may do if one does
- * not open. */
+ * fit together, prints the values of their documents, and suggests what to do if one does not
+ * open. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,17 +15,21 @@
 
 /* ---- Names: all return CLI_OK, or an exit code with a message ---- */
 
-/* Appends what the arguments name to a list that is {0}; input_list_free frees it. An argument is a
- * name, or a pattern (input_list.h) when nothing has that name: 'data/shard-*', 'data/' and two
- * asterisks for all below data. A pattern of datasets matches only indexes, whether or not it ends
- * in .tmi. An error: an empty name, a folder, no match, the same argument twice. Of the names that
- * lead to one index the first one stays, and files that belong to a dataset of the list are left
- * out (tokmap_dataset_choose_paths). quiet: without notes on hidden names. */
+/* Appends the datasets that the arguments name to a list that begins as {0}; input_list_free frees
+ * it. An argument is a name, or a pattern (input_list.h) if no file has that name: 'data/shard-*',
+ * or 'data/' and two asterisks for everything below data. A pattern matches only indexes, whether
+ * or not it ends in .tmi. It is an error if a name is empty or a folder, a pattern has no match, or
+ * an argument is given twice. If several names lead to one index, the first one stays; files that
+ * belong to another dataset of the list are left out (tokmap_dataset_choose_paths). quiet: prints
+ * no notes on hidden names. */
 int dataset_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet);
-/* CLI_DATASET if a pattern that does not end in .tmi matches tokens without an index: an unfinished
- * dataset would be missing. */
-int dataset_names_check(char **arguments, int n_arguments);
-/* The same for token files: a pattern stands for everything that it matches. */
+/* The same as dataset_names_expand, but returns CLI_DATASET if a pattern that does not end in .tmi
+ * matches tokens without an index: an unfinished dataset would be missing. */
+int dataset_names_expand_all(input_list *names, char **arguments, int n_arguments, bool quiet);
+/* Appends the only argument, which is a name and not a pattern. */
+int dataset_names_take_one(input_list *names, char **arguments, int n_arguments, bool quiet);
+/* The same as dataset_names_expand, but finds token files: a pattern stands for every file that it
+ * matches. */
 int token_file_names_expand(input_list *names, char **arguments, int n_arguments, bool quiet);
 
 /* ---- Several open datasets that fit together, in the order given ---- */
@@ -35,25 +39,25 @@ typedef struct dataset_list {
     size_t n;
 } dataset_list;
 
-/* Opens all, at least one. The exit code, after a message: a dataset cannot be opened, has
- * another token width or another known vocabulary than those before it, or is joined, and the file
- * of another one is its own. Close it in any case. */
+/* Opens all datasets, of which there is at least one. It is an error if one cannot be opened, has
+ * another token width or another known vocabulary than those before it, or is joined and uses the
+ * file of another one. Returns an exit code, and prints the error; close the list in any case. */
 int dataset_list_open(dataset_list *list, const input_list *names);
 void dataset_list_close(dataset_list *list);
 
 json_text_span dataset_metadata(const tokmap_dataset *ds);
-/* Finds what its metadata says under this key; false: nothing, and *value is unchanged. */
+/* Finds the value of a key of the metadata. False if it has none; *value is then unchanged. */
 bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value);
 
 /* ---- Values of documents, as text ---- */
 
-/* Finds the column of this name; false: there is none. index may be NULL. */
+/* Finds the column of this name; false if there is none. index may be NULL. */
 bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
                         uint32_t *index, tokmap_meta_column *column);
-/* "int64", "float64", "string", or "null" for a column without values. */
+/* Returns "int64", "float64", "string", or "null" for a column without values. */
 const char *values_type_name(tokmap_value_type type);
-/* Prints the values of a document as a JSON object. False if one is damaged. JSON has no NaN
- * and no infinities: they are the strings "NaN", "Infinity" and "-Infinity". */
+/* Prints the values of a document as a JSON object. False if one is damaged. NaN and infinities,
+ * which JSON does not have, become the strings "NaN", "Infinity" and "-Infinity". */
 bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document);
 
 /* ---- What is left beside datasets, and datasets that do not open ---- */
@@ -61,9 +65,9 @@ bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document);
 /* Whether the dataset `path` is being written, or the run that wrote it was interrupted; prints a
  * message if so. */
 bool report_unfinished(const char *path);
-/* Prints a message for each file beside the dataset that a redaction has written (P.*.redacted),
- * and that it does not use. */
+/* Prints a message for each file beside the dataset that a redaction has written (P.*.redacted) and
+ * that the dataset does not use. */
 void report_unused(const tokmap_dataset *ds);
-/* cli_fail for the dataset `path`, with a hint: it may be a file for `tokmap index`, or not yet
- * complete. */
+/* The same as cli_fail, but with a hint if the dataset `path` may be a file for `tokmap index`, or
+ * is not yet complete. */
 int report_open_failure(const char *path, const tokmap_error *err);

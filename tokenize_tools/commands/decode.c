@@ -25,7 +25,7 @@ static int refuse(const decode_state *s, const text_line *line, const uint8_t *a
     return line_reader_refuse(&s->lines, (uint64_t)(at - line->text), why);
 }
 
-/* A whole number that fits 32 bits; NULL when there is none. */
+/* Parses a whole number of at most 32 bits. Returns what follows it, or NULL if there is none. */
 static const uint8_t *parse_id(const uint8_t *at, const uint8_t *end, uint32_t *id)
 {
     uint64_t value = 0;
@@ -39,11 +39,11 @@ static const uint8_t *parse_id(const uint8_t *at, const uint8_t *end, uint32_t *
 
 static int parse_ids(decode_state *s, const text_line *line)
 {
-    const uint8_t *end = line->text + line->n_bytes, *at = text_line_black(line, line->text);
+    const uint8_t *end = line->text + line->n_bytes, *at = text_line_skip_blanks(line, line->text);
     s->ids.n = 0;
     if (at == end || *at != '[')
         return refuse(s, line, at, "expected an array of ids");
-    at = text_line_black(line, at + 1);
+    at = text_line_skip_blanks(line, at + 1);
     bool more = at < end && *at != ']';
     while (more) {
         uint32_t id;
@@ -53,14 +53,14 @@ static int parse_ids(decode_state *s, const text_line *line)
         if (!id_buffer_reserve(&s->ids, 1))
             return cli_no_memory();
         s->ids.ids[s->ids.n++] = id;
-        at = text_line_black(line, behind);
+        at = text_line_skip_blanks(line, behind);
         more = at < end && *at == ',';
         if (more)
-            at = text_line_black(line, at + 1);
+            at = text_line_skip_blanks(line, at + 1);
     }
     if (at == end || *at != ']')
         return refuse(s, line, at, "expected a comma or the end of the array");
-    at = text_line_black(line, at + 1);
+    at = text_line_skip_blanks(line, at + 1);
     return at == end ? CLI_OK : refuse(s, line, at, "trailing data after the array");
 }
 
@@ -88,12 +88,10 @@ static int decode_line(decode_state *s, const text_line *line)
 
 /* ---- Command ---- */
 
-#define TARGET(field) offsetof(tokenizer_choice, field)
 static const cli_option option_table[] = {
-    {"tokenizer", 0, CLI_TEXT, TARGET(name), "FILE", .help = TOKENIZER_HELP, .is_required = true},
-    {"pattern", 0, CLI_TEXT, TARGET(pattern), "NAME", .help = PATTERN_HELP,
-     .get_words = tokenizer_pattern_words},
-    {"specials-file", 0, CLI_TEXT, TARGET(specials), "FILE", .help = SPECIALS_FILE_HELP},
+    {"tokenizer", 0, CLI_TEXT, offsetof(tokenizer_choice, name), "FILE", .help = TOKENIZER_HELP,
+     .is_required = true},
+    TOKENIZER_ROWS(0),
     {NULL},
 };
 

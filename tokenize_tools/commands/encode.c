@@ -27,14 +27,14 @@ typedef struct encode_state {
     encoder *encoder;
     const char *field;
     json_paths *paths;
-    uint8_t *text; /* of a line with escapes */
+    uint8_t *text; /* the text of a line with escapes */
     size_t text_capacity;
     id_buffer ids;
     uint64_t lone_surrogates;
     line_writer out;
 } encode_state;
 
-/* The text of the line, with TEXT_PADDING readable bytes after it. */
+/* Finds the text of the line, with TEXT_PADDING readable bytes after it. */
 static int find_text(encode_state *s, const text_line *line, json_line_result *text)
 {
     if (!array_reserve(&s->text, &s->text_capacity, line->n_bytes + TEXT_PADDING, 1))
@@ -129,9 +129,7 @@ static int open_all(encode_state *s, const encode_options *options, const char *
 static const cli_option option_table[] = {
     {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE", .help = TOKENIZER_HELP,
      .is_required = true},
-    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
-     .get_words = tokenizer_pattern_words},
-    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    TOKENIZER_ROWS(TARGET(tokenizer)),
     {"specials", 0, CLI_WORD, TARGET(specials), "WORD",
      .help = "what to do with special tokens that appear in the text [text]",
      .words = tokenizer_specials_words},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export.c - `tokmap export`: the same tokens in the files of another program. Tokens are
- * never converted: either their file is shared, or its bytes are copied. */
+/* export.c - tokmap export: writes the same tokens for another program. Tokens are never converted:
+ * their file is shared, or its bytes are copied. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "foreign/megatron_index.h"
 #include "system/platform.h"
 #include "cli/json_out.h"
@@ -42,25 +42,24 @@ static const cli_word formats[] = {
 static const cli_word span_words[] = {
     {"refuse", 0, "an error"},
     {"drop", 1,
-     "the tokens stay, and all of them are trained on: prompts, and in place of redacted documents "
-     "one id again and again"},
+     "keep these tokens, and train on them: on prompts, and on the filler of redacted documents"},
     {NULL},
 };
 
 typedef struct export_job {
     export_format to;
-    const char *input, *output;
+    const char *output;
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
     uint64_t shard_tokens;
     uint32_t drop_spans;
     bool force, json, quiet;
-    tokmap_dataset *ds;
+    const tokmap_dataset *ds;
     tokmap_dataset_info info;
     output_source tokens;
     file_facts tokens_facts;
     cli_progress progress;
-    /* What was written, for the report at the end. */
-    bool only_index;   /* of Megatron, beside the dataset's own file */
+    /* What was written, for the result at the end. */
+    bool only_index;   /* the index of Megatron, beside the dataset's own file */
     output_way way;    /* how the tokens got into the .bin */
     uint64_t n_shards; /* 0: not in shards */
 } export_job;
@@ -69,7 +68,7 @@ typedef struct export_job {
 
 #define PIECE_BYTES (1 << 20)
 
-/* Of a joined dataset: reads them from all its files. */
+/* Copies tokens of a joined dataset, from all its files. */
 static int copy_segments(export_job *job, output_file *out, uint64_t first, uint64_t n_tokens)
 {
     uint8_t *buffer = malloc(PIECE_BYTES);
@@ -103,13 +102,13 @@ static int copy_tokens(export_job *job, output_file *out, uint64_t first, uint64
 
 /* ---- Sharing the token file ---- */
 
-/* A joined dataset has none that could be shared. */
+/* Whether the path is the token file of the dataset. A joined dataset has no such file. */
 static bool is_own_file(const export_job *job, const char *path)
 {
     return !cli_is_joined(&job->info) && file_is(path, job->tokens_facts.id);
 }
 
-/* The file of a shard, or with 0 the only one. */
+/* Returns the path of a shard, or with 0 of the only file. */
 static path_text output_path(const export_job *job, uint64_t shard, const char *suffix)
 {
     char number[64] = "";
@@ -133,8 +132,8 @@ static int name_bin(const export_job *job, uint64_t shard, output_file *out)
     return output_name(out, prefix.s, ".bin", job->force);
 }
 
-/* Writes the tokens from byte 0 on and gives the file its name. On failure the caller
- * abandons out. */
+/* Writes the tokens from byte 0 on and gives the file its name. After a failure the caller abandons
+ * `out`. */
 static int export_tokens(export_job *job, output_file *out)
 {
     int code;
@@ -171,7 +170,7 @@ static int export_raw(export_job *job)
 
 /* ---- Megatron ---- */
 
-/* Both outputs have names, but bin only if it is written. */
+/* Writes both outputs, which are named (output_name); `bin` only if the tokens are written. */
 static int write_megatron(export_job *job, output_file *bin, output_file *idx)
 {
     int code = output_begin(idx);
@@ -228,7 +227,7 @@ static int write_llmc(export_job *job, output_file *out, uint64_t first, uint64_
     return code == CLI_OK ? output_place(out) : code;
 }
 
-/* A shard, or with 0 the only file. */
+/* Writes a shard, or with 0 the only file. */
 static int export_file(export_job *job, uint64_t shard, uint64_t first, uint64_t n_tokens)
 {
     output_file out = {.fd = -1};
@@ -261,7 +260,7 @@ static int export_shards(export_job *job)
     }
     for (uint64_t i = 1; i <= n_written && code != CLI_OK; i++)
         output_try_remove(output_path(job, i, ".bin").s);
-    /* The last one first, so that what a killed export leaves still follows directly. */
+    /* The last shard first, so that after a kill the shards that are left still follow directly. */
     for (uint64_t i = end - 1; i > n_shards && code == CLI_OK; i--)
         code = output_remove(output_path(job, i, ".bin").s);
     job->n_shards = n_shards;
@@ -327,7 +326,7 @@ static int (*const exporters[])(export_job *job) = {
     [EXPORT_RAW] = export_raw,
 };
 
-/* Open checked the size of the token file; this must be the same file. */
+/* Opens the token file, whose size tokmap_dataset_open has checked. */
 static int open_tokens(export_job *job)
 {
     const char *path = cli_tokens_name(&job->info);
@@ -344,19 +343,28 @@ static int open_tokens(export_job *job)
     return CLI_OK;
 }
 
-static int run_export(export_job *job)
+static int check_options(void *options, const input_list *names)
 {
-    tokmap_error err;
-    if (tokmap_dataset_open(&job->ds, job->input, &err) != TOKMAP_OK)
-        return report_open_failure(job->input, &err);
-    job->info = cli_dataset_info(job->ds);
+    export_job *job = options;
+    (void)names;
+    if (job->shard_tokens != 0 && job->to != EXPORT_LLMC)
+        return cli_usage("--shard-tokens works only with --to llmc");
+    return path_output_prefix(job->prefix, job->output, ".idx");
+}
+
+static int export_dataset(void *options, const char *name, const tokmap_dataset *ds)
+{
+    export_job *job = options;
+    (void)name;
+    job->ds = ds;
+    job->info = cli_dataset_info(ds);
     cli_progress_begin(&job->progress, "export", job->quiet);
     int code = open_tokens(job);
     if (code == CLI_OK && job->info.n_spans && !job->drop_spans)
         code = cli_error(CLI_DATASET,
                          "%s: has tokens whose labels never count (spans: prompts, or redacted "
-                         "documents), which this format cannot say; with --spans drop, they are "
-                         "exported and trained on as all others",
+                         "documents), which this format cannot express; with --spans drop, they "
+                         "are exported and trained on like all others",
                          job->info.index_path);
     if (code == CLI_OK)
         code = path_protect_dataset(job->ds);
@@ -366,14 +374,13 @@ static int run_export(export_job *job)
         cli_progress_end(&job->progress, job->tokens.n_copied);
     if (code == CLI_OK && job->info.n_spans)
         cli_warn("%s: its %s of tokens whose labels never count are trained on in this format: "
-                 "prompts, and in place of redacted documents one id again and again",
+                 "prompts, and the filler of redacted documents",
                  job->info.index_path, cli_count_of(job->info.n_spans, "span").s);
     if (code == CLI_OK && job->json)
         print_json(job);
     else if (code == CLI_OK && !job->quiet)
         print_lines(job);
     tokmap_i_file_close(job->tokens.fd);
-    tokmap_dataset_close(job->ds);
     return code;
 }
 
@@ -417,16 +424,7 @@ static const cli_manual manual = {
 int export_command(int argc, char **argv)
 {
     export_job job = {.way = OUTPUT_COPY, .tokens.fd = -1};
-    int code = cli_parse_options(&manual, argc, argv, &job);
-    if (code != CLI_GO_ON)
-        return code;
-    if (job.shard_tokens != 0 && job.to != EXPORT_LLMC)
-        return cli_usage("--shard-tokens works only with --to llmc");
-    job.input = argv[optind];
-    code = path_check_all(argv + optind, 1);
-    if (code == CLI_OK)
-        code = path_output_prefix(job.prefix, job.output, ".idx");
-    if (code == CLI_OK)
-        code = run_export(&job);
-    return cli_first_failure(code, cli_finish());
+    const each_command command = {&manual, &job, dataset_names_take_one, .check = check_options,
+                                  .work = export_dataset};
+    return each_run(&command, argc, argv);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index.c - `tokmap index`: options and output. The work is in adoption.c. */
+/* index.c - tokmap index: options and output. The work is in adoption.c. */
 #include <stddef.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 typedef struct index_options {
     adopt_request request;
-    uint32_t reader;       /* 0: find out; else the place in foreign_readers, from 1 */
+    uint32_t reader;       /* the number in foreign_readers, from 1; 0: detect the format */
     const char *eod, *bos; /* as written, or NULL */
 } index_options;
 
@@ -44,7 +44,7 @@ static const cli_option option_table[] = {
     {"format", 0, CLI_WORD, TARGET(reader), "NAME", .help = "the format of FILE [auto]",
      .get_words = format_words},
     {"dtype", 0, CLI_WORD, TARGET(request.token_bytes), "TYPE",
-     .help = "the size of a token [what the file says]", .words = dtypes},
+     .help = "the size of a token [what the file states]", .words = dtypes},
     {"eod", 0, CLI_TEXT, TARGET(eod), "ID|none",
      .help = "a document ends after each token ID; megatron and datatrove files list their "
              "documents, so ID is only recorded in the index [not known]"},
@@ -65,14 +65,13 @@ static const cli_option option_table[] = {
 
 static const cli_manual manual = {
     .usage = "tokmap index [OPTION]... FILE...",
-    .about =
-        "Makes datasets from token files of other programs, in place: reads each FILE once and "
-        "writes an index (.tmi) beside it. No token is copied and FILE is not changed. FILE may be "
-        "a pattern such as 'shards/*.bin'.\n\n"
-        "raw and numpy files do not say where documents end: use --eod ID, --bos ID or --eod none.",
+    .about = "Makes datasets from token files of other programs, in place: reads each FILE once "
+             "and writes an index (.tmi) beside it. No token is copied and FILE is not changed. "
+             "FILE may be a pattern such as 'shards/*.bin'.\n\nraw and numpy files do not state "
+             "where documents end: use --eod ID, --bos ID or --eod none.",
     .options = option_table,
-    .notes = "If a FILE cannot be indexed, the others still are; the exit status is that of the "
-             "first failure.",
+    .notes = "If a FILE cannot be indexed, the others still are; the first failure decides the "
+             "exit status.",
     .examples = "  tokmap index corpus_text_document.bin\n"
                 "  tokmap index fineweb_train_*.bin\n"
                 "  tokmap index train.bin --dtype u16 --eod 50256\n",

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "system/process.h"
 #include "cli/json_out.h"
 #include "base/json_text.h"
@@ -19,6 +19,7 @@
 
 typedef struct info_options {
     bool json, inputs, segments, no_lengths;
+    bool has_printed; /* a dataset was printed */
 } info_options;
 
 /* Bucket 0 holds length 0, bucket b the lengths 2^(b-1) to 2^b - 1. Lengths reach 2^48. */
@@ -46,7 +47,7 @@ static uint64_t bucket_last(unsigned bucket)
     return bucket ? (UINT64_C(1) << bucket) - 1 : 0;
 }
 
-/* CLI_OK, or the exit code after a message. */
+/* Counts the documents by length. Returns an exit code, and prints the error. */
 static int count_lengths(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                          length_table *table)
 {
@@ -213,7 +214,7 @@ static void print_lengths(const length_table *table)
         print_bucket(table, b, most);
 }
 
-/* "12:34" */
+/* Formats "12:34". */
 static cli_text format_range(uint64_t first, uint64_t n)
 {
     cli_text text;
@@ -234,7 +235,7 @@ static void print_segments(const tokmap_dataset *ds, const tokmap_dataset_info *
     }
 }
 
-/* False for an input that could be read only once. */
+/* Whether the size of an input is known; false if it was a pipe. */
 static bool has_size(const tokmap_input_info *entry)
 {
     return entry->input_bytes || entry->input_checksum;
@@ -403,7 +404,8 @@ static void put_segments(json_out *o, const tokmap_dataset *ds, const tokmap_dat
     json_out_end(o, ']');
 }
 
-/* A damaged part of the dataset is null, and the object is still complete. */
+/* Prints an object. A damaged part of the dataset becomes null, and the object is still
+ * complete. */
 static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                       const info_options *options)
 {
@@ -460,27 +462,24 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
 
 /* ---- Command ---- */
 
-/* Sets *shown when something was printed; tables are separated by an empty line. */
-static int show_one(const char *path, const info_options *options, bool *shown)
+/* Shows one dataset; tables are separated by an empty line. */
+static int show_one(void *command_options, const char *path, const tokmap_dataset *ds)
 {
-    tokmap_dataset *ds;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return report_open_failure(path, &err);
+    info_options *options = command_options;
     const tokmap_dataset_info info = cli_dataset_info(ds);
-    if (*shown && !options->json)
+    if (options->has_printed && !options->json)
         putchar('\n');
-    *shown = true;
+    options->has_printed = true;
     report_unfinished(path);
     report_unused(ds);
-    int code = options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
-    tokmap_dataset_close(ds);
-    return code;
+    return options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
 }
 
-/* The list id is the XXH3-128 of the dataset ids in order. */
-static int show_total(const input_list *names)
+/* Shows the sums over all datasets. The list id is the XXH3-128 of the dataset ids in order. */
+static int show_total(void *options, const input_list *names)
 {
+    if (names->n_names < 2 || ((info_options *)options)->json)
+        return CLI_OK;
     dataset_list list;
     tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
     uint64_t n_tokens = 0, n_documents = 0;
@@ -535,16 +534,7 @@ static const cli_manual manual = {
 int info_command(int argc, char **argv)
 {
     info_options options = {0};
-    input_list names = {0};
-    bool shown = false;
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind, false);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
-        code = cli_first_failure(code, show_one(names.names[i], &options, &shown));
-    if (code == CLI_OK && names.n_names > 1 && !options.json)
-        code = show_total(&names);
-    input_list_free(&names);
-    return cli_first_failure(code, cli_finish());
+    const each_command command = {&manual, &options, dataset_names_expand, .work = show_one,
+                                  .end = show_total};
+    return each_run(&command, argc, argv);
 }

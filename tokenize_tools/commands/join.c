@@ -19,14 +19,14 @@ typedef struct join_options {
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
 } join_options;
 
-/* Names the inputs that have changed since they were packed, and counts those that are gone. */
+/* Names the inputs that have changed since they were packed, and counts missing ones. */
 static void note_inputs(const plan_file *plan)
 {
     uint64_t n_gone = 0;
-    const bool is_there = process_enter_folder(plan->folder) == 0;
+    const bool has_folder = process_enter_folder(plan->folder) == 0;
     for (size_t i = 0; i < plan->n_inputs; i++) {
         failure why;
-        const int change = is_there ? pack_plan_input_look(&plan->inputs[i], &why) : -1;
+        const int change = has_folder ? pack_plan_input_look(&plan->inputs[i], &why) : -1;
         n_gone += change < 0;
         if (change > 0)
             cli_warn("%s; the dataset has what was packed before", why.text);
@@ -46,7 +46,7 @@ static int join_all(const char *path, join_options *options)
         code = cell_join(&plan, &options->cells);
     if (code == CLI_DATASET)
         fprintf(stderr,
-                "To pack such cells again: tokmap pack --plan %s --verify, and --force for those "
+                "To pack such cells again: tokmap pack --plan %s --verify, and --force for cells "
                 "that are not of this plan; or remove their files first\n",
                 path);
     if (code == CLI_OK && !options->cells.quiet)
@@ -70,14 +70,13 @@ static const cli_manual manual = {
     .usage = "tokmap join [OPTION]... PLAN -o P",
     .about =
         "Makes one dataset P of the cells that 'tokmap pack --plan PLAN' has packed, in their "
-        "order. No tokens are copied: P.tmi lists the token files of the cells, by their paths "
-        "from its folder, and everything that opens P reads them. P equals the dataset that one "
-        "'tokmap pack' of all inputs makes, and has the same dataset id. The cells must be kept; "
-        "move them together with P.\n\n"
-        "If the plan has splits, P-NAME is written for each. If a cell is not packed, the exit "
-        "code is 3; if one is damaged or was packed for another plan, 4.\n\n"
-        "For programs that need one token file: tokmap merge P -o Q. It copies the tokens into "
-        "Q.bin, and the cells are not needed any more.",
+        "order. No tokens are copied: P.tmi lists the token files of the cells, with paths from "
+        "its folder, and everything that opens P reads them. P equals the dataset that one 'tokmap "
+        "pack' of all inputs makes, and has the same dataset id. The cells must be kept; move them "
+        "together with P.\n\nIf the plan has splits, P-NAME is written for each. If a cell is not "
+        "packed, the exit code is 3; if one is "
+        "damaged or was packed for another plan, 4.\n\nFor programs that need one token file: "
+        "tokmap merge P -o Q. It copies the tokens into Q.bin, and the cells are no longer needed.",
     .options = option_table,
     .examples = "  tokmap plan 'corpus/*.jsonl.zst' --cells data/cells -o data/run.plan\n"
                 "  tokmap pack --plan data/run.plan --task 0/1\n"

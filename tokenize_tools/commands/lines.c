@@ -38,7 +38,7 @@ static int read_more(line_reader *r)
     return other ? cli_error(CLI_INPUT, "%s: is %s, not JSON lines", r->name, other) : CLI_OK;
 }
 
-/* The next line, whatever is in it. */
+/* Reads the next line, blank or not. */
 static int read_line(line_reader *r, text_line *line, bool *more)
 {
     window *w = &r->window;
@@ -56,7 +56,7 @@ static int read_line(line_reader *r, text_line *line, bool *more)
     return CLI_OK;
 }
 
-const uint8_t *text_line_black(const text_line *line, const uint8_t *at)
+const uint8_t *text_line_skip_blanks(const text_line *line, const uint8_t *at)
 {
     const uint8_t *end = line->text + line->n_bytes;
     while (at < end && (*at == ' ' || *at == '\t' || *at == '\r'))
@@ -76,7 +76,7 @@ int line_reader_next(line_reader *r, text_line *line, bool *more)
             line->n_bytes -= sizeof byte_order_mark;
         }
     } while (code == CLI_OK && *more &&
-             text_line_black(line, line->text) == line->text + line->n_bytes);
+             text_line_skip_blanks(line, line->text) == line->text + line->n_bytes);
     return code;
 }
 

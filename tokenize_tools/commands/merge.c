@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "cli/json_out.h"
 #include "base/json_text.h"
 #include "system/memory_file.h"
@@ -49,7 +50,7 @@ static int refuse_pair(const merge_input *a, const merge_input *b, const char *w
                      b->info.index_path, what);
 }
 
-/* The columns of a must be in b, and hold numbers or strings in both. */
+/* Checks that the columns of a exist in b, and hold numbers in both or strings in both. */
 static int check_columns(const merge_input *a, const merge_input *b)
 {
     tokmap_meta_column in_a = TOKMAP_INIT(tokmap_meta_column), in_b;
@@ -72,7 +73,7 @@ static int check_columns(const merge_input *a, const merge_input *b)
     return CLI_OK;
 }
 
-/* What dataset_list_open has not checked. */
+/* Checks what dataset_list_open has not checked. */
 static int check_input(const merge_state *s, const merge_input *in)
 {
     if (in->info.n_tokens && !in->info.n_documents)
@@ -142,7 +143,8 @@ static int check_inputs(merge_state *s)
 
 /* ---- Output ---- */
 
-/* Keeps the metadata of a single dataset, because the result has the same content and id. */
+/* Sets the metadata. The metadata of a single dataset stay, because the result has the same content
+ * and id. */
 static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, tokmap_error *err)
 {
     memory_file json;
@@ -218,8 +220,9 @@ static int write_merged(const merge_state *s)
 
 /* ---- Command ---- */
 
-static int merge_all(const input_list *names, const merge_options *options)
+static int merge_all(void *command_options, const input_list *names)
 {
+    const merge_options *options = command_options;
     merge_state s = {.options = options, .n_inputs = names->n_names};
     int code = path_output_prefix(s.prefix, options->output, ".tmi");
     if (code != CLI_OK)
@@ -242,8 +245,8 @@ static const cli_option option_table[] = {
     {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write",
      .is_required = true},
     {"vocab-size", 0, CLI_NUMBER, TARGET(vocab_size), "N",
-     .help = "size of the vocabulary, if no dataset states it [that of the datasets]", .lowest = 1,
-     .highest = UINT64_C(1) << 31},
+     .help = "size of the vocabulary, if no dataset states it [what the datasets state]",
+     .lowest = 1, .highest = UINT64_C(1) << 31},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
@@ -253,16 +256,14 @@ static const cli_option option_table[] = {
 
 static const cli_manual manual = {
     .usage = "tokmap merge [OPTION]... A B... -o P",
-    .about =
-        "Makes one dataset P of the datasets A, B, ..., in this order: of their documents, the "
-        "names of their input files, and the values of the documents. The tokens are copied into "
-        "P.bin unchanged, and their checksums are verified; A, B, ... are not needed any more. "
-        "A single dataset keeps its metadata and its id, so a joined one becomes one with a token "
-        "file of its own. The datasets must have the same dtype, vocabulary and end-of-document "
-        "id, the "
-        "same tokenizer where it is known, known document boundaries, and values in the same "
-        "columns. A dataset may be a "
-        "pattern such as 'shards/*'; its matches are taken in natural order.",
+    .about = "Makes one dataset P from the datasets A, B, ..., in this order: from their "
+             "documents, the names of their input files, and the values of the documents. The "
+             "tokens are copied into P.bin unchanged, and their checksums are verified; A, B, ... "
+             "are no longer needed. A single dataset keeps its metadata and its id, so a joined "
+             "one becomes one with a token file of its own. The datasets must have the same dtype, "
+             "vocabulary and end-of-document id, the same tokenizer where it is known, known "
+             "document boundaries, and values in the same columns. A dataset may be a pattern such "
+             "as 'shards/*'; its matches are taken in natural order.",
     .options = option_table,
     .examples = "  tokmap merge data/a data/b data/c -o data/all\n"
                 "  tokmap merge shards/*.tmi --vocab-size 50257 -o data/train\n"
@@ -274,15 +275,7 @@ static const cli_manual manual = {
 int merge_command(int argc, char **argv)
 {
     merge_options options = {0};
-    input_list names = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind, options.quiet);
-    if (code == CLI_OK)
-        code = dataset_names_check(argv + optind, argc - optind);
-    if (code == CLI_OK)
-        code = merge_all(&names, &options);
-    input_list_free(&names);
-    return code;
+    const each_command command = {&manual, &options, dataset_names_expand_all, &options.quiet,
+                                  .end = merge_all};
+    return each_run(&command, argc, argv);
 }

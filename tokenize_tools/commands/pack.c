@@ -35,7 +35,8 @@ static const cli_option output_row[] = {
     {.name = "Output"},
     {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write"},
     {"also", 0, CLI_WORD, TARGET(also), "FORMAT",
-     .help = "write what another program needs beside the dataset, and its splits [nothing]",
+     .help = "also write the files that another program needs, beside the dataset and its splits "
+             "[none]",
      .words = pack_also_words},
     {NULL},
 };
@@ -123,23 +124,16 @@ static int run_plain(pack_arguments *args, char **names, size_t n_names)
 
 static int check_with_plan(size_t n_names)
 {
-    static const char *const allowed[] = {"plan",   "task",  "verify",  "threads",
-                                          "memory", "force", "restart", "resume",
-                                          "report", "json",  "quiet",   "no-lock"};
-    size_t n;
-    const cli_setting *settings = cli_get_settings(&n);
+    static const char *const allowed[] = {"plan",  "task",    "verify", "threads", "memory",
+                                          "force", "restart", "resume", "report",  "json",
+                                          "quiet", "no-lock", NULL};
+    const char *other = cli_find_other(allowed);
     if (n_names > 0)
         return cli_usage("--plan: the plan has the inputs; none can be named here");
-    for (size_t i = 0; i < n; i++) {
-        const char *name = settings[i].option->name;
-        size_t k = 0;
-        while (k < sizeof allowed / sizeof *allowed && strcmp(allowed[k], name) != 0)
-            k++;
-        if (k == sizeof allowed / sizeof *allowed)
-            return cli_usage("--%s does not work with --plan%s", name,
-                             cli_find_option(pack_deciding_rows, name) ? ", which has this option"
-                                                                       : "");
-    }
+    if (other)
+        return cli_usage("--%s does not work with --plan%s", other,
+                         cli_find_option(pack_deciding_rows, other) ? ", which has this option"
+                                                                    : "");
     return CLI_OK;
 }
 

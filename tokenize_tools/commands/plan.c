@@ -149,7 +149,7 @@ static int make_plan(plan_options *options, const pack_parts *parts)
 {
     plan_file plan = {.cell_bytes = options->cell_bytes};
     pack_planner planner = {.options = parts->options, .inputs = parts->inputs, .plan = &plan};
-    pack_facts facts = {0};
+    pack_fingerprint fingerprint = {0};
     char folder[PATH_PREFIX_BYTES];
     int code = process_folder(folder, sizeof folder);
     if (code != CLI_OK)
@@ -158,19 +158,20 @@ static int make_plan(plan_options *options, const pack_parts *parts)
     plan.cells_folder = options->pack.cells_folder;
     code = plan_file_folders_fit(&plan) ? take_options(&plan)
                                         : cli_usage("--cells: the path of the folder is too long");
-    if (code == CLI_OK && !pack_facts_make(&facts, &(pack_parts){.options = parts->options,
-                                                                 .tokenizer = parts->tokenizer,
-                                                                 .tokens = parts->tokens}))
+    if (code == CLI_OK &&
+        !pack_fingerprint_make(&fingerprint, &(pack_parts){.options = parts->options,
+                                                           .tokenizer = parts->tokenizer,
+                                                           .tokens = parts->tokens}))
         code = cli_no_memory();
-    plan.facts = facts.text;
-    plan.facts_bytes = facts.n_bytes;
+    plan.fingerprint = fingerprint.text;
+    plan.fingerprint_bytes = fingerprint.n_bytes;
     if (code == CLI_OK)
         code = pack_planner_run(&planner);
     if (code == CLI_OK)
         code = write_plan(&plan, options);
     if (code == CLI_OK)
         code = print_result(&planner, options);
-    pack_facts_free(&facts);
+    pack_fingerprint_free(&fingerprint);
     plan_file_free(&plan);
     return code;
 }
@@ -193,7 +194,7 @@ static int run(plan_options *options, char **names, size_t n_names)
     if (code == CLI_OK && inputs.once)
         code = cli_usage("%s: a plan needs files, which can be read by several processes and again",
                          inputs.once);
-    if (code == CLI_OK) /* not after the inputs have been read */
+    if (code == CLI_OK) /* before the inputs are read, which takes long */
         code = begin_output(options);
     if (code == CLI_OK)
         code = pack_tokens_open(&tokens, &tokenizer_of, &options->pack);
@@ -220,20 +221,16 @@ static int run_update(plan_options *options, size_t n_names)
     tokenizer_file file = {0};
     pack_tokens tokens;
     pack_planner planner = {.options = &options->pack, .plan = &plan};
-    size_t n;
-    const cli_setting *settings = cli_get_settings(&n);
-    for (size_t i = 0; i < n; i++) {
-        const char *name = settings[i].option->name;
-        if (strcmp(name, "update") != 0 && strcmp(name, "skip-input") != 0 &&
-            strcmp(name, "json") != 0 && strcmp(name, "quiet") != 0 && strcmp(name, "no-lock") != 0)
-            return cli_usage("--%s does not work with --update: the plan stays as it is", name);
-    }
+    static const char *const allowed[] = {"update", "skip-input", "json", "quiet", "no-lock", NULL};
+    const char *other = cli_find_other(allowed);
+    if (other)
+        return cli_usage("--%s does not work with --update: the plan stays as it is", other);
     if (n_names > 0)
         return cli_usage("--update: the plan has the inputs; name none here");
     options->pack.output = options->update;
     options->pack.force = true;
     int code = plan_read_to_update(&plan, options->update);
-    const size_t n_skipped = options->pack.n_skipped; /* the plan may have others */
+    const size_t n_skipped = options->pack.n_skipped; /* without those of the plan */
     if (code == CLI_OK)
         code = process_make_absolute(&options->pack.output, absolute, sizeof absolute);
     if (code == CLI_OK)

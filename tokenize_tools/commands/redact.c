@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "commands/lines.h"
 #include "fields/where.h"
 #include "system/output_file.h"
@@ -27,7 +28,7 @@ typedef struct redact_command_options {
     bool force, json, quiet;
 } redact_command_options;
 
-/* Documents of a dataset, in order. */
+/* Chosen documents of a dataset, in order. */
 typedef struct selection {
     const tokmap_dataset *ds;
     tokmap_dataset_info info;
@@ -57,10 +58,10 @@ static int select_listed(selection *s, const char *path)
         code = line_reader_next(&r, &line, &more);
         if (code != CLI_OK || !more)
             break;
-        const uint8_t *at = text_line_black(&line, line.text), *begin = at;
+        const uint8_t *at = text_line_skip_blanks(&line, line.text), *begin = at;
         while (*at >= '0' && *at <= '9' && document < s->info.n_documents)
             document = 10 * document + (*at++ - '0');
-        if (at > begin && text_line_black(&line, at) == line.text + line.n_bytes &&
+        if (at > begin && text_line_skip_blanks(&line, at) == line.text + line.n_bytes &&
             document >= lowest && document < s->info.n_documents)
             code = select_document(s, document);
         else
@@ -75,7 +76,7 @@ static int select_listed(selection *s, const char *path)
 
 /* ---- --where ---- */
 
-/* Adds the documents for which the expression holds to those that are selected. */
+/* Adds the documents for which the expression holds to the selected ones. */
 static int select_where(selection *s, const char *text)
 {
     const selection listed = *s;
@@ -116,14 +117,15 @@ static int select_where(selection *s, const char *text)
 
 /* ---- Output ---- */
 
-/* The metadata, with the id of the dataset at the end of redacted_from. */
+/* Makes the metadata, with the id of the dataset at the end of redacted_from. */
 static int make_metadata(const selection *s, char **out, int *n_bytes)
 {
     json_text_span all = dataset_metadata(s->ds), list;
     const bool is_object = json_text_check_object(all, NULL);
     const bool has_list = is_object && json_text_find(all, "redacted_from", &list);
     if (!is_object || (has_list && (*list.text != '[' || list.n_bytes < 32)))
-        return cli_error(CLI_DATASET, "%s: its metadata is not JSON, or redacted_from no list",
+        return cli_error(CLI_DATASET,
+                         "%s: its metadata is not JSON, or redacted_from is not a list",
                          s->info.index_path);
     const char *at =
         has_list ? list.text + list.n_bytes - 1 : all.text + strcspn(all.text, "{") + 1;
@@ -145,7 +147,6 @@ static int make_metadata(const selection *s, char **out, int *n_bytes)
 static int print_result(const char *prefix, const selection *s, const tokmap_redact_info *done,
                         const redact_command_options *o)
 {
-    const int code = o->json ? CLI_OK : cli_print_result(prefix, NULL, false, o->quiet);
     if (o->json) {
         json_out json = json_out_begin_result(stdout);
         json_out_number(&json, "documents", s->n);
@@ -156,7 +157,10 @@ static int print_result(const char *prefix, const selection *s, const tokmap_red
         json_out_number(&json, "read_bytes", done->bytes_read);
         json_out_number(&json, "written_bytes", done->bytes_written);
         puts("}");
-    } else if (!o->quiet) {
+        return CLI_OK;
+    }
+    const int code = cli_print_result(prefix, NULL, false, o->quiet);
+    if (code == CLI_OK && !o->quiet) {
         printf("redacted %s, %s; %s not copied, %s shared (reflink), %s copied; then %s read, ",
                cli_count_of(s->n, "document").s, cli_count_of(done->n_tokens, "token").s,
                cli_count_of(done->n_linked, "token file").s, cli_bytes(done->bytes_shared).s,
@@ -165,10 +169,10 @@ static int print_result(const char *prefix, const selection *s, const tokmap_red
         puts("Datasets that were made from this one (merged, joined, exported) still have these "
              "documents: redact or remove them too.");
     }
-    return cli_first_failure(code, cli_finish());
+    return code;
 }
 
-/* Names a token file whose tokens stay when the file is removed or replaced. */
+/* Warns about a token file whose tokens stay when the file is removed or replaced. */
 static void note_names(const char *path)
 {
     file_facts facts;
@@ -179,8 +183,8 @@ static void note_names(const char *path)
                  path, facts.n_names);
 }
 
-/* Finds the Megatron index beside P.bin, and names it Q.idx, because all lengths are the same. The
- * source stays closed if there is none. */
+/* Opens the Megatron index beside P.bin, and names the output Q.idx: it becomes a copy, because all
+ * lengths are the same. Without an index, the source stays closed. */
 static int find_megatron_index(const selection *s, const char *prefix, bool replace,
                                output_source *source, output_file *idx)
 {
@@ -198,7 +202,7 @@ static int find_megatron_index(const selection *s, const char *prefix, bool repl
     return error ? CLI_OK : output_name(idx, prefix, ".idx", replace);
 }
 
-/* Writes Q.idx, and names what is left beside the new dataset. */
+/* Writes Q.idx, and warns about unused files beside the new dataset. */
 static int finish_files(const selection *s, const char *prefix, output_source *source,
                         output_file *idx)
 {
@@ -207,8 +211,8 @@ static int finish_files(const selection *s, const char *prefix, output_source *s
     output_way way;
     int code = source->fd < 0 ? CLI_OK : output_share(idx, source, &way);
     if (source->fd >= 0 && code == CLI_OK)
-        cli_warn("%s: has no place for labels that never count: Megatron trains on redacted "
-                 "documents, as one id again and again",
+        cli_warn("%s: cannot mark labels that never count: Megatron trains on the filler of "
+                 "redacted documents",
                  idx->path);
     if (tokmap_dataset_open_index(&q, prefix, &err) == TOKMAP_OK)
         report_unused(q);
@@ -253,7 +257,7 @@ static int write_redacted(const selection *s, const redact_command_options *o)
          tokmap_writer_redact(w, s->ds, s->documents, s->n, &done, &err) != TOKMAP_OK ||
          tokmap_writer_set_metadata(w, metadata, (size_t)metadata_bytes, &err) != TOKMAP_OK))
         code = cli_fail(&err);
-    /* It must never be beside other tokens, not even for a moment. */
+    /* An index must never be beside other tokens, not even for a moment. */
     if (code == CLI_OK && source.fd >= 0 && o->force)
         code = output_remove(idx.path);
     if (code == CLI_OK && tokmap_writer_finish(w, &err) != TOKMAP_OK)
@@ -267,18 +271,13 @@ static int write_redacted(const selection *s, const redact_command_options *o)
     return code == CLI_OK ? print_result(prefix, s, &done, o) : code;
 }
 
-static int redact_dataset(const char *path, const redact_command_options *o)
+static int redact_dataset(void *options, const char *path, const tokmap_dataset *ds)
 {
-    selection s = {.documents = NULL};
-    tokmap_dataset *ds;
-    tokmap_error err;
+    const redact_command_options *o = options;
+    selection s = {.ds = ds, .info = cli_dataset_info(ds)};
+    int code = CLI_OK;
     if (o->documents ? *o->documents != '@' : !o->where)
         return cli_usage("give --documents @LIST, --where EXPRESSION, or both");
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return report_open_failure(path, &err);
-    s.ds = ds;
-    s.info = cli_dataset_info(ds);
-    int code = CLI_OK;
     if (s.info.n_documents == 0 && s.info.n_tokens > 0)
         code =
             cli_error(CLI_DATASET, "%s: the document boundaries are not known", s.info.index_path);
@@ -291,7 +290,6 @@ static int redact_dataset(const char *path, const redact_command_options *o)
     if (code == CLI_OK)
         code = write_redacted(&s, o);
     free(s.documents);
-    tokmap_dataset_close(ds);
     return code;
 }
 
@@ -305,8 +303,8 @@ static const cli_option option_table[] = {
      .help = "the documents whose numbers, from 0, are the lines of the file LIST, in ascending "
              "order; - is stdin"},
     {"where", 0, CLI_TEXT, TARGET(where), "EXPRESSION",
-     .help = "the documents whose values, which pack --meta has kept, are so; EXPRESSION as in "
-             "'tokmap pack --where'. With --documents: these too"},
+     .help = "the documents for whose values, which pack --meta has kept, EXPRESSION holds, as in "
+             "'tokmap pack --where'. With --documents: these documents too"},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace Q if it already exists"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
@@ -319,11 +317,11 @@ static const cli_manual manual = {
     .about =
         "Makes a dataset Q that is P without the contents of some documents: a filler replaces "
         "their tokens, their labels never count in the loss, and their values are removed. All "
-        "lengths stay, so a run that was trained on P goes on with Q, in the same order: "
-        "order_of of its source is the id of P. P does not change.\n\n"
-        "P.bin is shared by the file system where it can (reflink, as on XFS and btrfs), and else "
-        "copied; then only what changes is read, checked and written. Of a joined P, this is done "
-        "with the token files that change, as Q.*.redacted; Q needs the others where they are.",
+        "lengths stay, so a run that was trained on P continues with Q in the same order: set "
+        "order_of of its source to the id of P. P does not change.\n\nQ.bin is a reflink of P.bin "
+        "if the file system has reflinks, such as XFS and btrfs, and otherwise a copy; then only "
+        "what changes is read, checked and written. If P is joined, only its token files that "
+        "change become new files, Q.*.redacted; the others must stay where they are.",
     .options = option_table,
     .examples = "  tokmap redact data/train --documents @gone.txt -o data/train2\n"
                 "  tokmap redact data/forum --where 'lang == \"de\"' -o data/forum2\n",
@@ -335,6 +333,7 @@ static const cli_manual manual = {
 int redact_command(int argc, char **argv)
 {
     redact_command_options options = {0};
-    const int code = cli_parse_options(&manual, argc, argv, &options);
-    return code == CLI_GO_ON ? redact_dataset(argv[optind], &options) : code;
+    const each_command command = {&manual, &options, dataset_names_take_one,
+                                  .work = redact_dataset};
+    return each_run(&command, argc, argv);
 }

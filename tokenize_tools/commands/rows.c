@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "system/output_file.h"
 #include "cli/json_out.h"
 #include "tokmap_loader.h"
@@ -48,13 +48,19 @@ static void print_result(const char *path, const tokmap_rows_info *info,
     }
 }
 
-static int make_rows(const char *path, const rows_command_options *o)
+static int check_output(void *options, const input_list *names)
 {
-    tokmap_dataset *ds;
+    const rows_command_options *o = options;
+    return o->output && names->n_names > 1
+               ? cli_usage("--output is for one dataset, and there are %zu", names->n_names)
+               : CLI_OK;
+}
+
+static int make_rows(void *command_options, const char *path, const tokmap_dataset *ds)
+{
+    const rows_command_options *o = command_options;
     tokmap_error err;
     cli_progress progress;
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return report_open_failure(path, &err);
     tokmap_rows_info info = TOKMAP_INIT(tokmap_rows_info);
     const tokmap_rows_options options = {
         .struct_size = sizeof options,
@@ -69,7 +75,6 @@ static int make_rows(const char *path, const rows_command_options *o)
     cli_progress_begin(&progress, "rows", o->quiet);
     const tokmap_status status = tokmap_rows_write(ds, &options, &info, &err);
     cli_progress_clear(&progress);
-    tokmap_dataset_close(ds);
     if (status)
         return cli_fail(&err);
     print_result(path, &info, o);
@@ -86,7 +91,7 @@ static const cli_word whole_documents[] = {
 #define TARGET(field) offsetof(rows_command_options, field)
 static const cli_option option_table[] = {
     {"sequence-length", 'l', CLI_NUMBER, TARGET(sequence_length), "N",
-     .help = "inputs of a row, as the Loader is told", .lowest = 1, .highest = 1 << 24,
+     .help = "inputs of a row: the sequence_length of the Loader", .lowest = 1, .highest = 1 << 24,
      .is_required = true},
     {"align", 0, CLI_NUMBER, TARGET(align), "N",
      .help = "documents begin at multiples of N in their row; N divides the sequence length [1]",
@@ -106,15 +111,14 @@ static const cli_option option_table[] = {
 
 static const cli_manual manual = {
     .usage = "tokmap rows [OPTION]... P...",
-    .about = "Packs the documents of each dataset P into rows of several documents that waste next "
-             "to nothing, and writes them to a rows file beside it, for a Loader with "
+    .about = "Packs the documents of each dataset P into rows of several documents with almost no "
+             "padding, and writes them to a rows file beside it, for a Loader with "
              "windows=\"best_fit\" and the same options. Only document boundaries are read. P may "
-             "be a pattern such as 'data/*'.\n\n"
-             "A Loader packs up to 10,000,000 documents itself when it is opened; more need a rows "
-             "file.",
+             "be a pattern such as 'data/*'.\n\nA Loader packs up to 10,000,000 documents itself "
+             "when it is opened; more need a rows file.",
     .options = option_table,
-    .notes = "A rows file that exists is replaced. If a P cannot be packed, the others still are; "
-             "the exit status is that of the first failure.",
+    .notes = "An existing rows file is replaced. If a P cannot be packed, the others still are; "
+             "the first failure decides the exit status.",
     .examples = "  tokmap rows --sequence-length 8192 data/train\n"
                 "  tokmap rows -l 4096 --align 128 'data/*'\n",
     .operand = "dataset",
@@ -124,15 +128,8 @@ static const cli_manual manual = {
 int rows_command(int argc, char **argv)
 {
     rows_command_options options = {0};
-    input_list names = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind, options.quiet);
-    if (code == CLI_OK && options.output && names.n_names > 1)
-        code = cli_usage("--output is for one dataset, and there are %zu", names.n_names);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
-        code = cli_first_failure(code, make_rows(names.names[i], &options));
-    input_list_free(&names);
-    return cli_first_failure(code, cli_finish());
+    const each_command command = {
+        &manual,          &options, dataset_names_expand, &options.quiet, .check = check_output,
+        .work = make_rows};
+    return each_run(&command, argc, argv);
 }

@@ -32,11 +32,11 @@ static const cli_option option_table[] = {
 static const cli_manual manual = {
     .usage = "tokmap status [OPTION]... PLAN",
     .about =
-        "Shows which cells of a plan are done, from what lies in the folder of the cells; also "
-        "while tasks are running. A cell has failed if a file of it is damaged, or belongs to "
-        "something else. The rate is that of the cells that were done in the last hour; it is "
-        "not known before the tasks have done two cells each. Without --verify, only the heads of "
-        "the files are read. With it, a cell has also failed if one of its inputs has changed.",
+        "Shows which cells of a plan are done, as the folder of the cells shows; also while tasks "
+        "are running. A cell has failed if one of its files is damaged, or belongs to something "
+        "else. The rate is measured over the cells that were done in the last hour; it is not "
+        "known before each task has done two cells. Without --verify, only the heads of the files "
+        "are read. With it, a cell has also failed if one of its inputs has changed.",
     .options = option_table,
     .examples = "  tokmap status run.plan\n"
                 "  tokmap status --json run.plan\n",
@@ -45,8 +45,7 @@ static const cli_manual manual = {
     .n_most = 1,
 };
 
-/* How far the work is, from what lies in the folder of the cells. The rate is that of the last
- * hour, if enough cells were done in it. */
+/* The rate is measured over the last hour, if enough cells were done in it. */
 #define RECENT_NS ((uint64_t)3600 * 1000000000)
 
 typedef struct plan_share {
@@ -60,10 +59,10 @@ typedef struct done_cell {
 
 typedef struct plan_status {
     plan_share all, done, unfinished, failed, left; /* left: not begun */
-    uint64_t unfinished_bytes;                      /* of the inputs of unfinished cells: packed */
+    uint64_t unfinished_bytes;        /* bytes of the inputs of unfinished cells that are packed */
     uint64_t n_tokens, n_documents;   /* so far, in cells that are done or unfinished */
-    double bytes_per_s, tokens_per_s; /* 0: cannot be known */
-    double seconds_left;              /* at this rate; 0: cannot be known, or all is done */
+    double bytes_per_s, tokens_per_s; /* 0: not known */
+    double seconds_left;              /* at this rate; 0: not known, or everything is done */
     failure *failures;                /* their places are cells */
     done_cell *done_cells;
 } plan_status;
@@ -76,8 +75,9 @@ static int compare_times(const void *a, const void *b)
     return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
 }
 
-/* The slope of the line through the sums of bytes and of tokens over time, by least squares: cells
- * of tasks that run together end together too, so the time between two cells says nothing. */
+/* Finds the slopes of the lines through the sums of bytes and of tokens over time, by least
+ * squares: cells of tasks that run together also end together, so the time between two cells says
+ * nothing. */
 static void find_slopes(const done_cell *cells, size_t n, plan_status *status)
 {
     double t_mean = 0, t_squares = 0, bytes = 0, tokens = 0, bytes_so_far = 0, tokens_so_far = 0;
@@ -97,8 +97,8 @@ static void find_slopes(const done_cell *cells, size_t n, plan_status *status)
     status->tokens_per_s = tokens / t_squares;
 }
 
-/* Of the first cells of tasks that run together, only the end is known, not the beginning. So the
- * tasks must have done two cells each. */
+/* Finds the rate. For the first cells of tasks that run together, only the end is known, not the
+ * beginning, so each task must have done two cells. */
 static void find_rate(plan_status *status)
 {
     const size_t n = status->done.n_cells;
@@ -128,7 +128,7 @@ static bool add_failure(plan_status *status, const cell_report *report, size_t c
     return true;
 }
 
-/* false: out of memory. */
+/* Adds what has become of a cell; false: out of memory. */
 static bool add_cell(plan_status *status, const plan_file *plan, size_t cell,
                      const status_options *options)
 {
@@ -183,7 +183,7 @@ static void print_share(const char *name, const plan_share *share)
            cli_bytes(share->input_bytes).s);
 }
 
-/* "90 s", "12 min", "3.4 h" */
+/* Prints "90 s", "12 min" or "3.4 h". */
 static void print_duration(double seconds)
 {
     if (seconds < 120)
@@ -221,7 +221,7 @@ static void print_text(const plan_status *s, const char *plan)
     if (s->failed.n_cells > MAX_LISTED)
         printf("and %s more\n", cli_count(s->failed.n_cells - MAX_LISTED).s);
     if (s->failed.n_cells > 0)
-        printf("\nTo pack such cells again: tokmap pack --plan %s --verify, and --force for those "
+        printf("\nTo pack such cells again: tokmap pack --plan %s --verify, and --force for cells "
                "that are not of this plan\n",
                plan);
 }

@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "cli/options.h"
 #include "cli/json_out.h"
 
@@ -99,7 +99,8 @@ static void on_damage(void *context, const tokmap_damage *d)
         print_damage(view, d);
     view->n_damages++;
     if (is_block(d))
-        view->n_bad_blocks += (d->n_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES; /* of a file: all */
+        view->n_bad_blocks +=
+            (d->n_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES; /* of a file: all its blocks */
     view->n_unreadable += d->error.sys_errno != 0;
 }
 
@@ -123,7 +124,7 @@ static void print_verdict(const verify_view *view, const tokmap_verify_report *r
     printf(", %s read\n", cli_bytes(r->bytes_read).s);
 }
 
-/* The damage found in between is in the array. */
+/* Begins the object, up to the array of damages. */
 static void begin_json(json_out *o, const char *path)
 {
     *o = json_out_begin_result(stdout);
@@ -177,26 +178,25 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
     return cli_exit_code(&err);
 }
 
-static int verify_one(const char *path, const verify_command_options *options)
+static void print_refused(void *options, const char *path, const tokmap_error *err)
 {
-    tokmap_dataset *ds;
-    tokmap_error err;
-    verify_view view = {.path = path};
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK) {
-        if (options->json) {
-            begin_json(&view.json, path);
-            put_verdict(&view.json, false);
-            json_out_string(&view.json, "error", err.text);
-            puts("}");
-        }
-        return report_open_failure(path, &err);
-    }
-    view.info = cli_dataset_info(ds);
+    json_out json;
+    if (!((verify_command_options *)options)->json)
+        return;
+    begin_json(&json, path);
+    put_verdict(&json, false);
+    json_out_string(&json, "error", err->text);
+    puts("}");
+}
+
+static int verify_one(void *command_options, const char *path, const tokmap_dataset *ds)
+{
+    const verify_command_options *options = command_options;
+    verify_view view = {.path = path, .info = cli_dataset_info(ds)};
     cli_progress_begin(&view.progress, "verify", options->quiet);
     int code = run_verify(ds, &view, options);
     report_unfinished(path);
     report_unused(ds);
-    tokmap_dataset_close(ds);
     return code;
 }
 
@@ -226,7 +226,7 @@ static const cli_option option_table[] = {
      .help = "chooses the blocks that --sample reads [0]"},
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print a JSON object for each dataset, one per line"},
-    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress, and only damage"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only damage, and no progress"},
     {NULL},
 };
 
@@ -236,8 +236,8 @@ static const cli_manual manual = {
              "format, and lists each damaged block with its tokens and documents. P may be a "
              "pattern such as 'data/*'.",
     .options = option_table,
-    .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot "
-             "be read. With several datasets, it is that of the first one that is not OK.",
+    .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot be "
+             "read. With several datasets, the first one that is not OK decides it.",
     .examples = "  tokmap verify data/train\n"
                 "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n",
     .operand = "dataset",
@@ -247,13 +247,7 @@ static const cli_manual manual = {
 int verify_command(int argc, char **argv)
 {
     verify_command_options options = {0};
-    input_list names = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    if (code != CLI_GO_ON)
-        return code;
-    code = dataset_names_expand(&names, argv + optind, argc - optind, options.quiet);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
-        code = cli_first_failure(code, verify_one(names.names[i], &options));
-    input_list_free(&names);
-    return cli_first_failure(code, cli_finish());
+    const each_command command = {&manual,        &options,           dataset_names_expand,
+                                  &options.quiet, .work = verify_one, .refuse = print_refused};
+    return each_run(&command, argc, argv);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "cli/paths.h"
 #include "corpus/window.h"
 #include "system/files.h"
@@ -18,12 +19,12 @@
 #include "system/protected.h"
 #include "tokmap_writer.h"
 
-#define MAX_LINE_BYTES ((size_t)64 << 20) /* of a table */
+#define MAX_LINE_BYTES ((size_t)64 << 20) /* of a line of a table */
 
 /* ---- Files ---- */
 
-/* A regular file as foreign_bytes: reads return errors, and there is no map that
- * could raise signals. */
+/* A regular file as foreign_bytes: it is read and not mapped, so errors are returned and raise no
+ * signals. */
 typedef struct regular_file {
     char path[4096];
     int fd; /* -1: not open */
@@ -39,8 +40,8 @@ static bool read_file(void *user, uint64_t offset, void *dst, size_t n_bytes)
     return n_read == n_bytes;
 }
 
-/* Writes path without its last n_drop bytes, plus suffix, to `out`. Prints an error and returns an
- * exit code if it is too long. */
+/* Writes path without its last n_drop bytes, plus suffix, to `out`. Returns an exit code, and
+ * prints the error, if it is too long. */
 static int change_path(char out[4096], const char *path, size_t n_drop, const char *suffix)
 {
     const size_t n = strlen(path) - n_drop;
@@ -50,8 +51,8 @@ static int change_path(char out[4096], const char *path, size_t n_drop, const ch
                : cli_error(CLI_INPUT, "%.200s...: the path is too long", path);
 }
 
-/* Opens file->path. On failure prints the error and returns an exit code. The struct must not be
- * moved afterwards. */
+/* Opens file->path. Returns an exit code, and prints the error. The struct must not be moved
+ * afterwards. */
 static int regular_file_open(regular_file *file)
 {
     const int error = file_open(file->path, &file->fd, &file->opened);
@@ -65,8 +66,8 @@ static int regular_file_open(regular_file *file)
     return CLI_OK;
 }
 
-/* Checks that the file was not modified since it was opened; otherwise prints the error and returns
- * an exit code. Accepts a file that is not open. */
+/* Checks that the file was not modified since it was opened. Returns an exit code, and prints the
+ * error. Accepts a file that is not open. */
 static int regular_file_check(const regular_file *file)
 {
     file_facts now;
@@ -93,7 +94,7 @@ typedef struct file_head {
 typedef struct adoption {
     const adopt_request *request;
     regular_file tokens;
-    file_head head; /* of the file that the user has named */
+    file_head head; /* the first bytes of the file that the user has named */
     regular_file table, metadata;
     char csv_path[4096]; /* OLMo's table; empty: not used */
     const foreign_reader *reader;
@@ -110,14 +111,15 @@ static size_t suffix_length(const char *path)
     return dot ? strlen(dot) : 0;
 }
 
-/* Prints why a decoder refused the file. For a system error the exit code says so. */
+/* Prints why a decoder refused the file. Returns the exit code, which tells a system error from
+ * wrong contents. */
 static int print_refusal(const char *path, const failure *err)
 {
     return cli_error(cli_failure_exit_code(err), "%s: %s", path, err->text);
 }
 
-/* Once the writer is open, the only arguments that can be wrong are documents and ids, which come
- * from the file. */
+/* Prints an error of the writer. Once it is open, the only arguments that can be wrong are
+ * documents and ids, which come from the file. */
 static int print_writer_error(const tokmap_error *err)
 {
     int code = cli_fail(err);
@@ -141,7 +143,7 @@ static bool is_recognised(const foreign_reader *r, const regular_file *file, con
     return r->recognise && r->recognise(head->bytes, head->n_bytes, file->bytes.size);
 }
 
-/* Finds out whether a table of the format is beside the tokens. */
+/* Looks for a table of the format beside the tokens. */
 static int find_table(adoption *a, const foreign_reader *r, bool *out)
 {
     const char *path = a->tokens.path, *suffix = r->tokens_suffix ? r->tokens_suffix : "";
@@ -168,7 +170,7 @@ static int find_table(adoption *a, const foreign_reader *r, bool *out)
     return CLI_OK;
 }
 
-/* a->tokens is the file that the user named, and is open. */
+/* Finds the format of a->tokens, the open file that the user has named. */
 static int find_reader(adoption *a)
 {
     int code = CLI_OK;
@@ -193,7 +195,7 @@ static int open_beside(regular_file *file, const char *named, size_t n_drop, con
     return code == CLI_OK ? regular_file_open(file) : code;
 }
 
-/* The user has named either the file with the tokens or the table. */
+/* Opens the files of the format; the user has named the tokens or the table. */
 static int open_files(adoption *a)
 {
     const foreign_reader *r = a->reader;
@@ -218,7 +220,8 @@ static int open_files(adoption *a)
     return code;
 }
 
-/* Tokens without a header could be any file. */
+/* Refuses files that are certainly not raw tokens, since tokens without a header could be any
+ * file. */
 static int check_raw(const adoption *a)
 {
     const char *kind = foreign_other_kind(a->head.bytes, a->head.n_bytes, a->tokens.bytes.size);
@@ -292,9 +295,10 @@ static int apply_request(adoption *a)
     }
     a->boundary_begins |= layout->boundaries == FOREIGN_BOUNDARIES_BEGIN;
     if (layout->boundaries == FOREIGN_BOUNDARIES_UNKNOWN)
-        return cli_usage("%s: the file does not say where documents end; give --eod ID (a document "
-                         "ends after it), --bos ID (begins at it) or --eod none (no boundaries)",
-                         a->tokens.path);
+        return cli_usage(
+            "%s: the file does not state where documents end; give --eod ID (a document ends after "
+            "it), --bos ID (begins at it) or --eod none (no boundaries)",
+            a->tokens.path);
     uint64_t limit = layout->token_bytes == 2 ? UINT64_C(1) << 16 : UINT32_MAX;
     if (request->vocab_size != 0 && request->vocab_size < limit)
         limit = request->vocab_size;
@@ -365,8 +369,8 @@ static int add_listed_documents(adoption *a, const foreign_sink *sink)
     return CLI_OK;
 }
 
-/* The writer checks ids against the vocabulary before this file can check them, and does not know
- * about signs: an id that it calls too large may be negative. */
+/* Finds a negative id. The writer checks ids against the vocabulary first and does not know about
+ * signs, so an id that it calls too large may be negative. */
 static void find_negative(adoption *a, failure *err)
 {
     const foreign_layout *layout = &a->layout;
@@ -428,7 +432,7 @@ static int finish_index(adoption *a)
     return CLI_OK;
 }
 
-/* The index and its temporary names must not be any of the files that are read. */
+/* Refuses an index, or a temporary name of it, that is one of the files that are read. */
 static int check_output_apart(const adoption *a)
 {
     static const char *const suffixes[] = {".tmi", ".tmi.partial", ".tmi.replaced"};

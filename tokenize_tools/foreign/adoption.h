@@ -2,7 +2,7 @@
 /* adoption.h - makes an index for one file of another program, without copying a token. */
 #pragma once
 
-#include "foreign/foreign.h"
+#include "foreign/readers.h"
 
 /* --eod and --bos */
 typedef struct adopt_id {

@@ -15,7 +15,7 @@ static bool refuse_row(const foreign_csv *csv, failure *err)
                 csv->n_rows + 1);
 }
 
-/* Returns what follows the column, from its comma on; NULL: it is no number. */
+/* Returns what follows the column, from its comma on; NULL if the column is not a number. */
 static const char *read_column(const char *at, const char *end, uint64_t *number)
 {
     const char *comma = memchr(at, ',', (size_t)(end - at));

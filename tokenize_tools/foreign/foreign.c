@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "corpus/wrong_file.h"
-
 /* ---- Bytes and tables ---- */
 
 bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t n_bytes,
@@ -46,35 +44,6 @@ const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failu
     return p;
 }
 
-/* ---- The formats, and files that belong to none of them ---- */
-
-#define ROW(x) &foreign_##x,
-const foreign_reader *const foreign_readers[] = {FOREIGN_READERS(ROW) NULL};
-
-const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes)
-{
-    static const struct {
-        const char *magic;
-        size_t n_magic;
-        const char *kind;
-    } kinds[] = {
-        {"\x28\xb5\x2f\xfd", 4, "a zstd file"}, {"PAR1", 4, "a Parquet file"},
-        {"ARROW1\0\0", 8, "an Arrow file"},     {"PK\3\4", 4, "a zip or .npz file"},
-        {"TNTIDX\0\0", 8, "a fairseq index"},   {"LITPKDS", 7, "a lit-gpt packed file"},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (n_head >= kinds[i].n_magic && memcmp(head, kinds[i].magic, kinds[i].n_magic) == 0)
-            return kinds[i].kind;
-    /* Two bytes would be just one token; with the method deflate and no reserved flags they are a
-     * gzip header. */
-    if (n_head >= 4 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8 && head[3] < 32)
-        return "a gzip file";
-    for (const foreign_reader *const *r = foreign_readers; *r; r++)
-        if ((*r)->recognise && (*r)->recognise(head, n_head, file_bytes))
-            return (*r)->kind;
-    return wrong_file_own_name(head, n_head);
-}
-
 /* ---- Every token, once: is it negative, does a document begin or end at it? ---- */
 
 /* Tokens are checked in runs of this size: a run without a boundary and without a bad id, the usual
@@ -91,7 +60,7 @@ void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout)
 {
     *scan = (foreign_scan){.layout = *layout};
     if (!has_boundaries(layout))
-        scan->layout.boundary_id = UINT32_MAX; /* so that no run stops for it */
+        scan->layout.boundary_id = UINT32_MAX; /* no run stops for it */
 }
 
 bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint32_t id,

@@ -20,13 +20,13 @@ typedef struct foreign_bytes {
     void *user;
 } foreign_bytes;
 
-/* Reads n_bytes at offset. False, with a reason: they are beyond the end or cannot be read. */
+/* Reads n_bytes at offset. False, with the reason, if they are beyond the end or cannot be read. */
 bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t n_bytes,
                   failure *err);
 
 /* How the file separates documents. */
 typedef enum foreign_boundaries {
-    FOREIGN_BOUNDARIES_UNKNOWN, /* the format does not say: the user must */
+    FOREIGN_BOUNDARIES_UNKNOWN, /* the format does not state it: the user must */
     FOREIGN_BOUNDARIES_NONE,
     FOREIGN_BOUNDARIES_BEGIN, /* a document begins at each boundary_id (the first one at token 0) */
     FOREIGN_BOUNDARIES_END,   /* a document ends after each boundary_id (the last one at the end) */
@@ -39,7 +39,7 @@ typedef struct foreign_layout {
     uint64_t token_offset;
     uint64_t n_tokens;
     foreign_boundaries boundaries;
-    uint32_t boundary_id; /* of FOREIGN_BOUNDARIES_BEGIN and _END */
+    uint32_t boundary_id; /* for FOREIGN_BOUNDARIES_BEGIN and _END */
     uint64_t n_sequences; /* Megatron: sequences in the table */
     uint64_t
         n_table_items; /* entries of the table: Megatron's document indices, datatrove's ends */
@@ -85,27 +85,21 @@ typedef struct foreign_reader {
                       const foreign_sink *sink, failure *err);
 } foreign_reader;
 
-/* All formats, in the order in which a file is compared with them; row(x) means foreign_x, in x.c.
- * raw accepts everything else. */
+/* All formats, in the order in which they are tried; row(x) means foreign_x, in x.c. raw accepts
+ * everything. */
 #define FOREIGN_READERS(row) row(megatron) row(numpy) row(llmc) row(datatrove) row(raw)
 
 #define DECLARE_READER(x) extern const foreign_reader foreign_##x;
 FOREIGN_READERS(DECLARE_READER)
 #undef DECLARE_READER
 
-/* The same as an array, terminated by NULL. */
-extern const foreign_reader *const foreign_readers[];
-
-/* The kind of a file that certainly does not contain raw tokens ("a gzip file", ...), or NULL. */
-const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes);
-
 /* The table beside an OLMo file: CSV lines `start,end[,...]`. Start with {n_tokens}. */
 typedef struct foreign_csv {
-    uint64_t n_tokens, end; /* documents so far reach up to `end` */
+    uint64_t n_tokens, end; /* `end`: where the last document ended */
     uint64_t n_rows;        /* so far */
     bool in_quotes;         /* the row goes on in the next line */
 } foreign_csv;
-/* A line without its newline. */
+/* Reads a line without its newline. */
 bool foreign_csv_line(foreign_csv *csv, const char *line, size_t n_bytes, const foreign_sink *sink,
                       failure *err);
 bool foreign_csv_end(const foreign_csv *csv, failure *err);
@@ -136,5 +130,6 @@ typedef struct foreign_cursor {
     size_t at, filled;
     uint8_t buffer[8192];
 } foreign_cursor;
-/* The next n_bytes (at most 8) of the table, which must exist; NULL: they cannot be read. */
+/* Returns the next n_bytes (at most 8) of the table, which must exist; NULL if they cannot be
+ * read. */
 const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, failure *err);

@@ -19,7 +19,7 @@ static const llmc_kind kinds[] = {
 static const uint32_t eval_magic = 20240522;
 
 /* Four bytes of magic could be two u16 tokens, but hardly with a small version after them.
- * Evaluation files are recognised too, so that the message can name them. */
+ * Evaluation files are recognised too, so that a message can name them. */
 static bool recognise_llmc(const uint8_t *head, size_t n_head, uint64_t file_bytes)
 {
     if (n_head < 12 || file_bytes < 1024 || le_get32(head + 4) > 255)

@@ -36,7 +36,7 @@ static bool decode_dtype(foreign_layout *out, uint8_t code, failure *err)
     return true;
 }
 
-/* The size of the index with n_sequences and n_items, without modes; false: it exceeds 2^64. */
+/* Computes the size of an index without modes; false if it exceeds 2^64. */
 static bool index_size(uint64_t n_sequences, uint64_t n_items, uint64_t *size)
 {
     uint64_t sequences_bytes, items_bytes;
@@ -116,7 +116,7 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, failure *err)
                     " and the one before it ends at %" PRIu64
                     ": only sequences in order and without gaps can be adopted in place",
                     walk->done, start, walk->at_byte);
-    /* Less than 2^31 times 4, so the product does not overflow, and at_byte <= bin_bytes always
+    /* The product is below 2^31 times 4, so it does not overflow, and at_byte <= bin_bytes always
      * holds. */
     if (length * walk->token_bytes > walk->bin_bytes - walk->at_byte)
         return fail(err,
@@ -128,7 +128,7 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, failure *err)
     return true;
 }
 
-/* The sequences from one index to the next, [begin, end), are a document. */
+/* Walks the documents: each has the sequences from one index to the next, [begin, end). */
 static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices,
                            sequence_walk *walk, const foreign_sink *sink, failure *err)
 {

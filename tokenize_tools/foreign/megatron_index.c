@@ -35,8 +35,8 @@ static int put_number(table_writer *w, uint64_t value, size_t n_bytes)
     return code;
 }
 
-/* The contents of the index were not checked at open: each document must begin where the one before
- * ended. */
+/* Reads a document. The index was not verified when it was opened, so each must begin where the one
+ * before ended. */
 static int get_document(const table_writer *w, uint64_t index, uint64_t begin,
                         tokmap_document *document)
 {

@@ -21,7 +21,7 @@ enum {
 
 typedef struct npy_header {
     char descr[MAX_DESCR];
-    uint64_t shape; /* of the first dimension */
+    uint64_t shape; /* the size of the first dimension */
     int n_dimensions;
     bool is_structured; /* descr is a list */
     bool has_descr, has_order, has_shape;
@@ -117,7 +117,7 @@ static bool take_item(text_parser *t, npy_header *header)
         return take_string(t, header->descr, sizeof header->descr);
     }
     if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
-        /* The order does not matter with one dimension. */
+        /* With one dimension the order makes no difference. */
         header->has_order = true;
         return take_word(t, "True") || take_word(t, "False");
     }
@@ -138,7 +138,7 @@ static bool parse_literal(npy_header *header, const char *text, size_t n_bytes)
         if (!take_item(&t, header))
             return false;
         if (header->is_structured)
-            return true; /* it will be refused in any case */
+            return true; /* it is refused later */
         if (!take_char(&t, ',')) {
             if (!take_char(&t, '}'))
                 return false;
@@ -149,7 +149,7 @@ static bool parse_literal(npy_header *header, const char *text, size_t n_bytes)
     return t.p == t.end && header->has_descr && header->has_order && header->has_shape;
 }
 
-/* Prints "int64" for "<i8"; unknown types are unchanged. */
+/* Writes "int64" for "<i8"; unknown types stay as they are. */
 static void type_name(const char *descr, char *out, size_t out_bytes)
 {
     static const struct {
@@ -194,7 +194,7 @@ static bool decode_type(foreign_layout *out, const npy_header *header, failure *
     return true;
 }
 
-/* The offset of the literal: 10 in version 1, 12 in 2 and 3. */
+/* Finds the literal: at byte 10 in version 1, at 12 in versions 2 and 3. */
 static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t *n_bytes,
                            failure *err)
 {

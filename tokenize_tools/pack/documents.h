@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "pack/error.h"
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 #include "pack/output.h"
 #include "pack/pipeline.h"
 #include "pack/skipped.h"

@@ -3,7 +3,7 @@
  * whose label does not count in the loss has MARKED_TOKEN. */
 #pragma once
 
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 #include "tokenizer/tokenizer.h"
 
 typedef struct pack_marks { /* what an encoder needs for marked text; start with {parts} */

@@ -221,9 +221,7 @@ const cli_option pack_document_rows[] = {
 const cli_option pack_token_rows[] = {
     {.name = "Tokens"},
     {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE", .help = TOKENIZER_HELP " [bytes]"},
-    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
-     .get_words = tokenizer_pattern_words},
-    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    TOKENIZER_ROWS(TARGET(tokenizer)),
     {"specials", 0, CLI_WORD, TARGET(specials), "WORD",
      .help = "what to do with special tokens that appear in the text [text; with --parts match]",
      .words = tokenizer_specials_words},

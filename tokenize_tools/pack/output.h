@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "pack/error.h"
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 #include "tokmap_writer.h"
 
 typedef struct pack_output {

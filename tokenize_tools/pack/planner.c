@@ -260,21 +260,21 @@ int pack_plan_options(const plan_file *plan, pack_options *options)
 int pack_plan_tokenizer(const plan_file *plan, const pack_options *options, pack_tokens *tokens,
                         tokenizer_file *file)
 {
-    pack_facts now = {0};
+    pack_fingerprint now = {0};
     const pack_parts parts = {.options = options, .tokenizer = file, .tokens = tokens};
     int code = pack_tokens_open(tokens, file, options);
-    if (code == CLI_OK && !pack_facts_make(&now, &parts))
+    if (code == CLI_OK && !pack_fingerprint_make(&now, &parts))
         code = cli_no_memory();
-    if (code == CLI_OK &&
-        (plan->facts_bytes != now.n_bytes || memcmp(plan->facts, now.text, now.n_bytes) != 0)) {
+    if (code == CLI_OK && (plan->fingerprint_bytes != now.n_bytes ||
+                           memcmp(plan->fingerprint, now.text, now.n_bytes) != 0)) {
         char difference[PACK_DIFFERENCE_BYTES];
-        pack_facts_difference(&now, plan->facts, plan->facts_bytes, difference);
+        pack_fingerprint_difference(&now, plan->fingerprint, plan->fingerprint_bytes, difference);
         code = cli_error(CLI_DATASET,
                          "this is not what the plan was made with: %s; make a new "
                          "plan, or use what it was made with",
                          difference);
     }
-    pack_facts_free(&now);
+    pack_fingerprint_free(&now);
     return code;
 }
 

@@ -10,7 +10,7 @@
  * of them stay the same, so that only the others have to be packed again. */
 #pragma once
 
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 #include "plan/plan_file.h"
 
 /* ---- Cells ---- */
@@ -41,7 +41,7 @@ int pack_planner_update(pack_planner *p);
 /* Enters the folder of the plan, and sets the options that it has. */
 int pack_plan_options(const plan_file *plan, pack_options *options);
 /* Opens the tokenizer, in the folder of the plan, and compares what options and tokenizer come to
- * with the facts of the plan. Also after a failure the file must be closed. */
+ * with the fingerprint of the plan. Also after a failure the file must be closed. */
 int pack_plan_tokenizer(const plan_file *plan, const pack_options *options, pack_tokens *tokens,
                         tokenizer_file *file);
 

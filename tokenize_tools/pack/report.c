@@ -61,7 +61,7 @@ static void put_tokenizer(json_out *o, const tokenizer_file *t)
     json_out_end(o, '}');
 }
 
-/* Options that decide what is in the dataset. */
+/* Prints the options that decide what is in the dataset. */
 static void put_options(json_out *o, const pack_parts *parts)
 {
     const pack_options *options = parts->options;
@@ -106,8 +106,8 @@ static void put_options(json_out *o, const pack_parts *parts)
     json_out_end(o, '}');
 }
 
-/* What was left out or changed, for all outputs together. */
-static void put_care(json_out *o, const pack_work *w)
+/* Prints the counts of what was left out or changed, for all outputs together. */
+static void put_counts(json_out *o, const pack_work *w)
 {
     const corpus_counts *c = &w->at.place.counts;
     json_out_number(o, "records", c->records);
@@ -130,13 +130,13 @@ char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes)
     const pack_split *split = w->outputs.list[which].split;
     json_out_begin(&o, NULL, '{');
     json_out_print(&o, "created_by", "\"tokmap %s\"", tokmap_version());
-    if (!w->parts->options->vocab_size) /* else nobody says who made the tokens */
+    if (!w->parts->options->vocab_size) /* else it is not known who made the tokens */
         put_tokenizer(&o, w->parts->tokenizer);
     put_options(&o, w->parts);
     if (split)
         json_out_string(&o, "split", split->name);
     json_out_begin(&o, "counts", '{');
-    put_care(&o, w);
+    put_counts(&o, w);
     json_out_end(&o, '}');
     const pack_cell *cell = w->parts->cell;
     if (cell) {
@@ -188,7 +188,7 @@ int pack_report_print(json_out *o, const pack_work *w)
     json_out_string(o, "version", tokmap_version());
     put_tokenizer(o, w->parts->tokenizer);
     put_options(o, w->parts);
-    if (!w->parts->cell) { /* of a cell they are not counted */
+    if (!w->parts->cell) { /* not counted for a cell */
         json_out_begin(o, "formats", '{');
         for (size_t i = 0; i < PACK_N_KINDS; i++) {
             if (kinds[i])
@@ -201,7 +201,7 @@ int pack_report_print(json_out *o, const pack_work *w)
     json_out_number(o, "text_bytes", c->text_bytes);
     json_out_number(o, "plain_bytes", c->plain_bytes);
     json_out_number(o, "stored_bytes", c->stored_bytes);
-    put_care(o, w);
+    put_counts(o, w);
     json_out_number(o, "threads", w->parts->options->n_threads);
     json_out_bool(o, "resumed", w->from.checkpoint > 0);
     json_out_print(o, "seconds", "%.3f", (double)cli_progress_ns(&w->progress) / 1e9);

@@ -12,8 +12,8 @@
 
 /* Prints what was left out or changed, one line each. */
 void pack_report_notes(const pack_work *w);
-/* The metadata of output `which`: malloced JSON, which depends only on inputs and options. NULL:
- * out of memory. */
+/* Makes the metadata of output `which`: malloced JSON, which depends only on inputs and options.
+ * NULL: out of memory. */
 char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes);
 /* Prints an object, the next value. Returns an exit code, and prints the error. */
 int pack_report_print(json_out *o, const pack_work *w);
@@ -26,8 +26,8 @@ typedef struct pack_report_file {
     json_out json; /* to print the report to; its file is NULL if there is no --report */
 } pack_report_file;
 
-/* Called before the work, so that hours of it do not end with a report that cannot be written. Both
- * return an exit code, and print the error. */
+/* Creates the file before the work, so that hours of work do not end with a report that cannot be
+ * written. Returns an exit code, and prints the error. */
 int pack_report_begin(pack_report_file *file, const pack_options *options);
-/* Called after a successful begin. Writes the file if `code` is CLI_OK, else returns it. */
+/* Writes the file if `code` is CLI_OK, else returns `code`. Called after a successful begin. */
 int pack_report_end(pack_report_file *file, int code);

@@ -16,7 +16,7 @@ _Static_assert(sizeof(pack_note) % sizeof(uint64_t) == 0, "a note is an array of
 
 /* ---- Notes ---- */
 
-size_t pack_note_encode(const pack_note *note, const pack_facts *facts,
+size_t pack_note_encode(const pack_note *note, const pack_fingerprint *fingerprint,
                         uint8_t bytes[TOKMAP_MAX_NOTE_BYTES])
 {
     uint64_t values[N_VALUES];
@@ -24,14 +24,14 @@ size_t pack_note_encode(const pack_note *note, const pack_facts *facts,
     values[0] = N_VALUES;
     for (size_t i = 0; i < N_VALUES; i++)
         le_put(bytes + 8 * i, values[i], 8);
-    if (!facts)
+    if (!fingerprint)
         return sizeof values;
     size_t n = TOKMAP_MAX_NOTE_BYTES - sizeof values;
-    if (facts->n_bytes < n)
-        n = facts->n_bytes;
-    while (n > 0 && facts->text[n - 1] != '\n')
+    if (fingerprint->n_bytes < n)
+        n = fingerprint->n_bytes;
+    while (n > 0 && fingerprint->text[n - 1] != '\n')
         n--;
-    memcpy(bytes + sizeof values, facts->text, n);
+    memcpy(bytes + sizeof values, fingerprint->text, n);
     return sizeof values + n;
 }
 
@@ -51,7 +51,7 @@ static bool decode_note(pack_note *note, const uint8_t *bytes, size_t n_bytes)
 typedef struct resume_search {
     const pack_outputs *outputs;
     const pack_options *options;
-    const pack_facts *facts;
+    const pack_fingerprint *fingerprint;
     uint64_t n_checkpoints;      /* of P */
     tokmap_checkpoint_info info; /* the one that was read last, */
     uint8_t *note;               /* and its note */
@@ -82,16 +82,16 @@ static int refuse_run(const resume_search *s, const char *why, bool too_early)
     return code;
 }
 
-/* The facts of that run are in its first note. */
-static int refuse_other_facts(resume_search *s, bool too_early)
+/* The first note of that run has its fingerprint. */
+static int refuse_other_fingerprint(resume_search *s, bool too_early)
 {
     char difference[PACK_DIFFERENCE_BYTES] = "it was not made by tokmap pack";
     int code = read_checkpoint(s, 0, 1);
     if (code != CLI_OK)
         return code;
     if (s->info.note_bytes > sizeof(pack_note))
-        pack_facts_difference(s->facts, (const char *)s->note + sizeof(pack_note),
-                              s->info.note_bytes - sizeof(pack_note), difference);
+        pack_fingerprint_difference(s->fingerprint, (const char *)s->note + sizeof(pack_note),
+                                    s->info.note_bytes - sizeof(pack_note), difference);
     return refuse_run(s, difference, too_early);
 }
 
@@ -171,7 +171,7 @@ static int take_note(pack_resume *from, resume_search *s, uint64_t common, bool 
     if (code != CLI_OK)
         return code;
     if (!decode_note(&from->note, s->note, s->info.note_bytes))
-        return refuse_other_facts(s, false);
+        return refuse_other_fingerprint(s, false);
     if (some_named && !from->note.finishing)
         return fail_damaged(s, 0, "one output has its name, but others lost their last checkpoint");
     for (size_t i = 0; i < s->outputs->n && code == CLI_OK; i++)
@@ -191,27 +191,28 @@ static int step_back(pack_resume *from, resume_search *s)
         if (code != CLI_OK)
             return code;
         if (!decode_note(&note, s->note, s->info.note_bytes))
-            return refuse_other_facts(s, false);
+            return refuse_other_fingerprint(s, false);
         const uint64_t n_begun = note.place.input + corpus_place_is_begun(&note.place);
-        const bool none_changed = note.facts_hash == s->facts->hash ||
-                                  note.begun_hash == pack_facts_hash(s->facts, n_begun);
+        const bool none_changed = note.fingerprint_hash == s->fingerprint->hash ||
+                                  note.begun_hash == pack_fingerprint_hash(s->fingerprint, n_begun);
         *(none_changed ? &before : &after) = at;
     }
     from->checkpoint = before;
-    return before ? CLI_OK : refuse_other_facts(s, true);
+    return before ? CLI_OK : refuse_other_fingerprint(s, true);
 }
 
 /* Says what has changed, after the inputs that were packed. */
 static int describe_change(pack_resume *from, resume_search *s)
 {
-    const size_t same = pack_facts_before(s->facts, from->note.place.input);
-    const pack_facts now = {.text = s->facts->text + same, .n_bytes = s->facts->n_bytes - same};
+    const size_t same = pack_fingerprint_before(s->fingerprint, from->note.place.input);
+    const pack_fingerprint now = {.text = s->fingerprint->text + same,
+                                  .n_bytes = s->fingerprint->n_bytes - same};
     const int code = read_checkpoint(s, 0, 1);
     if (code != CLI_OK)
         return code;
     const size_t then = s->info.note_bytes - sizeof(pack_note);
-    pack_facts_difference(&now, (const char *)s->note + sizeof(pack_note) + same,
-                          then > same ? then - same : 0, from->difference);
+    pack_fingerprint_difference(&now, (const char *)s->note + sizeof(pack_note) + same,
+                                then > same ? then - same : 0, from->difference);
     return CLI_OK;
 }
 
@@ -233,12 +234,12 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
         return CLI_OK;
     const pack_note *note = &from->note;
     if (!decode_note(&from->note, s->note, s->info.note_bytes))
-        return refuse_other_facts(s, false);
-    const bool changed = note->facts_hash != s->facts->hash;
+        return refuse_other_fingerprint(s, false);
+    const bool changed = note->fingerprint_hash != s->fingerprint->hash;
     /* The options must be the same, and all inputs that were packed completely. */
-    if (changed &&
-        (note->finishing || note->done_hash != pack_facts_hash(s->facts, note->place.input)))
-        return refuse_other_facts(s, false);
+    if (changed && (note->finishing ||
+                    note->done_hash != pack_fingerprint_hash(s->fingerprint, note->place.input)))
+        return refuse_other_fingerprint(s, false);
     from->discard = true;
     code = find_common(s, from->note.finishing, &from->checkpoint, &some_named);
     if (code != CLI_OK || from->checkpoint == 0)
@@ -281,10 +282,10 @@ static int check_discarded(const resume_search *s)
 }
 
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
-                     const pack_facts *facts)
+                     const pack_fingerprint *fingerprint)
 {
     *from = (pack_resume){.discard = options->restart};
-    resume_search s = {.outputs = outputs, .options = options, .facts = facts};
+    resume_search s = {.outputs = outputs, .options = options, .fingerprint = fingerprint};
     s.note = malloc(TOKMAP_MAX_NOTE_BYTES + 1);
     if (!s.note)
         return cli_no_memory();
@@ -296,8 +297,9 @@ int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_
 /* ---- Cells ---- */
 
 /* Reads the last checkpoint of an unfinished dataset, and counts the bytes of this text with which
- * the facts of the run that made it begin. False: there is no checkpoint that can be read. */
-static bool find_note(const char *index_path, const char *facts, pack_note *note, size_t *n_same)
+ * the fingerprint of the run that made it begin. False: there is no checkpoint that can be read. */
+static bool find_note(const char *index_path, const char *fingerprint, pack_note *note,
+                      size_t *n_same)
 {
     uint8_t *bytes = malloc(TOKMAP_MAX_NOTE_BYTES);
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
@@ -307,8 +309,8 @@ static bool find_note(const char *index_path, const char *facts, pack_note *note
     const bool is_note = found && decode_note(note, bytes, info.note_bytes);
     found = found && tokmap_writer_get_checkpoint(index_path, 1, &info, bytes, NULL) == TOKMAP_OK;
     size_t n = 0;
-    while (found && is_note && facts[n] && sizeof(pack_note) + n < info.note_bytes &&
-           bytes[sizeof(pack_note) + n] == (uint8_t)facts[n])
+    while (found && is_note && fingerprint[n] && sizeof(pack_note) + n < info.note_bytes &&
+           bytes[sizeof(pack_note) + n] == (uint8_t)fingerprint[n])
         n++;
     *n_same = n;
     free(bytes);
@@ -319,15 +321,15 @@ void pack_resume_look(cell_work *work, const plan_file *plan, size_t cell, bool 
 {
     const path_text prefix = plan_file_cell_path(plan, cell, "", "");
     const pack_cell of = {plan->cells[cell].hash, plan->origin, cell};
-    char facts[PACK_CELL_FACTS_BYTES];
+    char fingerprint[PACK_FINGERPRINT_CELL_BYTES];
     size_t n_same;
     *work = (cell_work){0};
-    cell_look(plan, cell, verify, &work->report);
+    cell_check(plan, cell, verify, &work->report);
     if (work->report.state != CELL_UNFINISHED && work->report.state != CELL_OUTDATED)
         return;
-    const size_t n_of_plan = pack_cell_facts(&of, facts);
-    work->has_note = find_note(path_of(prefix.s, ".tmi").s, facts, &work->note, &n_same);
-    if (!work->has_note || n_same == strlen(facts))
+    const size_t n_of_plan = pack_fingerprint_cell(&of, fingerprint);
+    work->has_note = find_note(path_of(prefix.s, ".tmi").s, fingerprint, &work->note, &n_same);
+    if (!work->has_note || n_same == strlen(fingerprint))
         return;
     work->has_note = false;
     work->discard = true;

@@ -5,16 +5,16 @@
 #include "pack/skipped.h"
 #include "pack/documents.h"
 #include "pack/output.h"
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 #include "plan/cell_state.h"
 
 /* What a checkpoint records. Only u64 members: it is stored as an array of them. */
 typedef struct pack_note {
     uint64_t n_values; /* of this struct; other versions have other numbers */
-    uint64_t facts_hash;
-    uint64_t done_hash;      /* pack_facts_hash of the inputs before place.input */
+    uint64_t fingerprint_hash;
+    uint64_t done_hash;      /* pack_fingerprint_hash of the inputs before place.input */
     uint64_t begun_hash;     /* and of that one, if something of it was read */
-    uint64_t on_error;       /* not part of the facts */
+    uint64_t on_error;       /* not part of the fingerprint */
     uint64_t finishing;      /* everything is packed; only the names are missing */
     uint64_t limited;        /* a limit was reached */
     uint64_t encoded_tokens; /* made by the encoders */
@@ -25,8 +25,9 @@ typedef struct pack_note {
     uint64_t tokens[PACK_MAX_SPLITS + 1], documents[PACK_MAX_SPLITS + 1]; /* of each output */
 } pack_note;
 
-/* The note as it is stored. In the first checkpoint, as many lines of the facts as fit follow. */
-size_t pack_note_encode(const pack_note *note, const pack_facts *facts,
+/* The note as it is stored. In the first checkpoint, as many lines of the fingerprint as fit
+ * follow. */
+size_t pack_note_encode(const pack_note *note, const pack_fingerprint *fingerprint,
                         uint8_t bytes[TOKMAP_MAX_NOTE_BYTES]);
 
 typedef struct pack_resume {
@@ -42,7 +43,7 @@ typedef struct pack_resume {
  * at which nothing was read of the first one that has. Returns an exit code, and prints the
  * error. */
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
-                     const pack_facts *facts);
+                     const pack_fingerprint *fingerprint);
 
 /* What an earlier process has left of a cell. */
 typedef struct cell_work {

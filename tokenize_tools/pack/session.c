@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "pack/options.h"
 #include "pack/report.h"
 #include "pack/work.h"
@@ -151,7 +152,7 @@ static void print_start(const pack_work *w)
 static int open_outputs(pack_work *w)
 {
     pack_outputs_init(&w->outputs, w->parts->options);
-    int code = pack_resume_find(&w->from, &w->outputs, w->parts->options, &w->facts);
+    int code = pack_resume_find(&w->from, &w->outputs, w->parts->options, &w->fingerprint);
     if (code != CLI_OK)
         return code;
     if (!pack_work_begin(w))
@@ -170,7 +171,7 @@ static int open_outputs(pack_work *w)
 static int run_session(pack_work *w, json_out *report)
 {
     pack_error err;
-    if (!pack_facts_make(&w->facts, w->parts))
+    if (!pack_fingerprint_make(&w->fingerprint, w->parts))
         return cli_no_memory();
     int code = open_outputs(w);
     if (code != CLI_OK)
@@ -197,7 +198,7 @@ int pack_session_run(const pack_parts *parts, json_out *report)
     int code = run_session(w, report);
     pack_outputs_close(&w->outputs);
     pack_documents_free(w->documents);
-    pack_facts_free(&w->facts);
+    pack_fingerprint_free(&w->fingerprint);
     pack_skipped_close(w->skipped, w->keeps_skipped);
     free(w->skipped);
     free(w);

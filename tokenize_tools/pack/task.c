@@ -284,7 +284,7 @@ static int check_left(pack_task *t)
     size_t n = 0;
     for (size_t i = 0; i < t->n_left; i++) {
         cell_report report;
-        cell_look(&t->plan, t->left[i], false, &report);
+        cell_check(&t->plan, t->left[i], false, &report);
         if (report.state != CELL_DONE)
             t->left[n++] = t->left[i];
     }

@@ -192,9 +192,9 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
         return code;
     const uint64_t n_begun = w->at.place.input + corpus_place_is_begun(&w->at.place);
     pack_note note = w->at;
-    note.facts_hash = w->facts.hash;
-    note.done_hash = pack_facts_hash(&w->facts, note.place.input);
-    note.begun_hash = pack_facts_hash(&w->facts, n_begun);
+    note.fingerprint_hash = w->fingerprint.hash;
+    note.done_hash = pack_fingerprint_hash(&w->fingerprint, note.place.input);
+    note.begun_hash = pack_fingerprint_hash(&w->fingerprint, n_begun);
     note.on_error = (uint64_t)w->parts->options->input.on_error;
     note.max_document = w->parts->options->max_document;
     note.skipped = pack_skipped_now(w->skipped);
@@ -208,7 +208,7 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
     if (!bytes)
         return pack_error_no_memory(err);
     bool first = !pack_outputs_keep(&w->outputs);
-    size_t n_bytes = pack_note_encode(&note, first ? &w->facts : NULL, bytes);
+    size_t n_bytes = pack_note_encode(&note, first ? &w->fingerprint : NULL, bytes);
     for (size_t i = 0; i < w->outputs.n && code == CLI_OK; i++) {
         tokmap_error why;
         if (tokmap_writer_checkpoint(w->outputs.list[i].writer, bytes, n_bytes, &why) != TOKMAP_OK)

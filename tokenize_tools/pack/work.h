@@ -10,13 +10,13 @@
 #include "cli/cli.h"
 #include "pack/skipped.h"
 #include "pack/documents.h"
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 #include "pack/resume.h"
 
 /* The session sets the first part; the rest is the state of the work. */
 typedef struct pack_work {
     const pack_parts *parts;
-    pack_facts facts;
+    pack_fingerprint fingerprint;
     pack_outputs outputs; /* open */
     pack_resume from;
     pack_skipped *skipped; /* open, or NULL */

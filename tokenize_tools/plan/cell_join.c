@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/result.h"
 #include "plan/cell_state.h"
 #include "system/output_file.h"
 #include "system/platform.h"
@@ -16,11 +17,11 @@
 
 #define SHOWN_CELLS 3
 
-/* P or P-NAME. */
+/* The output P or P-NAME. */
 typedef struct join_output {
     const char *split;
     tokmap_writer *writer; /* NULL: not open */
-    char *head;            /* of the metadata, which is the same in all cells */
+    char *head;            /* the first part of the metadata, the same in all cells */
     size_t head_bytes;
     cell_counts sum;
 } join_output;
@@ -35,7 +36,7 @@ typedef struct join_state {
 
 /* ---- Names and results ---- */
 
-/* The names of the outputs must not be those of cells. Creates their folder. */
+/* Creates the folder of the outputs, and refuses names of outputs that are names of cells. */
 static int check_names(const plan_file *plan, const char *prefix)
 {
     if (strlen(prefix) + sizeof *plan->splits.names >= PATH_PREFIX_BYTES)
@@ -118,7 +119,8 @@ static int open_writer(const join_state *s, join_output *out, const tokmap_datas
     return status == TOKMAP_OK ? CLI_OK : cli_fail(&err);
 }
 
-/* Adds to the sum. Cells whose metadata begin differently were packed by different programs. */
+/* Adds the counts of a cell. Cells whose metadata begin differently were packed by different
+ * programs. */
 static int add_metadata(join_output *out, const tokmap_dataset *ds, const cell_metadata *m)
 {
     size_t n_bytes;
@@ -133,11 +135,10 @@ static int add_metadata(join_output *out, const tokmap_dataset *ds, const cell_m
     if (out->head_bytes == m->head_bytes && memcmp(out->head, json, m->head_bytes) == 0 &&
         cell_counts_add(&out->sum, &m->counts))
         return CLI_OK;
-    return cli_error(
-        CLI_DATASET,
-        "%s: its metadata are not those of the first cell; remove the files of this cell, "
-        "and pack it again",
-        cli_dataset_info(ds).index_path);
+    return cli_error(CLI_DATASET,
+                     "%s: its metadata differ from the first cell; remove the files of this cell, "
+                     "and pack it again",
+                     cli_dataset_info(ds).index_path);
 }
 
 static int add_dataset(const join_state *s, join_output *out, size_t cell, const tokmap_dataset *ds)
@@ -184,8 +185,8 @@ static int report_missing(const join_state *s)
                      s->n_missing > SHOWN_CELLS ? ", ..." : "");
 }
 
-/* After the first missing cell, the others are only counted. Any other error of its name: opening
- * it says why. */
+/* Joins the cells. After the first missing cell, only missing cells are counted. Any other error of
+ * a name is reported when the cell is opened. */
 static int join_cells(join_state *s)
 {
     int code = CLI_OK;

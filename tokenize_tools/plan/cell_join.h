@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_join.h - makes one dataset P, and a P-NAME for each split, of the datasets of all cells of a
- * plan. */
+/* cell_join.h - makes one dataset P, and a P-NAME for each split, from the datasets of all cells of
+ * a plan. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 #include "plan/plan_file.h"
 
 typedef struct cell_join_options {
-    const char *prefix; /* of the output, P */
-    bool force;         /* replace it if it exists */
+    const char *prefix; /* the prefix P of the output */
+    bool force;         /* replace P if it exists */
     bool json, quiet;
 } cell_join_options;
 
@@ -18,6 +18,6 @@ typedef struct cell_join_options {
  * CLI_DATASET: one is damaged or of another plan. */
 int cell_join(const plan_file *plan, const cell_join_options *options);
 
-/* Removes what the process that finished a dataset has left beside it, if it was killed before it
- * removed its temporary names. */
+/* Removes the temporary names beside a dataset, if the process that finished it was killed before
+ * it removed them. */
 int cell_clear_up(const char *index_path);

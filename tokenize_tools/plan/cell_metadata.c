@@ -20,7 +20,7 @@ cell_plan_text cell_metadata_plan(const cell_metadata *m)
     return text;
 }
 
-/* The member `counts`. */
+/* The member `counts` as text. */
 typedef struct counts_text {
     char s[32 + CELL_MAX_COUNTS * (CELL_COUNT_NAME_BYTES + 32)];
 } counts_text;
@@ -51,7 +51,7 @@ char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts 
 
 /* ---- Read ---- */
 
-/* Of a value of a checked object, as print_counts prints it. */
+/* Parses what print_counts has written. */
 static bool read_counts(json_text_span object, cell_counts *counts)
 {
     const char *at = object.text + 1;
@@ -77,7 +77,7 @@ static uint64_t read_hash(json_text_span object, const char *key)
     return json_text_find(object, key, &value) ? strtoull(value.text + 1, NULL, 16) : 0;
 }
 
-/* What was read is right if it is printed as it was, at the end of the text. */
+/* What was read is right if printing it gives the end of the text again. */
 bool cell_metadata_read(cell_metadata *m, const char *json, size_t n_bytes)
 {
     const json_text_span object = {json, n_bytes};

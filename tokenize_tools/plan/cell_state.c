@@ -19,7 +19,7 @@ typedef struct cell_search {
     size_t cell;
     bool verify;
     cell_report *report;
-    const char *split; /* of the dataset that is looked at, */
+    const char *split; /* of the dataset that is examined, */
     path_text prefix;  /* and its prefix */
 } cell_search;
 
@@ -43,7 +43,7 @@ static void choose_split(cell_search *s, const char *split)
     s->prefix = plan_file_cell_path(s->plan, s->cell, split, "");
 }
 
-/* Whether the metadata are those of this cell and split. */
+/* Whether the metadata name this cell and split. */
 static bool check_metadata(cell_search *s, const tokmap_dataset *ds, cell_metadata *m)
 {
     size_t n_bytes;
@@ -69,7 +69,7 @@ static bool check_metadata(cell_search *s, const tokmap_dataset *ds, cell_metada
                       s->prefix.s, m->origin);
 }
 
-/* The index of a dataset must be complete and have its name last, so its tokens must be there. */
+/* Checks the token file. A complete index takes its name last, so the tokens must exist. */
 static bool check_tokens(cell_search *s, const tokmap_dataset_info *info)
 {
     const size_t n = strlen(s->prefix.s);
@@ -90,12 +90,13 @@ static bool check_tokens(cell_search *s, const tokmap_dataset_info *info)
 static bool find_damage(cell_search *s, const tokmap_error *err)
 {
     find(s, CELL_DAMAGED, "%.511s", err->text);
-    if (cli_exit_code(err) == CLI_AGAIN) /* the cell may be whole */
+    if (cli_exit_code(err) == CLI_AGAIN) /* the cell may be sound */
         s->report->exit_code = CLI_AGAIN;
     return false;
 }
 
-/* Opens and checks the dataset at s->prefix; NULL: the report says why not. */
+/* Opens and checks the dataset at s->prefix; NULL, with the reason in the report, if it is not
+ * done. */
 static tokmap_dataset *open_dataset(cell_search *s, cell_metadata *m)
 {
     tokmap_dataset *ds;
@@ -114,13 +115,13 @@ static tokmap_dataset *open_dataset(cell_search *s, cell_metadata *m)
     return ds;
 }
 
-static void see_damage(void *in_index, const tokmap_damage *damage)
+static void note_damage(void *in_index, const tokmap_damage *damage)
 {
     if (damage->kind == TOKMAP_DAMAGE_SECTION)
         *(bool *)in_index = true;
 }
 
-/* A damaged index may say that the cell is of something else. */
+/* Verifies the dataset. A damaged index may name another cell or plan. */
 static bool verify_dataset(cell_search *s)
 {
     tokmap_dataset *ds = NULL;
@@ -128,7 +129,7 @@ static bool verify_dataset(cell_search *s)
     bool in_index = false;
     const bool foreign = s->report->state == CELL_FOREIGN;
     const tokmap_verify_options options = {
-        .struct_size = sizeof options, .context = &in_index, .on_damage = see_damage};
+        .struct_size = sizeof options, .context = &in_index, .on_damage = note_damage};
     const bool sound =
         tokmap_dataset_open(&ds, path_of(s->prefix.s, ".tmi").s, &err) == TOKMAP_OK &&
         tokmap_dataset_verify(ds, &options, NULL, &err) == TOKMAP_OK;
@@ -185,7 +186,7 @@ static void check_done(cell_search *s)
     }
 }
 
-void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *report)
+void cell_check(const plan_file *plan, size_t cell, bool verify, cell_report *report)
 {
     cell_search s = {.plan = plan, .cell = cell, .verify = verify, .report = report};
     file_facts facts;
@@ -200,8 +201,9 @@ void cell_look(const plan_file *plan, size_t cell, bool verify, cell_report *rep
         return;
     }
     if (!has_index) {
-        /* Another process may be finishing it: it names the splits, the tokens, then the index, and
-         * then removes the partial names. So in this order, one of them is seen. */
+        /* Another process may be finishing the cell: it names the splits, the tokens, then the
+         * index, and then removes the partial names. So a search in this order finds one of
+         * them. */
         for (size_t i = 1; i < plan->splits.n && !is_half; i++) {
             const path_text split = plan_file_cell_path(plan, cell, plan->splits.names[i], ".tmi");
             is_half = file_name_exists(split.s);

@@ -78,9 +78,9 @@ char *plan_file_print(plan_file *plan, size_t *n_bytes)
             put_value(out, o->value);
         putc('\n', out);
     }
-    for (size_t at = 0, n; at < plan->facts_bytes; at += n) {
-        n = strcspn(plan->facts + at, "\n") + 1;
-        fprintf(out, "fact %.*s", (int)n, plan->facts + at);
+    for (size_t at = 0, n; at < plan->fingerprint_bytes; at += n) {
+        n = strcspn(plan->fingerprint + at, "\n") + 1;
+        fprintf(out, "fact %.*s", (int)n, plan->fingerprint + at);
     }
     for (size_t i = 0; i < plan->n_inputs; i++) {
         const plan_input *in = &plan->inputs[i];
@@ -142,7 +142,7 @@ path_text plan_split_path(const char *prefix, const char *split, const char *suf
 path_text plan_file_cell_path(const plan_file *plan, size_t cell, const char *split,
                               const char *suffix)
 {
-    /* The parser has checked the length of the folders. */
+    /* It fits: the parser has checked the length of the folders. */
     char prefix[PATH_PREFIX_BYTES];
     const bool absolute = *plan->cells_folder == '/';
     snprintf(prefix, sizeof prefix, "%s%s%s/%06zu", absolute ? "" : plan->folder,
@@ -158,7 +158,7 @@ typedef struct plan_parser {
     char *at, *end;          /* the rest of the text; each line is cut off with a zero byte */
     char *line;              /* the current one */
     size_t n_lines, n_facts; /* so far */
-    /* Where, in the text, the lines of these kinds end. */
+    /* Where the lines of these kinds end in the text. */
     size_t folder_end, header_end, inputs_end;
 } plan_parser;
 
@@ -185,7 +185,7 @@ static size_t offset_of(const plan_parser *p, const char *at)
     return (size_t)(at - p->plan->memory);
 }
 
-/* Whether the line has this first word; *rest is what follows the blank after it. */
+/* Whether the line begins with this word; *rest is what follows the blank after it. */
 static bool is_line(const plan_parser *p, const char *word, char **rest)
 {
     size_t n = strlen(word);
@@ -195,7 +195,7 @@ static bool is_line(const plan_parser *p, const char *word, char **rest)
     return true;
 }
 
-/* The same of the next line, which is one that a plan must have. */
+/* Reads the next line, which must begin with this word. */
 static bool take_line(plan_parser *p, const char *word, const char *value, char **rest)
 {
     return next_line(p) &&
@@ -212,7 +212,7 @@ static char *take_word(char **rest)
     return word;
 }
 
-/* A number as it is printed: no sign, no zeros in front. */
+/* Reads a number as plans have it: without a sign and leading zeros. */
 static bool take_number(plan_parser *p, char **rest, const char *name, uint64_t *number)
 {
     const char *word = take_word(rest);
@@ -222,7 +222,7 @@ static bool take_number(plan_parser *p, char **rest, const char *name, uint64_t 
            fail(p->err, "%s must be a whole number", name);
 }
 
-/* The same, at the end of the line. */
+/* The same as take_number, but the number must end the line. */
 static bool take_last_number(plan_parser *p, char *rest, const char *name, uint64_t *number)
 {
     if (strchr(rest, ' '))
@@ -230,7 +230,7 @@ static bool take_last_number(plan_parser *p, char *rest, const char *name, uint6
     return take_number(p, &rest, name, number);
 }
 
-/* The rest of the line as a text. */
+/* Reads the rest of the line as a text. */
 static bool take_text(plan_parser *p, char *rest, const char *name, const char **text)
 {
     *text = rest;
@@ -251,7 +251,7 @@ static bool is_name(const char *word)
     return n > 0 && n <= 32 && !word[n];
 }
 
-/* Makes room for one more entry, of at most `most`. */
+/* Makes room for one more entry; at most `most` are allowed. */
 #define ADD(p, list, n, most, what)                                                                \
     ((n) == (size_t)(most) ? fail((p)->err, "there are more than %zu %s", (size_t)(most), what)    \
                            : array_grow(&(list), n, sizeof *(list)) || fail_memory((p)->err))
@@ -311,8 +311,8 @@ static bool parse_option(plan_parser *p, char *rest)
     return true;
 }
 
-/* Facts are compared as text, so what they mean does not matter here. That text is put together
- * where the first one is. */
+/* Appends a line to the fingerprint, which is only compared as text. The lines are moved together,
+ * to the place of the first one. */
 static bool parse_fact(plan_parser *p, char *rest)
 {
     plan_file *plan = p->plan;
@@ -323,10 +323,10 @@ static bool parse_fact(plan_parser *p, char *rest)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return fail(p->err, "the fact has a control character");
     }
-    plan->facts = plan->facts ? plan->facts : rest;
-    memmove(plan->facts + plan->facts_bytes, rest, n_bytes);
-    plan->facts_bytes += n_bytes + 1;
-    plan->facts[plan->facts_bytes - 1] = '\n';
+    plan->fingerprint = plan->fingerprint ? plan->fingerprint : rest;
+    memmove(plan->fingerprint + plan->fingerprint_bytes, rest, n_bytes);
+    plan->fingerprint_bytes += n_bytes + 1;
+    plan->fingerprint[plan->fingerprint_bytes - 1] = '\n';
     return true;
 }
 
@@ -394,7 +394,7 @@ typedef struct plan_section {
     bool (*parse)(plan_parser *p, char *rest);
 } plan_section;
 
-/* The lines after the first ones, in the order of the sections. */
+/* Parses the lines after the header, in the order of the sections. */
 static bool parse_sections(plan_parser *p)
 {
     static const plan_section sections[] = {{"option", parse_option},
@@ -421,7 +421,7 @@ static bool parse_checksum(plan_parser *p, uint64_t hash)
     const plan_file *plan = p->plan;
     snprintf(line, sizeof line, "checksum %016" PRIx64, hash);
     if (strncmp(p->line, "checksum ", 9) != 0)
-        return fail(p->err, "not a line of a plan, or not in its place");
+        return fail(p->err, "not a line of a plan, or in the wrong place");
     if (plan->n_inputs == 0 || plan->n_cells == 0)
         return fail(p->err, "the plan has no %s", plan->n_inputs == 0 ? "inputs" : "cells");
     if (p->at != p->end)
@@ -431,7 +431,8 @@ static bool parse_checksum(plan_parser *p, uint64_t hash)
                         "tokmap plan");
 }
 
-/* Hashes, of each cell, the lines of the text that decide what is packed into it, and its ends. */
+/* Hashes for each cell the lines that decide what is packed into it, and where it begins and
+ * ends. */
 static bool hash_cells(const plan_parser *p, const char *text)
 {
     const size_t first = strlen(FIRST_LINE "\n");
@@ -469,7 +470,7 @@ bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, failure 
     memcpy(plan->memory, text, n_bytes);
     p.at = plan->memory;
     p.end = plan->memory + n_bytes;
-    size_t before = n_bytes ? n_bytes - 1 : 0; /* of the last line */
+    size_t before = n_bytes ? n_bytes - 1 : 0; /* the beginning of the last line */
     while (before > 0 && text[before - 1] != '\n')
         before--;
     plan->hash = XXH3_64bits(text, before);

@@ -11,7 +11,7 @@
 typedef struct file_id {
     uint64_t device, inode;
 } file_id;
-/* For qsort and tsearch. */
+/* Compares file ids for qsort and tsearch. */
 int file_id_compare(const void *a, const void *b);
 
 typedef enum file_kind {
@@ -38,25 +38,25 @@ int file_describe_input(const char *name, file_facts *facts);
 
 /* Whether the name exists, even as a broken link. */
 bool file_name_exists(const char *path);
-/* The same for prefix and suffix together. */
+/* The same as file_name_exists, but for prefix and suffix together. */
 bool file_suffix_exists(const char *prefix, const char *suffix);
-/* Whether the path leads to an existing file; to a regular file. */
+/* Whether the path leads to an existing file, or to a regular file. */
 bool file_exists(const char *path);
 bool file_is_regular(const char *path);
-/* Whether the path leads to that file. */
+/* Whether the path leads to the file with this id. */
 bool file_is(const char *path, file_id id);
 /* Whether two paths are in the same folder. */
 bool file_in_same_folder(const char *a, const char *b);
-/* Whether both are the same name in the same folder, whether or not there is a file. */
+/* Whether both are the same name in the same folder, even if the file does not exist. */
 bool file_is_same_name(const char *a, const char *b);
 /* Whether the path is a symbolic link; then `target` is its target, truncated to n_bytes. */
 bool file_link_target(const char *path, char *target, size_t n_bytes);
 
-/* Calls `see` with each name in the folder but . and .., until it returns false. */
+/* Calls `see` with each name in the folder except . and .., until it returns false. */
 typedef bool file_see_name(void *context, const char *name);
 int file_list_folder(const char *path, file_see_name *see, void *context);
 
-/* Adds the bytes [first, first + n_bytes), or those of them that the file has, to the checksum. */
+/* Adds the bytes [first, first + n_bytes), as far as the file has them, to the checksum. */
 struct XXH3_state_s;
 int file_hash(int fd, uint64_t first, uint64_t n_bytes, struct XXH3_state_s *checksum);
 

@@ -28,7 +28,8 @@ bool input_stop_raised(int stop_fd)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* Opening a named pipe would wait for a writer and ignore the stop: the first read waits. */
+/* Without O_NONBLOCK, opening a named pipe would wait for a writer and ignore the stop; so only the
+ * first read waits. */
 int input_file_open(const char *path)
 {
     if (strcmp(path, "-") == 0)

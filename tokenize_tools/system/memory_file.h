@@ -13,7 +13,7 @@ typedef struct memory_file {
     size_t n_bytes, capacity;
 } memory_file;
 
-/* m must stay valid until the file is closed. NULL: out of memory. */
+/* Opens a file; m must stay valid until it is closed. NULL: out of memory. */
 FILE *memory_file_open(memory_file *m);
-/* Whether everything was written; if not, m->text is freed and NULL. */
+/* Closes the file. Returns whether everything was written; if not, m->text is freed and NULL. */
 bool memory_file_close(FILE *f, memory_file *m);

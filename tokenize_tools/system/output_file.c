@@ -94,7 +94,7 @@ int output_make_folders(const char *path)
 
 /* ---- The partial file ---- */
 
-/* Another process may have removed or renamed it between open and lock. */
+/* Another process may have removed or renamed the file between open and lock. */
 bool output_has_name(int fd, const char *path)
 {
     file_facts by_fd, by_path;
@@ -113,12 +113,12 @@ static int fail_lock(const char *path)
 }
 
 /* Removes the partial file of a process that was killed. It is never written to, because it may be
- * a link to another file. Returns CLI_OK also if it has disappeared meanwhile. */
+ * a link to another file. Returns CLI_OK also if it has disappeared in the meantime. */
 static int remove_stale(const char *partial)
 {
     if (!file_name_exists(partial)) /* if it cannot be made either, the next call says why */
         return CLI_OK;
-    /* NFS locks only what is open for writing. A link to a file that may only be read is locked
+    /* NFS locks only files that are open for writing. A link to a read-only file is locked
      * elsewhere. */
     const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     int fd = open(partial, O_RDWR | flags);
@@ -148,7 +148,7 @@ int output_begin(output_file *out)
     if (errno != 0)
         return fail_lock(out->path);
     if (file_describe_open(out->fd, &facts) != 0 || facts.n_bytes != 0 || facts.n_names != 1) {
-        output_keep(out); /* another process made it meanwhile, and was killed */
+        output_keep(out); /* another process has made it, and was killed */
         return fail_exists(out->partial, TOKMAP_ERR_LOCKED);
     }
     const char *text;
@@ -171,7 +171,7 @@ int output_resume(output_file *out)
         code = cli_error(CLI_INPUT, "%s: is not a regular file", out->partial);
     else if (facts.n_names > 1)
         code = cli_error(CLI_EXISTS,
-                         "%s: has another name too (a hard link); remove one of them to resume",
+                         "%s: also has another name (a hard link); remove one of them to resume",
                          out->partial);
     else if ((errno = tokmap_i_file_lock_open(fd, false)) != 0)
         code = fail_lock(out->partial);
@@ -211,7 +211,7 @@ int output_try_cut(output_file *out, uint64_t n_bytes)
 
 /* ---- Copies ---- */
 
-/* The source was truncated, or cannot be read. */
+/* Reports that the source was truncated or cannot be read. */
 static int fail_source(const char *path, uint64_t offset, bool has_ended)
 {
     tokmap_error err = {.status = TOKMAP_ERR_IO, .sys_errno = has_ended ? 0 : errno};
@@ -248,7 +248,7 @@ int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint6
         off_t from = (off_t)(src_offset + done);
         ssize_t n = in_kernel ? copy_file_range(src->fd, &from, out->fd, NULL, n_wanted, 0) : 0;
         if (n <= 0) {
-            /* Whatever the error was, read and write will either work or report the actual one. */
+            /* After any error, read and write either work or report the cause. */
             in_kernel = false;
             code = copy_by_hand(out, src, src_offset + done, n_wanted);
             n = (ssize_t)n_wanted;
@@ -263,7 +263,7 @@ int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint6
 
 /* ---- Final names ---- */
 
-/* 0, or -1 with errno = EEXIST if the name is taken. */
+/* Renames a file. Returns 0, or -1 with errno = EEXIST if the name is taken. */
 static int rename_to_free_name(const char *from, const char *to)
 {
     if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) /* for musl */
@@ -282,7 +282,7 @@ int output_try_name(output_file *out)
 {
     int failed = out->replace ? rename(out->partial, out->path)
                               : rename_to_free_name(out->partial, out->path);
-    out->is_there = !failed;
+    out->is_placed = !failed;
     return failed ? errno : 0;
 }
 
@@ -307,14 +307,14 @@ int output_place(output_file *out)
     return output_flush_folder(out->path);
 }
 
-/* Makes partial a link to the file that is open as src, and renames it to path. If no hard link can
- * be made that is not an error; out->is_there is then false. */
+/* Makes `partial` a link to the file that is open as src, and renames it to path. It is not an
+ * error if no hard link can be made; out->is_placed is then false. */
 static int place_link(output_file *out, const output_source *src)
 {
     if (linkat(AT_FDCWD, src->path, AT_FDCWD, out->partial, AT_SYMLINK_FOLLOW) != 0)
         return errno == EEXIST ? fail_exists(out->partial, TOKMAP_ERR_LOCKED) : CLI_OK;
     int code = output_has_name(src->fd, out->partial) ? give_name(out) : CLI_OK;
-    if (!out->is_there)
+    if (!out->is_placed)
         unlink(out->partial);
     return code;
 }
@@ -322,14 +322,14 @@ static int place_link(output_file *out, const output_source *src)
 static int share_by_link(output_file *out, const output_source *src)
 {
     /* A rename onto another link to the same file does nothing and leaves partial behind. */
-    out->is_there = out->replace && output_has_name(src->fd, out->path);
-    int code = out->is_there ? CLI_OK : output_make_folders(out->path);
-    if (code == CLI_OK && !out->is_there)
+    out->is_placed = out->replace && output_has_name(src->fd, out->path);
+    int code = out->is_placed ? CLI_OK : output_make_folders(out->path);
+    if (code == CLI_OK && !out->is_placed)
         code = remove_stale(out->partial);
-    if (out->is_there || code != CLI_OK)
+    if (out->is_placed || code != CLI_OK)
         return code;
     /* The lock keeps other processes from removing the link as stale. It is shared, because they
-     * may hold the source under other names. Where there are no locks, the file is copied. */
+     * may hold the source under other names. Without locks, the file is copied. */
     errno = tokmap_i_file_lock_open(src->fd, true);
     if (errno != 0)
         return errno == EWOULDBLOCK ? fail_lock(src->path) : CLI_OK;
@@ -343,7 +343,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
     file_facts facts;
     *way = OUTPUT_HARD_LINK;
     int code = share_by_link(out, src);
-    if (code != CLI_OK || out->is_there)
+    if (code != CLI_OK || out->is_placed)
         return code == CLI_OK ? output_flush_folder(out->path) : code;
     errno = file_describe_open(src->fd, &facts);
     if (errno != 0)
@@ -387,7 +387,7 @@ int output_remove(const char *path)
 void output_abandon(output_file *out)
 {
     output_close(out);
-    if (out->is_there)
+    if (out->is_placed)
         unlink(out->path);
-    out->is_there = false;
+    out->is_placed = false;
 }

@@ -16,9 +16,9 @@
 
 bool process_begin(void)
 {
-    /* A process may be started without descriptors 0, 1 or 2. A file opened next would take their
-     * place and messages would be written into it. The stand-ins for 0 and 1 fail when they are
-     * used. */
+    /* A process may be started without descriptors 0, 1 or 2. The next file that is opened would
+     * take their place, and messages would be written into it. The replacements of 0 and 1 fail
+     * when they are used. */
     static const int modes[] = {O_WRONLY, O_RDONLY, O_RDWR};
     for (int fd = 0; fd < 3; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
@@ -90,7 +90,7 @@ void process_prepare_threads(void)
 #ifdef M_ARENA_MAX
     mallopt(M_ARENA_MAX, 1);
 #endif
-    if (sched_getscheduler(0) == SCHED_OTHER) /* not what the user has chosen */
+    if (sched_getscheduler(0) == SCHED_OTHER) /* keeps what the user has chosen */
         sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 }
 

@@ -8,15 +8,17 @@
 #include "system/files.h"
 #include "tokmap.h"
 
-/* what: "an input". Only regular files are protected. CLI_OK, or CLI_AGAIN with a message. */
+/* Protects a file, if it is a regular one. what: "an input". Returns CLI_OK, or CLI_AGAIN with a
+ * message. */
 int path_protect(const file_facts *facts, const char *what);
-/* The same by name, - for stdin; ignores a name that does not exist. */
+/* The same as path_protect, but by name, where - is stdin; ignores a name that does not exist. */
 int path_protect_name(const char *path, const char *what);
 /* Protects all files of an input that is a dataset. */
 int path_protect_dataset(const tokmap_dataset *ds);
-/* CLI_USAGE with a message if the path leads to a protected file. */
+/* Returns CLI_USAGE with a message if the path leads to a protected file. */
 int path_check_output(const char *path);
-/* The same for all files of the dataset `prefix`, including its temporary files. */
+/* The same as path_check_output, but for all files of the dataset `prefix`, including temporary
+ * ones. */
 int path_check_dataset(const char *prefix);
-/* The same for stdout. */
+/* The same as path_check_output, but for stdout. */
 int path_check_stdout(void);

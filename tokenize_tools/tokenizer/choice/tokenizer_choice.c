@@ -15,7 +15,7 @@ int tokenizer_choice_fail(const failure *err, const char *advice)
 {
     if (err->status == ENOMEM)
         return cli_no_memory();
-    /* A file that is too large is the wrong file, and no limit of the system. */
+    /* A file that is too large is the wrong file, not a limit of the system. */
     const int code = err->status == EFBIG ? CLI_INPUT : cli_failure_exit_code(err);
     return cli_error(code, "tokenizer: %s%s", err->text, err->status ? "" : advice);
 }

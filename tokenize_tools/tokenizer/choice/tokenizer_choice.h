@@ -3,30 +3,40 @@
  * has the help and the words of its options. */
 #pragma once
 
+#include <stddef.h>
+
 #include "cli/options.h"
 #include "tokenizer/file/tokenizer_file.h"
 
 /* Opens the tokenizer and protects its files (protected.h). Returns an exit code, and prints the
  * error. */
 int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice);
-/* The same; it is an error too if the tokenizer cannot turn ids into text. */
+/* The same as tokenizer_choice_open, but it is also an error if the tokenizer cannot turn ids into
+ * text. */
 int tokenizer_choice_open_decoder(tokenizer_file *file, const tokenizer_choice *choice);
-/* Prints the error, and for one in the content of a file the advice, which is "" or begins with a
- * semicolon. Returns the exit code. */
+/* Prints the error and returns its exit code. For an error in the content of a file, the advice
+ * follows, which is "" or begins with a semicolon. */
 int tokenizer_choice_fail(const failure *err, const char *advice);
 
-/* Help texts for the options that every command with a tokenizer has. */
 #define TOKENIZER_HELP                                                                             \
     "the tokenizer: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, "           \
-    "tokenizer.model or "                                                                          \
-    "tekken.json; or 'bytes', where each byte is its own id and 256 ends a document. Ids equal "   \
-    "those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and later; a file whose ids "  \
-    "would differ is refused"
-#define PATTERN_HELP                                                                               \
-    "for files that contain only ranks, such as .tiktoken: the rule that splits text into words, " \
-    "and the special tokens; NAME:any is only the rule, for files with any number of ranks; or a " \
-    "regular expression, as tiktoken takes it"
-#define SPECIALS_FILE_HELP "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"
+    "tokenizer.model or tekken.json; or 'bytes', where each byte is its own id and 256 ends a "    \
+    "document. Ids equal those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and "      \
+    "later; a file whose ids would differ is refused"
+/* The rows of --pattern and --specials-file, for a tokenizer_choice at this offset. */
+#define TOKENIZER_ROWS(offset)                                                                     \
+    {.name = "pattern",                                                                            \
+     .kind = CLI_TEXT,                                                                             \
+     .target = (offset) + offsetof(tokenizer_choice, pattern),                                     \
+     .placeholder = "NAME",                                                                        \
+     .help = "for files that contain only ranks, such as .tiktoken: the rule that splits text "    \
+             "into words, and the special tokens; NAME:any is only the rule, for files with any "  \
+             "number of ranks; or a regular expression, as tiktoken takes it",                     \
+     .get_words = tokenizer_pattern_words},                                                        \
+    {                                                                                              \
+        "specials-file", 0, CLI_TEXT, (offset) + offsetof(tokenizer_choice, specials), "FILE",     \
+            .help = "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"                 \
+    }
 /* The names of --pattern. */
 const cli_word *tokenizer_pattern_words(void);
 /* The words of --specials. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.c - prints the manual of a command: wrapped, options in columns. */
+#include "cli/manual.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "cli/options.h"
 
 enum {
     LAST_COLUMN = 79,
@@ -11,11 +10,16 @@ enum {
     WORD_INDENT = 2
 };
 
+const cli_word *cli_get_words(const cli_option *option)
+{
+    return option->get_words ? option->get_words() : option->words;
+}
+
 /* Prints the text from column `indent` on, where the cursor is, in lines that begin there. */
 static void print_wrapped(FILE *out, const char *text, int indent)
 {
     for (int at = indent, n; *text; text += n + (int)strspn(text + n, " ")) {
-        if (*text == '\n') { /* between paragraphs there are two */
+        if (*text == '\n') { /* paragraphs are separated by two */
             n = (int)strspn(text, "\n");
             at = indent;
             fputs("\n\n", out);
@@ -29,7 +33,7 @@ static void print_wrapped(FILE *out, const char *text, int indent)
     putc('\n', out);
 }
 
-/* "  -o, --output P"; returns its width. */
+/* Formats "  -o, --output P"; returns its width. */
 static int format_option(const cli_option *o, char *text, size_t n_bytes)
 {
     char letter[5] = "    ";
@@ -50,7 +54,7 @@ static int find_text_column(const cli_option *options)
     return column;
 }
 
-/* One a line with its help, or all in one list. */
+/* Prints one word a line with its help, or, without help, all words as one list. */
 static void print_words(FILE *out, const cli_word *words, int column)
 {
     char list[512] = "";

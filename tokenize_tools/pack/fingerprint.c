@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/facts.h"
+#include "pack/fingerprint.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void put_id(FILE *out, const char *name, uint32_t id)
     put_number(out, name, id == MODEL_NO_ID ? UINT64_MAX : id);
 }
 
-/* --on-error is not part of it: until there is a bad document it makes no difference. */
+/* Prints the options. --on-error is left out: until a document is bad it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
     put_word(out, "--format", cli_word_name(pack_formats, o->input.format));
@@ -75,25 +75,25 @@ static void put_options(FILE *out, const pack_options *o)
     fputs(o->n_splits ? "\n" : "none\n", out);
 }
 
-size_t pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES])
+size_t pack_fingerprint_cell(const pack_cell *cell, char text[PACK_FINGERPRINT_CELL_BYTES])
 {
-    const int n = snprintf(text, PACK_CELL_FACTS_BYTES, "plan %016" PRIx64 "\ncell %zu\n",
+    const int n = snprintf(text, PACK_FINGERPRINT_CELL_BYTES, "plan %016" PRIx64 "\ncell %zu\n",
                            cell->origin, cell->number);
-    snprintf(text + n, PACK_CELL_FACTS_BYTES - (size_t)n, "checksum of the cell %016" PRIx64 "\n",
-             cell->hash);
+    snprintf(text + n, PACK_FINGERPRINT_CELL_BYTES - (size_t)n,
+             "checksum of the cell %016" PRIx64 "\n", cell->hash);
     return (size_t)n;
 }
 
-bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
+bool pack_fingerprint_make(pack_fingerprint *fingerprint, const pack_parts *parts)
 {
-    *facts = (pack_facts){0};
+    *fingerprint = (pack_fingerprint){0};
     memory_file text;
     FILE *out = memory_file_open(&text);
     if (!out)
         return false;
     if (parts->cell) {
-        char cell[PACK_CELL_FACTS_BYTES];
-        pack_cell_facts(parts->cell, cell);
+        char cell[PACK_FINGERPRINT_CELL_BYTES];
+        pack_fingerprint_cell(parts->cell, cell);
         fputs(cell, out);
     }
     const tokenizer_file *t = parts->tokenizer;
@@ -112,7 +112,7 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     if (parts->cell || !parts->inputs)
         put_number(out, "--max-document", parts->options->max_document);
     fflush(out);
-    facts->options_bytes = text.n_bytes;
+    fingerprint->options_bytes = text.n_bytes;
     const pack_inputs *inputs = parts->inputs;
     for (size_t i = 0; inputs && i < inputs->n; i++) {
         fprintf(out, "input %" PRIu64 " %" PRIu64 " ", inputs->versions[i].n_bytes,
@@ -122,36 +122,36 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     }
     if (!memory_file_close(out, &text))
         return false;
-    facts->text = text.text;
-    facts->n_bytes = text.n_bytes;
-    facts->hash = XXH3_64bits(facts->text, facts->n_bytes);
+    fingerprint->text = text.text;
+    fingerprint->n_bytes = text.n_bytes;
+    fingerprint->hash = XXH3_64bits(fingerprint->text, fingerprint->n_bytes);
     return true;
 }
 
-size_t pack_facts_before(const pack_facts *facts, uint64_t n)
+size_t pack_fingerprint_before(const pack_fingerprint *fingerprint, uint64_t n)
 {
-    size_t at = facts->options_bytes;
-    for (; n > 0 && at < facts->n_bytes; n--)
-        at += strcspn(facts->text + at, "\n") + 1;
+    size_t at = fingerprint->options_bytes;
+    for (; n > 0 && at < fingerprint->n_bytes; n--)
+        at += strcspn(fingerprint->text + at, "\n") + 1;
     return at;
 }
 
-uint64_t pack_facts_hash(const pack_facts *facts, uint64_t n)
+uint64_t pack_fingerprint_hash(const pack_fingerprint *fingerprint, uint64_t n)
 {
-    return XXH3_64bits(facts->text, pack_facts_before(facts, n));
+    return XXH3_64bits(fingerprint->text, pack_fingerprint_before(fingerprint, n));
 }
 
-void pack_facts_free(pack_facts *facts)
+void pack_fingerprint_free(pack_fingerprint *fingerprint)
 {
-    free(facts->text);
-    facts->text = NULL;
+    free(fingerprint->text);
+    fingerprint->text = NULL;
 }
 
 /* ---- Difference ---- */
 
 #define LINE_BYTES 1024
 
-/* The rest of the line after its first n words. */
+/* Returns the rest of the line after its first n words. */
 static const char *behind_words(const char *line, int n)
 {
     for (; n > 0 && *line; n--) {
@@ -161,7 +161,7 @@ static const char *behind_words(const char *line, int n)
     return line;
 }
 
-/* For "input SIZE MTIME NAME"; an empty line: no input. */
+/* Describes how lines "input SIZE MTIME NAME" differ; an empty line stands for no input. */
 static void differ_in_input(const char *then, const char *now,
                             char difference[PACK_DIFFERENCE_BYTES])
 {
@@ -177,7 +177,7 @@ static void differ_in_input(const char *then, const char *now,
                  name_now);
 }
 
-/* For "--eod 256", or "checksum of the tokenizer 0123-4567". */
+/* Describes how lines "--eod 256", or "checksum of the tokenizer 0123-4567", differ. */
 static void differ_in_option(const char *then, const char *now,
                              char difference[PACK_DIFFERENCE_BYTES])
 {
@@ -192,27 +192,24 @@ static void differ_in_option(const char *then, const char *now,
              n_name < 60 ? (int)n_name : 60, then, value_then, value_now);
 }
 
-/* Copies the line at *text and advances it; an empty line at the end. */
-static void next_line(const char **text, const char *end, char line[LINE_BYTES])
+/* Copies the line at `text`, or as much of it as fits. */
+static void copy_line(char line[LINE_BYTES], const char *text, const char *end)
 {
-    const char *newline = *text < end ? memchr(*text, '\n', (size_t)(end - *text)) : NULL;
-    size_t n = (size_t)((newline ? newline : end) - *text);
-    size_t n_copied = n < LINE_BYTES ? n : LINE_BYTES - 1;
-    if (n_copied > 0) /* a plan without facts has no text */
-        memcpy(line, *text, n_copied);
-    line[n_copied] = '\0';
-    *text = newline ? newline + 1 : end;
+    const char *newline = text < end ? memchr(text, '\n', (size_t)(end - text)) : NULL;
+    snprintf(line, LINE_BYTES, "%.*s", (int)((newline ? newline : end) - text), text);
 }
 
-void pack_facts_difference(const pack_facts *facts, const char *then, size_t n_then,
-                           char difference[PACK_DIFFERENCE_BYTES])
+void pack_fingerprint_difference(const pack_fingerprint *fingerprint, const char *then,
+                                 size_t n_then, char difference[PACK_DIFFERENCE_BYTES])
 {
-    const char *now = facts->text, *end_then = then + n_then, *end_now = now + facts->n_bytes;
+    const char *now = fingerprint->text;
+    const size_t n_now = fingerprint->n_bytes;
     char line_then[LINE_BYTES], line_now[LINE_BYTES];
-    do {
-        next_line(&then, end_then, line_then);
-        next_line(&now, end_now, line_now);
-    } while (*line_then && strcmp(line_then, line_now) == 0);
+    size_t begin = 0; /* of the first line that differs */
+    for (size_t i = 0; i < n_then && i < n_now && then[i] == now[i]; i++)
+        begin = then[i] == '\n' ? i + 1 : begin;
+    copy_line(line_then, then + begin, then + n_then);
+    copy_line(line_now, now + begin, now + n_now);
     const char *line = *line_then ? line_then : line_now;
     if (!*line)
         snprintf(difference, PACK_DIFFERENCE_BYTES, "the inputs differ");
