@@ -30,13 +30,8 @@ KNOWS_SRC = {("bench/core/sparse_dataset.c", "src/writer/sections.h")}
 KNOWN_CIRCLES = {
     "src/writer/checkpoint src/writer/writer",
     "tokenize_tools/tokenizer/words/merge tokenize_tools/tokenizer/words/merge_long",
-    "tokenize_tools/cli/cli tokenize_tools/cli/paths",
-    "tokenize_tools/cli/help tokenize_tools/cli/options",
     "tokenize_tools/pack/documents tokenize_tools/pack/output tokenize_tools/pack/resume",
-    "tokenize_tools/corpus/assembler tokenize_tools/corpus/corpus tokenize_tools/corpus/marked_text "
-    "tokenize_tools/corpus/parquet_column tokenize_tools/corpus/parquet_file tokenize_tools/corpus/parquet_list "
-    "tokenize_tools/corpus/reader tokenize_tools/corpus/reader_kind tokenize_tools/corpus/second_look "
-    "tokenize_tools/corpus/window",
+    "tokenize_tools/corpus/corpus tokenize_tools/corpus/reader",
     "tokenize_tools/corpus/arrow_columns tokenize_tools/corpus/arrow_reader tokenize_tools/corpus/parquet_reader "
     "tokenize_tools/corpus/reader",
     "tokenize_tools/tokenizer/split/expression tokenize_tools/tokenizer/split/expression_tree "

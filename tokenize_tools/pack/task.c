@@ -325,15 +325,9 @@ static int pack_cells(pack_task *t)
 
 static int begin_task(pack_task *t)
 {
-    const uint64_t memory = t->o->options->memory;
-    t->o->options->memory = pack_options_new().memory;
     int code = plan_read(&t->plan, t->o->plan);
     if (code == CLI_OK)
         code = pack_plan_options(&t->plan, t->o->options);
-    if (code == CLI_OK && cli_is_given("memory") && memory != t->o->options->memory)
-        code = cli_usage("--memory decides how long a word may be, so it is part of the plan: "
-                         "%" PRIu64,
-                         t->o->options->memory);
     if (code == CLI_OK)
         code = pack_plan_inputs_begin(&t->inputs, &t->plan);
     if (code != CLI_OK)
