@@ -53,8 +53,7 @@ typedef struct tokmap_i_rows_reader {
     tokmap_i_index_cache *files; /* NULL: all rows are in memory */
     uint64_t place;              /* for the caller: the position of the last row in its epoch */
     tokmap_piece *pieces;        /* the pieces of the last row */
-    uint32_t n_pieces;
-    size_t capacity;
+    uint32_t n_pieces, capacity;
 } tokmap_i_rows_reader;
 
 /* Opens a reader. n_bytes: size of all files, 0 if there are none. Returns false when out of
