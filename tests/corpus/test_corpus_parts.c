@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "corpus/cutter.h"
-#include "corpus/parquet_file.h"
+#include "formats/parquet/parquet_file.h"
 #include "support/check.h"
 #include "support/must.h"
 #include "support/part_reading.h"

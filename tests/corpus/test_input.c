@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_input.c - the decompressors, each alone, at every chunk size, and the damage that they
  * detect. */
-#include "corpus/input.h"
+#include "input/input.h"
 
 #include <errno.h>
 #include <poll.h>

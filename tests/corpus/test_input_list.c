@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_input_list.c - files, folders, patterns, lists: which names, in which order. */
-#include "corpus/input_list.h"
+#include "input/input_list.h"
 
 #include <errno.h>
 #include <sys/stat.h>

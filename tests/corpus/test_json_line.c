@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_json_line.c - the line scanner against a naive reader: every engine, every alignment, whole
  * and in pieces of every size. */
-#include "corpus/json_line.h"
+#include "formats/json_line.h"
 
 #include "support/check.h"
 #include "oracles/json_oracle.h"

@@ -2,7 +2,7 @@
 /* test_parquet_reader.c - the rows of Parquet files as documents of a corpus: from any place on
  * they are the same, with any number of threads. */
 #include "corpus/corpus.h"
-#include "corpus/input.h"
+#include "input/input.h"
 #include "fields/where.h"
 #include "support/bad_days.h"
 #include "support/check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tar_header.c - headers of tar archives, built here field by field. */
-#include "corpus/tar_header.h"
+#include "formats/tar_header.h"
 #include "support/check.h"
 
 static void seal(uint8_t *block)

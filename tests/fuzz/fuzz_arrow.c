@@ -2,7 +2,7 @@
 /* fuzz_arrow.c - any bytes as an Arrow stream or file: no access outside, and the documents do not
  * depend on how they are read. */
 #include "fuzz/fuzz.h"
-#include "corpus/reader_kind.h"
+#include "formats/arrow/arrow_reader.h"
 #include "fuzz/reread.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,9 +6,9 @@
 
 #include <unistd.h>
 
-#include "corpus/reader_kind.h"
-#include "corpus/input.h"
-#include "corpus/tar_header.h"
+#include "formats/arrow/arrow_reader.h"
+#include "input/input.h"
+#include "formats/tar_header.h"
 #include "oracles/corpus_model.h"
 #include "support/part_reading.h"
 

@@ -2,7 +2,7 @@
 /* fuzz_json_fields.c - any bytes as a line, and the values of its fields: no access outside, and
  * for a line that is JSON the strings are those that are found as its text. */
 #include "fuzz/fuzz.h"
-#include "corpus/json_line.h"
+#include "formats/json_line.h"
 
 #define PADDING 64
 #define ROW 3 /* of the fields below */

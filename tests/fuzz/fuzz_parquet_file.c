@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "corpus/parquet_column.h"
+#include "formats/parquet/parquet_column.h"
 #include "support/part_reading.h"
 #include "support/random_input.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_parquet_footer.c - any bytes as the footer of a Parquet file: refused, or consistent. */
 #include "fuzz/fuzz.h"
-#include "parquet/footer.h"
+#include "formats/parquet/footer.h"
 
 static void check_element(const parquet_footer *f, size_t i)
 {

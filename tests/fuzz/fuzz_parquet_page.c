@@ -2,8 +2,8 @@
 /* fuzz_parquet_page.c - any bytes as a page of any type: its header, its decompression, and its
  * values. Each is refused or stays inside the bytes. */
 #include "fuzz/fuzz.h"
-#include "parquet/codec.h"
-#include "parquet/values.h"
+#include "formats/parquet/codec.h"
+#include "formats/parquet/values.h"
 #include "support/exact_copy.h"
 
 enum {

@@ -2,7 +2,7 @@
 /* fuzz_tar.c - any bytes as a tar archive, with the checksums of its headers set: no access
  * outside, and the documents do not depend on how they are read. */
 #include "fuzz/fuzz.h"
-#include "corpus/tar_header.h"
+#include "formats/tar_header.h"
 #include "fuzz/reread.h"
 #include "support/exact_copy.h"
 

@@ -31,9 +31,6 @@ KNOWN_CIRCLES = {
     "src/writer/checkpoint src/writer/writer",
     "tokenize_tools/tokenizer/words/merge tokenize_tools/tokenizer/words/merge_long",
     "tokenize_tools/pack/documents tokenize_tools/pack/output tokenize_tools/pack/resume",
-    "tokenize_tools/corpus/corpus tokenize_tools/corpus/reader",
-    "tokenize_tools/corpus/arrow_columns tokenize_tools/corpus/arrow_reader tokenize_tools/corpus/parquet_reader "
-    "tokenize_tools/corpus/reader",
     "tokenize_tools/tokenizer/split/expression tokenize_tools/tokenizer/split/expression_tree "
     "tokenize_tools/tokenizer/split/pattern tokenize_tools/tokenizer/split/splitter "
     "tokenize_tools/tokenizer/split/splitter_algebra tokenize_tools/tokenizer/split/splitter_avx2 "

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/wrong_file.h"
+#include "formats/wrong_file.h"
 #include "oracles/json_oracle.h"
 
 /* ---- UTF-8: one state for each byte that may come next ---- */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "corpus/json_line.h"
+#include "formats/json_line.h"
 
 typedef struct oracle_result {
     json_line_status status;

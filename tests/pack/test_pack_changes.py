@@ -281,8 +281,8 @@ def build_mutant(folder, changes):
 
 
 NO_FILE_CHECKS = [
-    ("tokenize_tools/corpus/input.c", "    if (!was->known)\n        return true;\n", "    return true;\n"),
-    ("tokenize_tools/corpus/input.c", "if (!part && in->version.known &&", "if (false &&"),
+    ("tokenize_tools/input/input.c", "    if (!was->known)\n        return true;\n", "    return true;\n"),
+    ("tokenize_tools/input/input.c", "if (!part && in->version.known &&", "if (false &&"),
 ]
 NO_NOTE_CHECKS = [
     ("tokenize_tools/pack/resume.c", "    if (code != CLI_OK)\n        return code;\n    if (!decode_note(&from->note, "

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_parquet_parts.c - the parsers and decoders of parquet/, against naive encoders that write
  * bit by bit. */
-#include "parquet/codec.h"
-#include "parquet/footer.h"
-#include "parquet/integers.h"
-#include "parquet/page_header.h"
-#include "parquet/snappy.h"
-#include "parquet/thrift.h"
-#include "parquet/values.h"
+#include "formats/parquet/codec.h"
+#include "formats/parquet/footer.h"
+#include "formats/parquet/integers.h"
+#include "formats/parquet/page_header.h"
+#include "formats/parquet/snappy.h"
+#include "formats/parquet/thrift.h"
+#include "formats/parquet/values.h"
 #include "support/check.h"
 #include "support/exact_copy.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/json_line.h"
+#include "formats/json_line.h"
 #include "fields/where.h"
 #include "support/pipes.h"
 

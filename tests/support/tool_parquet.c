@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/parquet_column.h"
+#include "formats/parquet/parquet_column.h"
 
 static int complain(const char *text)
 {

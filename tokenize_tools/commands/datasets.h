@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "corpus/input_list.h"
+#include "input/input_list.h"
 #include "base/json_text.h"
 #include "tokmap.h"
 

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "corpus/json_line.h"
+#include "formats/json_line.h"
 #include "commands/lines.h"
 #include "system/protected.h"
 #include "tokenizer/file/special_place.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "corpus/wrong_file.h"
+#include "formats/wrong_file.h"
 #include "system/protected.h"
 
 #define MAX_LINE_BYTES ((size_t)2 << 30)
@@ -15,7 +15,7 @@
 
 int line_reader_open(line_reader *r, const char *name)
 {
-    static const corpus_options options = {0};
+    static const window_options options = {0};
     const input_source source = {.path = name};
     failure err;
     *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};

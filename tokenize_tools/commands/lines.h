@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "corpus/window.h"
+#include "input/window.h"
 
 typedef struct line_reader {
     window window;
@@ -17,7 +17,7 @@ typedef struct line_reader {
 } line_reader;
 
 typedef struct text_line {
-    const uint8_t *text; /* without the newline; CORPUS_PADDING readable bytes after it */
+    const uint8_t *text; /* without the newline; INPUT_PADDING readable bytes after it */
     size_t n_bytes;
 } text_line;
 /* Skips white space from `at` on; returns the end of the line if nothing else follows. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/reader.h"
+#include "corpus/open_input.h"
 #include "corpus/repair.h"
 #include "system/files.h"
 #include "system/input_file.h"
@@ -27,12 +27,6 @@ static bool corpus_options_part(const corpus_options *o, size_t n_names, size_t 
     if (part->has_end)
         part->end = o->end;
     return part->has_end || part->begin.offset || part->begin.row;
-}
-
-bool corpus_options_want_row(const corpus_options *o)
-{
-    return o->fields &&
-           field_list_find(o->fields, FIELD_ROW, strlen(FIELD_ROW)) < o->fields->n_fields;
 }
 
 static const char *wrong_part(const corpus_options *o, size_t n_names, size_t which)
@@ -58,15 +52,6 @@ static const char *corpus_options_wrong(const corpus_options *o, size_t n_names)
         return "the separator is empty";
     const char *wrong = n_names ? wrong_part(o, n_names, 0) : NULL;
     return wrong || n_names < 2 ? wrong : wrong_part(o, n_names, n_names - 1);
-}
-
-corpus_options corpus_options_complete(const corpus_options *options)
-{
-    corpus_options o = *options;
-    o.separator_bytes = o.separator ? o.separator_bytes : 0;
-    o.batch_bytes = o.batch_bytes ? o.batch_bytes : (size_t)1024 * 1024;
-    o.max_document = o.max_document ? o.max_document : CORPUS_MAX_DOCUMENT;
-    return o;
 }
 
 /* ---- Batches ---- */
@@ -186,7 +171,7 @@ void corpus_close(corpus *c)
 /* Frees what a long document has left, and reserves what a usual batch needs. */
 static bool begin_batch(const corpus *c, corpus_batch *batch)
 {
-    const size_t usual = c->options.batch_bytes + CORPUS_PADDING;
+    const size_t usual = c->options.batch_bytes + INPUT_PADDING;
     if (batch->capacity / 4 > usual) {
         free(batch->text);
         batch->text = NULL;
@@ -228,7 +213,7 @@ static corpus_place place_now(const corpus *c)
 
 static int hand_out(corpus *c, corpus_batch *batch)
 {
-    memset(batch->text + batch->n_bytes, 0, CORPUS_PADDING);
+    memset(batch->text + batch->n_bytes, 0, INPUT_PADDING);
     batch->after = place_now(c);
     return 1;
 }
@@ -342,7 +327,7 @@ static step add_document(corpus *c)
         c->state = HOLDING;
         return STEP_FULL;
     }
-    if (!array_reserve(&batch->text, &batch->capacity, batch->n_bytes + n_bytes + CORPUS_PADDING,
+    if (!array_reserve(&batch->text, &batch->capacity, batch->n_bytes + n_bytes + INPUT_PADDING,
                        1) ||
         !add_values(c))
         return fail_memory(&c->error);

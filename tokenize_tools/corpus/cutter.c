@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/reader_kind.h"
+#include "corpus/open_input.h"
+#include "formats/parquet/parquet_reader.h"
 #include "system/files.h"
 #include "system/platform.h"
 

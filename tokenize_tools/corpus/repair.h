@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "corpus/corpus.h"
+#include "formats/options.h"
 
 /* Returns the size of the text after repair. *n_valid: bytes before the first ones that are not
  * UTF-8 and not left as they are. */

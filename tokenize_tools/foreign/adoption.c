@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/result.h"
 #include "cli/paths.h"
-#include "corpus/window.h"
+#include "input/window.h"
 #include "system/files.h"
 #include "system/platform.h"
 #include "system/protected.h"
@@ -328,7 +328,7 @@ static int print_walk_error(const adoption *a, const char *path, const failure *
 
 static int add_csv_documents(adoption *a, const foreign_sink *sink)
 {
-    static const corpus_options options = {0};
+    static const window_options options = {0};
     const input_source source = {.path = a->csv_path};
     foreign_csv csv = {.n_tokens = a->layout.n_tokens};
     failure err;

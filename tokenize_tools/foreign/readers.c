@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "corpus/wrong_file.h"
+#include "formats/wrong_file.h"
 
 #define ROW(x) &foreign_##x,
 const foreign_reader *const foreign_readers[] = {FOREIGN_READERS(ROW) NULL};

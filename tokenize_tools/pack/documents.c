@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "corpus/marked_text.h"
+#include "formats/marked_text.h"
 #include "base/value_bytes.h"
 #include "tokenizer/file/special_place.h"
 

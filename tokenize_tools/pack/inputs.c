@@ -7,7 +7,8 @@
 
 #include "cli/cli.h"
 #include "cli/paths.h"
-#include "corpus/wrong_file.h"
+#include "corpus/open_input.h"
+#include "formats/wrong_file.h"
 #include "system/files.h"
 #include "system/process.h"
 #include "system/protected.h"

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "corpus/input_list.h"
-#include "corpus/reader.h"
+#include "input/input_list.h"
+#include "formats/reader.h"
 #include "pack/options.h"
 
 #define PACK_N_KINDS (CORPUS_PARQUET + 1)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/marked_text.h"
+#include "formats/marked_text.h"
 #include "base/array.h"
 #include "base/le.h"
 

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/format.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+reader *reader_new(const reader *begin, failure *err)
+{
+    reader *r = calloc(1, begin->kind->reader_bytes);
+    tokmap_value *values = begin->options->fields ? calloc(FIELD_LIST_MAX, sizeof *values) : NULL;
+    if (!r || (begin->options->fields && !values)) {
+        free(r);
+        free(values);
+        fail_memory(err);
+        return NULL;
+    }
+    *r = *begin;
+    r->inner = r;
+    r->values = values;
+    r->n_in_all = READER_UNKNOWN;
+    if (r->kind->open(r, err))
+        return r;
+    r->window = (window){0};
+    reader_close(r);
+    return NULL;
+}
+
+void reader_close(reader *r)
+{
+    if (!r)
+        return;
+    if (r->kind->close)
+        r->kind->close(r);
+    if (r->inner != r)
+        reader_close(r->inner);
+    window_close(&r->window);
+    free(r->values);
+    free(r->marked.bytes);
+    free(r);
+}
+
+/* Puts the name, and the byte if the content is wrong, before the text. */
+static bool name_place(const reader *r, failure *err)
+{
+    const window *w = &r->inner->window;
+    if (r->names_byte && err->status <= 0)
+        return fail_at(err, "%.200s: byte %" PRIu64 ": ", w->name, w->offset);
+    return fail_at(err, "%.200s: ", w->name);
+}
+
+bool reader_check_where(const corpus_options *o, const tokmap_value_type *types, failure *err)
+{
+    return !o->where || where_check_types(o->where, types, err) ||
+           fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
+}
+
+void reader_note_decimal(const reader *r, size_t field, int32_t scale)
+{
+    const corpus_options *o = r->options;
+    char text[640];
+    if (field >= o->n_kept || scale == 0)
+        return;
+    snprintf(text, sizeof text,
+             "%.200s: --meta: the field %.200s has decimals; the nearest float64 of each is kept",
+             r->window.name, o->fields->names[field]);
+    o->note(o->context, text);
+}
+
+void reader_report(const reader *r, const char *format, ...)
+{
+    char text[640];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (r->options->report)
+        r->options->report(r->options->context, text);
+}
+
+static void set_row(reader *r, uint64_t line)
+{
+    const field_list *fields = r->options->fields;
+    const uint64_t row = reader_is_archive(r) ? r->inner->n_records - 1 : line;
+    const size_t i = field_list_find(fields, FIELD_ROW, strlen(FIELD_ROW));
+    if (i < fields->n_fields)
+        r->inner->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
+}
+
+static bool check_kept(const reader *r, const document *d, failure *err)
+{
+    const reader_place place = {.offset = d->offset, .line = d->line};
+    char spot[320];
+    size_t i = 0;
+    while (i < r->options->n_kept && number_is_storable(&d->values[i]))
+        i++;
+    if (i == r->options->n_kept)
+        return true;
+    reader_describe(r, place, d->offset, spot, sizeof spot);
+    fail(err,
+         "--meta: the number in field %.100s is neither a signed integer of 64 bits nor "
+         "exactly a float64; leave the field out of --meta",
+         r->options->fields->names[i]);
+    return fail_at(err, "%s: ", spot);
+}
+
+reader_result reader_next(reader *r, document *d, failure *err)
+{
+    *d = (document){0};
+    reader_result result = r->kind->next(r, d, err);
+    if (result >= READER_DOCUMENT && d->values) {
+        set_row(r, d->line);
+        if (r->options->where && !where_holds(r->options->where, d->values))
+            result = READER_FILTERED;
+        else if (result == READER_DOCUMENT && !check_kept(r, d, err))
+            result = READER_FAILED;
+    }
+    if (result == READER_DOCUMENT && r->options->list)
+        result = marked_text_read(&r->marked, r->options, d, err);
+    if (result == READER_DOCUMENT && d->n_bytes > r->options->max_document)
+        result = reader_refuse_long(r, d);
+    if (result == READER_FAILED)
+        name_place(r, err);
+    return result;
+}
+
+reader_result reader_refuse_long(const reader *r, document *d)
+{
+    d->reason =
+        r->format == CORPUS_TEXT || r->format == CORPUS_LINES
+            ? "longer than --max-document allows; raise it (at most 2G; the run needs about "
+              "4 times as much memory), or use --separator or --lines if the file has many "
+              "documents"
+            : "longer than --max-document allows; raise it (at most 2G; the run needs about "
+              "4 times as much memory)";
+    d->bad_offset = d->offset;
+    d->is_long = true;
+    return READER_BAD;
+}
+
+int reader_seek(reader *r, reader_place to, uint64_t max_bytes, failure *err)
+{
+    r->resumed = to.n_records > 0;
+    const int result = r->kind->seek(r, to, max_bytes, err);
+    if (result < 0)
+        name_place(r, err);
+    return result;
+}
+
+reader_place reader_where(const reader *r)
+{
+    return r->kind->where(r);
+}
+
+void reader_describe(const reader *r, reader_place place, uint64_t offset, char *text,
+                     size_t text_bytes)
+{
+    r->inner->kind->describe(r->inner, place, offset, text, text_bytes);
+}
+
+bool reader_is_archive(const reader *r)
+{
+    return r->inner != r;
+}
+
+corpus_format reader_format(const reader *r)
+{
+    return r->format;
+}
+
+uint64_t reader_n_records(const reader *r)
+{
+    return r->n_in_all;
+}
+
+void reader_note_fields(const reader *r)
+{
+    if (r->options->note && r->inner->kind->note_fields && !r->resumed)
+        r->inner->kind->note_fields(r->inner);
+}
+
+void reader_summarize(const reader *r, reader_summary *summary)
+{
+    const bool is_archive = reader_is_archive(r);
+    const char *codec = r->inner->window.codec;
+    *summary = (reader_summary){.n_records = reader_n_records(r)};
+    snprintf(summary->codec, sizeof summary->codec, "%s%s%s", is_archive ? "tar" : "",
+             is_archive && codec ? ", " : "", codec ? codec : "");
+    if (r->kind->summarize)
+        r->kind->summarize(r, summary);
+    if (*summary->column)
+        summary->why_column =
+            strcmp(corpus_field(r->options), "text") == 0 ? "the default" : "named by --field";
+}
+
+input_prefix reader_stored(const reader *r)
+{
+    return r->kind->stored ? r->kind->stored(r) : window_stored(&r->inner->window);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wrong_file.h - refuses files that are not meant to be packed as text, by their first bytes, and
+ * text by the name of its file; pure.
+ *
+ * With CORPUS_AUTO: files with a known magic number, a JSON array, UTF-16 and UTF-32, NUL bytes,
+ * and data that is not UTF-8. If the user named the format, only Parquet and Arrow of another
+ * format, archives (both unless --utf8 is raw), and data that was compressed twice. */
+#pragma once
+
+#include "formats/options.h"
+
+#define WRONG_FILE_HEAD_BYTES ((size_t)64 * 1024)
+/* Enough to recognize archives, the only check if the format is given. */
+#define WRONG_FILE_ARCHIVE_BYTES ((size_t)512)
+
+typedef struct wrong_file_head { /* the first bytes of an input, decompressed */
+    const uint8_t *bytes;
+    size_t n_bytes;    /* WRONG_FILE_HEAD_BYTES, fewer if memory does not allow more */
+    bool whole;        /* this is the whole input */
+    bool decompressed; /* it was compressed, in a form that is read here */
+    const char *name;  /* of the input */
+} wrong_file_head;
+
+/* Whether the input may be packed; if not, the text says why, and what to do, without the name of
+ * the input. */
+bool wrong_file_check(const wrong_file_head *head, const corpus_options *options, failure *err);
+/* The same for an input whose bytes are text, by its name: whether that says that it is something
+ * else. A name never decides what an input is taken for. */
+bool wrong_name_check(const wrong_file_head *head, failure *err);
+/* Whether it ends in .gz or .zst. */
+bool wrong_name_is_compressed(const char *name);
+/* What a file that begins with these bytes is, such as "a tar archive"; NULL: unknown. */
+const char *wrong_file_name(const uint8_t *bytes, size_t n_bytes);
+/* The same for the files that tokmap itself writes, except token files; NULL for all others. */
+const char *wrong_file_own_name(const uint8_t *bytes, size_t n_bytes);

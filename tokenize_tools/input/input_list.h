@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* input_list.h - expands the INPUT arguments of a command, in a documented order.
+ *
+ * A file is itself, and `-` is stdin. A folder stands for all files in it and below, in natural
+ * order: names are compared as bytes, and runs of digits in them as numbers, so that shard-2 comes
+ * before shard-10. Links are followed. Left out and reported are names that begin with a dot, files
+ * that only describe data, by their names (docs/man/tokmap-pack.1 lists them), files whose names
+ * end in .partial, anything that is neither a file nor a folder, and folders that links lead to a
+ * second time. Of a dataset in the cache of the Hugging Face Hub one snapshot is taken, which is
+ * reported. An argument that does not exist and has *, ? or [ in it is a pattern as for glob(3);
+ * its matches are taken in natural order. A part ** of it is any number of folders, also none: the
+ * folders of which a given folder would be listed. After it only files match the last part, and as
+ * the last part it is all files of the folders before it. What may match and cannot be looked at is
+ * an error: a folder without permission, a link whose target is missing. `@FILE` stands for the
+ * arguments in FILE, one on each line, without blank lines and carriage returns at the ends of
+ * lines; in it, a name may begin with @ or -. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+typedef struct input_list { /* start with {0} and the callback; input_list_free frees it */
+    char **names;
+    size_t n_names;
+    void (*report)(void *context, const char *text); /* a line about what was left out; may be
+                                                        NULL */
+    bool (*needs_no_file)(void *context, const char *name); /* may be NULL */
+    void *context;
+    bool may_match_nothing; /* a pattern; *err then says so, but it is no failure */
+} input_list;
+
+/* Appends a name that was malloced, and frees it if that fails. NULL: out of memory. */
+bool input_list_append(input_list *list, char *name, failure *err);
+/* Appends the names that arg stands for. On failure sets *err and leaves the list unchanged. */
+bool input_list_expand(input_list *list, const char *arg, failure *err);
+void input_list_free(input_list *list);
+/* In natural order: the names from number `first` on. */
+void input_list_sort(input_list *list, size_t first);
+
+/* Compares two paths in natural order: < 0, 0, > 0. The files of a folder come before its
+ * neighbours. */
+int input_list_compare(const char *a, const char *b);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window.h - a buffer with the next plain bytes of an input, as many as a document needs. */
+#pragma once
+
+#include "input/input.h"
+
+#define INPUT_PADDING 64 /* readable bytes after a text */
+
+typedef struct window_options {
+    bool read_ahead;   /* read and decompress in a thread of its own */
+    size_t read_bytes; /* of one read; 0: 256 KiB */
+} window_options;
+
+typedef struct stream stream; /* an input, read ahead in a thread if that is wanted */
+
+typedef struct window {
+    const char *name;       /* of the input */
+    const char *codec;      /* how it is compressed: "gzip"; NULL: it is not */
+    const input_part *part; /* that is read; NULL: all of it */
+    stream *stream;
+    uint8_t *bytes; /* INPUT_PADDING readable bytes follow `capacity` */
+    size_t begin, end, capacity, usual_capacity;
+    size_t filled;     /* `end`, or more if it is the limit */
+    uint64_t offset;   /* of bytes[begin] in the plain bytes of the input */
+    uint64_t limit;    /* the window ends here */
+    bool at_end;       /* bytes[end] is the end of the input, or the limit */
+    size_t n_searched; /* after `begin`, where no terminator begins */
+} window;
+
+/* The window grows while nothing is consumed. When stop_fd becomes readable, reading fails with
+ * ECANCELED; read_ahead needs it, because it stops the thread. */
+bool window_open(window *w, const input_source *source, const window_options *options, int stop_fd,
+                 failure *err);
+void window_close(window *w);
+/* The stored bytes behind the bytes read so far, and their checksum; after the end, of the whole
+ * input. */
+input_prefix window_stored(const window *w);
+
+/* Reads more bytes, or sets at_end. The window must not be full. */
+bool window_fill(window *w, failure *err);
+/* Reads until there are n_bytes, or the input ends. */
+bool window_reach(window *w, size_t n_bytes, failure *err);
+static inline const uint8_t *window_text(const window *w)
+{
+    return w->bytes + w->begin;
+}
+static inline size_t window_size(const window *w)
+{
+    return w->end - w->begin;
+}
+void window_consume(window *w, size_t n_bytes);
+/* Makes the next n_bytes of the input all that the window shows: then it is at_end. An input that
+ * ends before that is damaged. UINT64_MAX: all that follows. */
+void window_limit(window *w, uint64_t n_bytes);
+/* Copies the next n_bytes, less at the end, to dst and consumes them. dst may be NULL. */
+bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, failure *err);
+/* Whether the terminator is in the window. *n_bytes is the number of bytes before it; if it was not
+ * found, those in which it cannot begin. No terminator: never found. */
+bool window_find(window *w, const char *terminator, size_t terminator_bytes, size_t *n_bytes);
