@@ -30,11 +30,14 @@
  *           known is refused. No token is added before or after a text.
  * Memory    encode and decode allocate what they return; the caller frees it with
  *           tokmap_tokenizer_free. While encode runs, it needs up to twice the memory of its
- *           result. For each thread that encodes at the same time, a tokenizer keeps an encoder
- *           with a cache of words, of about 32 MiB, until it is closed.
+ *           result, and each of its threads a copy of the text that it encodes. For each thread
+ *           that encodes at the same time, a tokenizer keeps an encoder with a cache of words, of
+ *           about 32 MiB, until it is closed.
  * Threads   Any number of threads may use a tokenizer at the same time. encode starts threads of
- *           its own when there is enough text, and ends them before it returns. Ids do not depend
- *           on the number of threads. Close a tokenizer once, when no call is running.
+ *           its own when there is enough text, and ends them before it returns. One thread encodes
+ *           a text from start to end, however long it is. Ids do not depend on the number of
+ *           threads. Close a tokenizer once, when no call is running.
+ * Limits    A text has at most 2 GiB, and 4 GiB after the normalizer of the tokenizer.
  * fork      A child process may use a tokenizer of its parent, whatever the threads of the parent
  *           were doing. */
 #ifndef TOKMAP_TOKENIZER_H
@@ -62,7 +65,7 @@ typedef struct tokmap_tokenizer_options {
 
 typedef struct tokmap_text {
     const char *bytes; /* may be NULL if n_bytes is 0 */
-    size_t n_bytes;
+    size_t n_bytes;    /* to encode: at most 2 GiB */
 } tokmap_text;
 
 /* What to do with a special token that is written in a text. Added tokens that are not special
@@ -136,11 +139,12 @@ TOKMAP_API void tokmap_tokenizer_close(tokmap_tokenizer *t);
 /* ---- Use ---- */
 
 /* Encodes all texts, which are UTF-8, or any bytes if the tokenizer takes_bytes. After an error the
- * fields of out are 0. TOKMAP_ERR_ARGUMENT: also if a text is not UTF-8. TOKMAP_ERR_MISMATCH: a
- * text contains a special token, with TOKMAP_SPECIALS_ERROR. TOKMAP_ERR_UNSUPPORTED: token_offsets
- * are wanted, but the tokenizer changes this text, or any text: err says which; or a step of its
- * normalizer, such as a Replace, makes more of a text than 64 bytes of each byte, and 1 MiB. For
- * all three, err names the first such text by its number, counted from 0, and file_offset is the
+ * fields of out are 0. TOKMAP_ERR_ARGUMENT: also if a text is not UTF-8, or longer than 2 GiB.
+ * TOKMAP_ERR_MISMATCH: a text contains a special token, with TOKMAP_SPECIALS_ERROR.
+ * TOKMAP_ERR_UNSUPPORTED: token_offsets are wanted, but the tokenizer changes this text, or any
+ * text: err says which; or a step of its normalizer, such as a Replace, makes more of a text than
+ * 64 bytes of each byte, and 1 MiB, or its normalizer more than 4 GiB. Except for texts of more
+ * than 2 GiB, err names the first such text by its number, counted from 0, and file_offset is the
  * byte in it. */
 TOKMAP_API tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t,
                                                  const tokmap_encode_options *options,

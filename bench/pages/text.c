@@ -48,7 +48,11 @@ static tokenizer_file open_tokenizer(const bench_options *options)
 
 static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
-    return tokenizer_safe_cut(context, text, n_searched, n_bytes);
+    (void)context;
+    (void)text;
+    (void)n_searched;
+    (void)n_bytes;
+    return 0; /* a text is encoded whole */
 }
 
 /* Reads a file as `tokmap pack` does. */
@@ -90,15 +94,13 @@ static void free_text(bench_text *text)
 static void encode_batch(encoder *e, const corpus_batch *b, id_buffer *ids, size_t *ends,
                          size_t *n_ends)
 {
-    bool first = !b->continues;
     size_t at = 0;
     for (size_t i = 0; i <= b->n_ends; i++) {
         const size_t end = i < b->n_ends ? b->ends[i].at : b->n_bytes;
-        if (end > at && encoder_encode(e, b->text + at, end - at, first ? TEXT_FIRST : 0, ids))
+        if (end > at && encoder_encode(e, b->text + at, end - at, ids))
             bench_fail("out of memory");
         if (ends && i < b->n_ends && !b->ends[i].input)
             ends[(*n_ends)++] = ids->n;
-        first = first || i < b->n_ends;
         at = end;
     }
 }
@@ -284,18 +286,14 @@ static void encode_all(subject *s)
 {
     static const encoder_options options;
     tokenizer_file file = open_tokenizer(s->options);
-    encoder_state state = {0};
     s->ids.n = 0;
     s->n_documents = 0;
     for (size_t k = 0, i = 0; k < s->n_jobs; k++) {
         encoder *e = encoder_new(file.tokenizer, &options);
         if (!e)
             bench_fail("out of memory");
-        if (k > 0)
-            encoder_restore(e, state);
         for (; i < s->text.n_batches * (k + 1) / s->n_jobs; i++)
             encode_batch(e, &s->text.batches[i], &s->ids, s->ends, &s->n_documents);
-        state = encoder_save(e);
         encoder_free(e);
     }
     tokenizer_file_close(&file);

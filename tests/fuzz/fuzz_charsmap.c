@@ -19,9 +19,6 @@ static void normalize(const model *m, text_span text)
     normalize_scratch scratch = {0};
     normalizer *n = normalizer_new(m, true, &err);
     require(n != NULL);
-    char_pairs pairs = {0};
-    normalizer_add_pairs(n, &pairs);
-    char_pairs_free(&pairs);
     require(normalize_text(n, &scratch, NORMALIZE_FIRST, &text));
     require_text(text);
     normalize_scratch_free(&scratch);

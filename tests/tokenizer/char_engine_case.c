@@ -20,40 +20,43 @@ void engine_end(engine *g)
     model_free(&g->m);
 }
 
-void encode(engine *g, const char *text, size_t n, unsigned flags)
+void encode(engine *g, const char *text, size_t n)
 {
     uint8_t *copy = malloc(n + TEXT_PADDING);
     CHECK(copy != NULL);
     memcpy(copy, text, n);
     memset(copy + n, 0x81, TEXT_PADDING);
-    const tokenize_status status = encoder_encode(g->e, copy, n, flags, &g->out);
+    const tokenize_status status = encoder_encode(g->e, copy, n, &g->out);
     free(copy);
     CHECK_EQ(status, TOKENIZE_OK);
 }
 
-bool cut_keeps_ids(engine *g, const char *const *pieces, size_t n_kinds, size_t n_pieces)
+void check_chunks_of(engine *g, const char *text, size_t n)
+{
+    const encoder_options options = {
+        .cache_bytes = 1, .chunk_bytes = 1 + check_below(80), .specials = g->specials};
+    engine chunked = {.e = encoder_new(g->t, &options)};
+    CHECK(chunked.e != NULL);
+    g->out.n = 0;
+    encode(g, text, n);
+    encode(&chunked, text, n);
+    if (g->out.n != chunked.out.n ||
+        (g->out.n > 0 && memcmp(g->out.ids, chunked.out.ids, g->out.n * sizeof *g->out.ids) != 0))
+        CHECK_FAIL("\"%.*s\" in chunks of %zu", (int)n, text, options.chunk_bytes);
+    encoder_free(chunked.e);
+    id_buffer_free(&chunked.out);
+}
+
+void check_chunks(engine *g, const char *const *pieces, size_t n_kinds, size_t n_pieces)
 {
     char text[2000];
     size_t n = 0;
     for (size_t i = 0; i < n_pieces; i++) {
         const char *piece = pieces[check_below((uint32_t)n_kinds)];
-        CHECK(n + strlen(piece) < sizeof text - TEXT_PADDING);
+        CHECK(n + strlen(piece) < sizeof text);
         n += (size_t)(stpcpy(text + n, piece) - (text + n));
     }
-    memset(text + n, 0, sizeof text - n);
-    const size_t cut =
-        tokenizer_safe_cut(g->t, (const uint8_t *)text, 0, 1 + check_below((uint32_t)n));
-    CHECK(cut < n);
-    g->out.n = 0;
-    encode(g, text, n, TEXT_FIRST);
-    const id_buffer whole = g->out;
-    g->out = (id_buffer){0};
-    encode(g, text, cut, TEXT_FIRST);
-    encode(g, text + cut, n - cut, cut ? 0 : TEXT_FIRST);
-    if (whole.n != g->out.n || memcmp(whole.ids, g->out.ids, whole.n * sizeof *whole.ids) != 0)
-        CHECK_FAIL("\"%.*s\" cut at %zu", (int)n, text, cut);
-    free(whole.ids);
-    return cut > 0;
+    check_chunks_of(g, text, n);
 }
 
 void expect_ids(const engine *g, const naive_ids *want, const char *text)
@@ -99,7 +102,7 @@ void runs_come_back(void (*make)(model *), const char *const *units, size_t n_un
         const size_t unit = strlen(units[u]), n_text = n / unit * unit;
         for (size_t i = 0; i < n_text; i++)
             text[i] = units[u][i % unit];
-        encode(&g, text, n_text, TEXT_FIRST);
+        encode(&g, text, n_text);
         CHECK(tokenizer_decode(g.t, g.out.ids, g.out.n, &back, &bad));
         CHECK(!equal || (back.n_bytes == n_text && memcmp(back.s, text, n_text) == 0));
         free(back.s);

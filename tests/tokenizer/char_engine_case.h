@@ -19,10 +19,10 @@ typedef struct engine {
 void engine_start(engine *g, size_t cache_bytes);
 void engine_end(engine *g);
 /* In memory of its size and the padding, whose bytes belong to no character of the text. */
-void encode(engine *g, const char *text, size_t n, unsigned flags);
-/* A text of random pieces, cut where tokenizer_safe_cut allows before a random place: its parts
- * have the ids of the whole. False: there is no such place. */
-bool cut_keeps_ids(engine *g, const char *const *pieces, size_t n_kinds, size_t n_pieces);
+void encode(engine *g, const char *text, size_t n);
+/* A text of random pieces has the ids that it has in chunks of any size. */
+void check_chunks(engine *g, const char *const *pieces, size_t n_kinds, size_t n_pieces);
+void check_chunks_of(engine *g, const char *text, size_t n);
 void expect_ids(const engine *g, const naive_ids *want, const char *text);
 long rounds(long in_check, long in_long);
 void refused(model *m, const char *why);

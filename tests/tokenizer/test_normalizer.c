@@ -280,9 +280,6 @@ TEST(damaged_charsmaps_are_refused)
             blob.s[i] ^= (char)(1 << bit);
             if (charsmap_load(&c, &blob, &err)) { /* with any result, nothing outside is read */
                 charsmap_longest(&c, (const uint8_t *)"a\xC3\xA9", 3, &r);
-                char_pairs pairs = {0};
-                charsmap_add_pairs(&c, &pairs);
-                char_pairs_free(&pairs);
             }
             charsmap_free(&c);
             blob.s[i] ^= (char)(1 << bit);
@@ -323,7 +320,6 @@ TEST(steps_run_one_after_the_other)
     normalizes_to(&m, NORMALIZE_FIRST, " \xE3\x80\x80\t ", "");
     normalizes_to(&m, NORMALIZE_FIRST, "x", "<x");
     normalizes_to(&m, 0, " aaaaa  b c   e\xCC\x81 ", "<bba_b c_\xC3\xA9");
-    normalizes_to(&m, NORMALIZE_CONTINUES, " aaa  ", " ba");
     model_free(&m);
 }
 

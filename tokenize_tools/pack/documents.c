@@ -68,8 +68,7 @@ void pack_documents_free(pack_documents *d)
 
 bool pack_documents_may_checkpoint(const pack_documents *d)
 {
-    const bool in_order = tokenizer_get_info(d->parts->tokenizer->tokenizer)->in_order;
-    return !d->holding && !(d->at.open && (in_order || d->o->input.list));
+    return !d->holding && !(d->at.open && d->o->input.list);
 }
 
 const pack_position *pack_documents_counts(const pack_documents *d)

@@ -30,10 +30,14 @@ typedef struct sample {
 
 /* ---- Sample ---- */
 
+/* The end of a line: an estimate may be off by a word. */
 static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
     const pack_parts *parts = context;
-    return pack_marks_safe_cut(parts, text, n_searched, n_bytes);
+    if (parts->options->input.list)
+        return pack_marks_safe_cut(parts, text, n_searched, n_bytes);
+    const uint8_t *line = memrchr(text + n_searched, '\n', n_bytes - n_searched);
+    return line ? (size_t)(line + 1 - text) : 0;
 }
 
 /* The run itself saves bad documents; one that could not be saved ends it here too. */

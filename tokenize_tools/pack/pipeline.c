@@ -29,10 +29,6 @@ struct pack_pipeline {
     size_t in_flight;                   /* bytes in the jobs from n_out - lent to n_read */
     bool at_end, stop, reader_started;
     bool no_memory; /* an encoder ran out of memory */
-    /* If the parts of a document must be encoded in order: whether job n_taken - 1 has its ids, and
-     * the encoder's state after it. */
-    bool in_order, last_done;
-    encoder_state last_state;
     int read_status;
     failure read_error;
 };
@@ -94,29 +90,15 @@ void pack_job_free(pack_job *job)
     free(job->reports.moments);
 }
 
-static bool may_take_text(const pack_pipeline *p)
-{
-    if (p->n_taken == p->n_read)
-        return false;
-    const pack_job *job = &p->slots[p->n_taken % p->n_slots].job;
-    return p->last_done || !job->batch.continues || !p->in_order;
-}
-
 /* Waits for the next job to encode. NULL: there are no more. */
-static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_state *state)
+static pipeline_slot *take_text(pack_pipeline *p)
 {
     pipeline_slot *slot = NULL;
     tokmap_i_mutex_lock(&p->lock);
-    while (!p->stop && !may_take_text(p) && !(p->at_end && p->n_taken == p->n_read))
+    while (!p->stop && !p->at_end && p->n_taken == p->n_read)
         tokmap_i_condition_wait(&p->text, &p->lock);
-    if (!p->stop && p->n_taken < p->n_read) {
-        *number = p->n_taken++;
-        *state = p->last_state;
-        slot = &p->slots[*number % p->n_slots];
-        p->last_done = false;
-        if (may_take_text(p)) /* its own signal may have come too early */
-            tokmap_i_condition_signal(&p->text);
-    }
+    if (!p->stop && p->n_taken < p->n_read)
+        slot = &p->slots[p->n_taken++ % p->n_slots];
     tokmap_i_mutex_unlock(&p->lock);
     return slot;
 }
@@ -124,21 +106,12 @@ static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_stat
 static void encode_all(pack_pipeline *p, encoder *e)
 {
     pipeline_slot *slot;
-    uint64_t number;
-    encoder_state state;
     pack_marks marks = {p->options.parts};
     bool ok = true;
-    while (ok && (slot = take_text(p, &number, &state)) != NULL) {
-        if (slot->job.batch.continues)
-            encoder_restore(e, state);
+    while (ok && (slot = take_text(p)) != NULL) {
         ok = pack_job_encode(&slot->job, &marks, e);
         tokmap_i_mutex_lock(&p->lock);
         slot->done = true;
-        if (number + 1 == p->n_taken && p->in_order) {
-            p->last_state = encoder_save(e);
-            p->last_done = true;
-            tokmap_i_condition_broadcast(&p->text);
-        }
         p->no_memory = p->no_memory || !ok;
         tokmap_i_condition_signal(&p->ids);
         tokmap_i_mutex_unlock(&p->lock);
@@ -307,8 +280,6 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     p->corpus = c;
     p->slots = slots;
     p->n_slots = n_slots;
-    p->in_order = tokenizer_get_info(options->parts->tokenizer->tokenizer)->in_order;
-    p->last_done = true;
     p->encoders = encoders;
     tokmap_i_mutex_init(&p->lock);
     tokmap_i_condition_init(&p->room);

@@ -74,7 +74,7 @@ typedef struct walk {
 /* Text between added tokens. */
 typedef struct walk_part {
     size_t at, end;
-    bool first, continues;
+    bool first;
 } walk_part;
 
 /* The length of the blank or U+2581 that begins here, or 0. */
@@ -118,7 +118,7 @@ __attribute__((always_inline)) static inline bool walk_tokens_of(walk *w, walk_p
     const uint8_t *const text = w->e->text;
     const uint32_t *ids = w->e->ids;
     const size_t n_ids = w->e->n_ids, end = p.end;
-    bool prefix = p.at < end && !p.continues && r.prefix != PREPEND_NEVER &&
+    bool prefix = p.at < end && r.prefix != PREPEND_NEVER &&
                   (r.prefix == PREPEND_ALWAYS || p.first) &&
                   !(r.not_twice && blank_length(w->r, text + p.at, end - p.at) > 0);
     byte_range *ranges = w->ranges;
@@ -186,7 +186,7 @@ bool token_ranges_find(const range_rules *r, const encoded_text *e, byte_range *
                        size_t *lost)
 {
     walk w = {.r = r, .e = e, .ranges = ranges};
-    const bool found = walk_around(&w, 0, (walk_part){0, e->n_bytes, e->begins, !e->begins});
+    const bool found = walk_around(&w, 0, (walk_part){0, e->n_bytes, true});
     *lost = w.lost;
     return found && w.n == e->n_ids;
 }

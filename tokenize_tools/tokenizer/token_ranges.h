@@ -13,11 +13,10 @@ typedef struct byte_range {
     uint64_t begin, end; /* offsets in the text */
 } byte_range;
 
-/* A text and its ids: all of them, or those of a part between two safe cuts. */
+/* A text and its ids. */
 typedef struct encoded_text {
     const uint8_t *text; /* TEXT_PADDING bytes after it must be readable */
     size_t n_bytes;
-    bool begins;        /* it begins a document; else it continues one */
     bool drop_specials; /* those that were found in the text have no ids */
     bool take_specials; /* they have ids; neither: they were plain text */
     const uint32_t *ids;

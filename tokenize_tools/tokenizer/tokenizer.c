@@ -10,7 +10,6 @@
 #include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/model/name_table.h"
 #include "tokenizer/normalize/normalizer.h"
-#include "tokenizer/split/text_cut.h"
 #include "tokenizer/token_ranges.h"
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/unicode/unicode.h"
@@ -27,7 +26,6 @@ struct tokenizer {
 
     added_tokens *raw, *normalized;
     range_rules ranges;
-    unsigned cuts;    /* text_cut.h; for `words` */
     model own;        /* the tokens */
     name_table names; /* specials first */
     tokenizer_info info;
@@ -66,7 +64,6 @@ static bool set_engine(tokenizer *t, const model *m, const model *normalized, fa
     }
     t->prefix_space = m->prefix_space;
     t->words = word_engine_new(m, err);
-    t->cuts = normalizer_text_cuts(m);
     return t->words != NULL;
 }
 
@@ -106,99 +103,6 @@ static bool set_decoder(tokenizer *t, const model *m, const model *normalized, f
     return ok;
 }
 
-/* ---- Cuts ---- */
-
-/* An added token must not cross a cut, end at it, or take a blank from its other side; nor begin at
- * it if the character before decides whether it is a single word. */
-static unsigned cuts_against(const added_token *a)
-{
-    const uint8_t *s = (const uint8_t *)a->content.s;
-    const size_t n = a->content.n_bytes;
-    unsigned cuts = a->lstrip || a->rstrip ? CUT_AT_NEWLINE | CUT_AT_WIDE : 0;
-    if (a->single_word && n > 0 && s[0] == ' ')
-        cuts |= CUT_AT_SPACE | CUT_AT_WIDE;
-    if (a->single_word && n > 0 && cut_is_digit(s[0]))
-        cuts |= CUT_AT_DIGIT;
-    if (a->single_word && n > 0 && cut_is_sign(s[0]))
-        cuts |= CUT_AT_SIGN;
-    if (a->single_word && n > 0 && s[0] >= 0xE3)
-        cuts |= CUT_AT_STOP;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] == ' ' || s[i - 1] == '\n') && (s[i - 1] >= 0x80 || s[i] >= 0x80))
-            cuts |= CUT_AT_WIDE;
-        if (s[i] == ' ' && cut_is_word(s[i - 1]))
-            cuts |= CUT_AT_SPACE;
-        if (s[i - 1] == '\n' && cut_is_word(s[i]))
-            cuts |= CUT_AT_NEWLINE;
-        if (cut_is_digit(s[i]) && cut_is_word(s[i - 1]))
-            cuts |= CUT_AT_DIGIT;
-        if (cut_is_sign(s[i]) && cut_is_word(s[i - 1]))
-            cuts |= CUT_AT_SIGN;
-        if (s[i] >= 0xE3) /* may be the first byte of a stop or comma */
-            cuts |= CUT_AT_STOP;
-    }
-    /* The text after a token is a new stretch, which may get a prefix; it does not continue the one
-     * before. */
-    if (n > 0 && cut_is_word(s[n - 1]))
-        cuts |= CUT_AT_SPACE | CUT_AT_DIGIT | CUT_AT_SIGN;
-    if (n > 0 && s[n - 1] == '\n')
-        cuts |= CUT_AT_NEWLINE | CUT_AT_WIDE;
-    if (n > 0 && s[n - 1] >= 0x80)
-        cuts |= CUT_AT_WIDE | CUT_AT_STOP;
-    return cuts;
-}
-
-/* Of a text that is normalized, other characters than those of the content may become it: a newline
- * a blank, an ideographic comma one of ASCII. */
-static unsigned cuts_against_normalized(const model_text *content)
-{
-    unsigned cuts = 0;
-    for (size_t i = 0; i < content->n_bytes; i++) {
-        if (content->s[i] == ' ' || content->s[i] == '\n')
-            cuts = CUT_ANYWHERE;
-        if ((uint8_t)content->s[i] >= 0x80)
-            cuts |= CUT_AT_STOP;
-    }
-    return cuts;
-}
-
-static void limit_cuts(tokenizer *t, const model *m)
-{
-    for (size_t i = 0; i < m->n_added; i++)
-        t->cuts &= ~cuts_against(&m->added[i]);
-}
-
-/* Those that are searched for in normalized text; the engine over characters finds its own. */
-static bool set_normalized(tokenizer *t, const model *m, const model *normalized, failure *err)
-{
-    bool is_nfc = true;
-    for (size_t i = 0; i < m->n_steps; i++)
-        is_nfc &= m->steps[i].kind == NORMALIZE_NFC;
-    limit_cuts(t, normalized);
-    for (size_t i = 0; i < normalized->n_added && !is_nfc; i++)
-        t->cuts &= ~cuts_against_normalized(&normalized->added[i].content);
-    return (t->normalized = added_tokens_new(normalized, true, err)) != NULL;
-}
-
-size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_searched,
-                          size_t n_bytes)
-{
-    if (t->builtin)
-        return n_bytes;
-    return t->chars ? char_engine_cut(t->chars, text, n_searched, n_bytes)
-                    : text_cut(text, n_searched, n_bytes, t->cuts);
-}
-
-size_t tokenizer_part(const tokenizer *t, const uint8_t *text, size_t n_bytes, size_t size)
-{
-    size_t cut = 0;
-    for (size_t n_searched = 0; cut == 0 && size < n_bytes; size *= 2) {
-        cut = tokenizer_safe_cut(t, text, n_searched, size);
-        n_searched = size;
-    }
-    return cut > 0 ? cut : n_bytes;
-}
-
 /* ---- New and free ---- */
 
 static bool keep_tokens(tokenizer *t, const model *m, failure *err)
@@ -236,11 +140,11 @@ tokenizer *tokenizer_new(const model *m, failure *err)
         return NULL;
     }
     model_init(&normalized);
-    const bool made = keep_tokens(t, m, err) && normalize_added(t, m, &normalized, err) &&
-                      set_engine(t, m, &normalized, err) &&
-                      (t->raw = added_tokens_new(m, false, err)) != NULL &&
-                      (!t->words || set_normalized(t, m, &normalized, err)) &&
-                      set_decoder(t, m, &normalized, err);
+    const bool made =
+        keep_tokens(t, m, err) && normalize_added(t, m, &normalized, err) &&
+        set_engine(t, m, &normalized, err) && (t->raw = added_tokens_new(m, false, err)) != NULL &&
+        (!t->words || (t->normalized = added_tokens_new(&normalized, true, err)) != NULL) &&
+        set_decoder(t, m, &normalized, err);
     model_free(&normalized);
     if (!made) {
         tokenizer_free(t);
@@ -254,7 +158,6 @@ tokenizer *tokenizer_new(const model *m, failure *err)
         .eos_rival = m->eos_rival,
         .takes_bytes = t->words && !t->normalizer && word_engine_takes_bytes(t->words),
         .decodes = m->decode != DECODE_UNKNOWN,
-        .in_order = t->chars && char_engine_in_order(t->chars),
         .family = m->family,
     };
     if (m->kind != MODEL_BYTE_BPE || m->split != SPLIT_NONE || m->n_steps > 0)
@@ -262,7 +165,6 @@ tokenizer *tokenizer_new(const model *m, failure *err)
     for (size_t i = 0; i < m->n_steps; i++)
         if (m->steps[i].kind == NORMALIZE_CHARSMAP)
             t->info.unicode = GRAPHEME_UNICODE;
-    limit_cuts(t, m);
     set_ranges(t, m);
     return t;
 }
@@ -337,14 +239,17 @@ const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_
 
 /* ---- Encoders ---- */
 
-/* Text is processed in slices that stay in the cache between splitting and lookup. */
-#define SLICE_BYTES ((size_t)48 << 10)
+/* Text is encoded in chunks of words that stay in the cache between splitting and lookup. */
+#define CHUNK_BYTES ((size_t)48 << 10)
 
 struct encoder {
     const tokenizer *t;
     specials_policy specials;
     uint64_t specials_seen;
-    bool stopped; /* by SPECIALS_ERROR */
+    bool stopped;      /* by SPECIALS_ERROR, at: */
+    text_span special; /* in the text, or in normalized text */
+    uint32_t special_id;
+    text_span stretch; /* the text between added tokens that was encoded last */
     word_scratch *words;
     char_scratch *chars;
     normalize_scratch normalizing;
@@ -354,15 +259,16 @@ struct encoder {
 encoder *encoder_new(const tokenizer *t, const encoder_options *options)
 {
     const size_t cache_bytes = options->cache_bytes ? options->cache_bytes : (size_t)32 << 20;
+    const size_t chunk_bytes = options->chunk_bytes ? options->chunk_bytes : CHUNK_BYTES;
     encoder *e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
     e->t = t;
     e->specials = options->specials;
     if (t->words)
-        e->words = word_scratch_new(t->words, cache_bytes);
+        e->words = word_scratch_new(t->words, cache_bytes, chunk_bytes);
     if (t->chars)
-        e->chars = char_scratch_new(t->chars, cache_bytes);
+        e->chars = char_scratch_new(t->chars, cache_bytes, chunk_bytes);
     if (!t->builtin && !e->words && !e->chars) {
         encoder_free(e);
         return NULL;
@@ -386,21 +292,6 @@ void encoder_set_specials(encoder *e, specials_policy specials)
     e->specials = specials;
 }
 
-encoder_state encoder_save(const encoder *e)
-{
-    if (!e->t->info.in_order)
-        return (encoder_state){0};
-    const unigram_state *state = char_scratch_state(e->chars);
-    return (encoder_state){state->score, state->unknown != NULL};
-}
-
-void encoder_restore(encoder *e, encoder_state state)
-{
-    static const uint8_t before[1]; /* of a run that continues, only its existence matters */
-    if (e->t->info.in_order)
-        *char_scratch_state(e->chars) = (unigram_state){state.sum, state.unknown ? before : NULL};
-}
-
 uint64_t encoder_specials_seen(const encoder *e)
 {
     return e->specials_seen;
@@ -422,8 +313,11 @@ static bool encode_around(encoder *e, const added_tokens *added, stretch s, enco
         if (m.special && e->specials == SPECIALS_TEXT)
             continue;
         e->stopped = m.special && e->specials == SPECIALS_ERROR;
-        if (e->stopped)
+        if (e->stopped) {
+            e->special = (text_span){all.bytes + m.at, m.next - m.at};
+            e->special_id = m.id;
             return false;
+        }
         m.taken = m.end;
         s.text = (text_span){all.bytes + from, m.start > from ? m.start - from : 0};
         if (!encode(e, s, out) ||
@@ -440,8 +334,8 @@ static bool encode_around(encoder *e, const added_tokens *added, stretch s, enco
 /* Encodes normalized text between added tokens. */
 static bool encode_words(encoder *e, stretch s, id_buffer *out)
 {
-    if (e->t->prefix_space && !(s.flags & NORMALIZE_CONTINUES) && s.text.n_bytes > 0 &&
-        s.text.bytes[0] != ' ' && !text_buffer_prefix(&e->prefixed, " ", 1, &s.text))
+    if (e->t->prefix_space && s.text.n_bytes > 0 && s.text.bytes[0] != ' ' &&
+        !text_buffer_prefix(&e->prefixed, " ", 1, &s.text))
         return false;
     return word_scratch_encode(e->words, s.text, s.n_first, out);
 }
@@ -451,24 +345,12 @@ static bool encode_chars(encoder *e, stretch s, id_buffer *out)
     return char_scratch_encode(e->chars, s, out);
 }
 
-static bool encode_slice(encoder *e, stretch s, id_buffer *out)
+static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
 {
     if (!normalize_text(e->t->normalizer, &e->normalizing, s.flags, &s.text))
         return false;
     s.n_first = e->normalizing.n_first;
     return encode_around(e, e->t->normalized, s, encode_words, out);
-}
-
-static bool encode_slices(encoder *e, stretch s, id_buffer *out)
-{
-    while (s.text.n_bytes > 0) {
-        const size_t n = tokenizer_part(e->t, s.text.bytes, s.text.n_bytes, SLICE_BYTES);
-        if (!encode_slice(e, (stretch){{s.text.bytes, n}, s.flags, 0}, out))
-            return false;
-        s.text = (text_span){s.text.bytes + n, s.text.n_bytes - n};
-        s.flags = NORMALIZE_CONTINUES;
-    }
-    return true;
 }
 
 /* Encodes the text between added tokens that were found in raw text. */
@@ -477,8 +359,9 @@ static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
     const size_t n_bytes = s.text.n_bytes;
     if (n_bytes == 0)
         return true;
+    e->stretch = s.text;
     if (e->words)
-        return encode_slices(e, s, out);
+        return encode_normalized(e, s, out);
     if (e->chars)
         return char_scratch_normalize(e->chars, &s) &&
                encode_around(e, char_engine_added(e->t->chars), s, encode_chars, out);
@@ -491,11 +374,9 @@ static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
     return true;
 }
 
-tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
-                               id_buffer *out)
+tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
-    const stretch all = {
-        {text, n_bytes}, flags & TEXT_FIRST ? NORMALIZE_FIRST : NORMALIZE_CONTINUES, 0};
+    const stretch all = {{text, n_bytes}, NORMALIZE_FIRST, 0};
     e->stopped = false;
     if (encode_around(e, e->t->raw, all, encode_stretch, out))
         return TOKENIZE_OK;
@@ -504,6 +385,18 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
     const bool too_long =
         e->chars ? char_scratch_too_long(e->chars) : normalize_too_long(&e->normalizing);
     return too_long ? TOKENIZE_TOO_LONG : TOKENIZE_NO_MEMORY;
+}
+
+special_match encoder_refused_special(const encoder *e, const uint8_t *text, size_t n_bytes)
+{
+    const size_t at = (size_t)((uintptr_t)e->special.bytes - (uintptr_t)text);
+    if (at < n_bytes)
+        return (special_match){at, e->special.bytes, e->special.n_bytes};
+    special_match match = {.at = (size_t)(e->stretch.bytes - text)};
+    match.bytes = tokenizer_token_bytes(e->t, e->special_id, &match.n_bytes);
+    const uint8_t *found = memmem(e->stretch.bytes, e->stretch.n_bytes, match.bytes, match.n_bytes);
+    match.at = found ? (size_t)(found - text) : match.at;
+    return match;
 }
 
 /* ---- Ranges ---- */

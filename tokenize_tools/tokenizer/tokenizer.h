@@ -40,10 +40,6 @@ typedef struct tokenizer_info {
     uint32_t eos_rival;      /* ... and this is another candidate, or MODEL_NO_ID */
     bool takes_bytes;        /* it encodes bytes that are not UTF-8 (byte-level) */
     bool decodes;            /* false: the decoder of the tokenizer.json is not supported */
-    /* The second part of a text that is cut needs the state of the encoder after the first: with
-     * Unigram the best result depends on rounded sums from the beginning of the document. If not,
-     * any encoder may take it. */
-    bool in_order;
     const char *family;
     const char *unicode;   /* the version of the tables that take part, such as "16.0.0", or NULL */
     const char *no_ranges; /* why tokenizer_find_ranges always fails, or NULL */
@@ -52,15 +48,6 @@ typedef struct tokenizer_info {
 const tokenizer_info *tokenizer_get_info(const tokenizer *t);
 /* The id of the token with this content, specials first; MODEL_NO_ID: there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes);
-
-/* The largest offset at which the text may be cut: encoding the first part with TEXT_FIRST and then
- * the second without gives the ids of the whole text, whatever follows text[n_bytes]. 0: there is
- * none. n_searched: for the first n_searched bytes the answer was 0. */
-size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_searched,
-                          size_t n_bytes);
-/* The length of the first part of a text, up to such a cut: at most `size`, or more if there is no
- * cut before. */
-size_t tokenizer_part(const tokenizer *t, const uint8_t *text, size_t n_bytes, size_t size);
 
 /* ---- Encode ---- */
 
@@ -71,14 +58,12 @@ typedef enum tokenize_status {
     TOKENIZE_TOO_LONG /* the normalizer makes too much of it: normalizer.h */
 } tokenize_status;
 #define TOKENIZE_TOO_LONG_TEXT                                                                     \
-    "the normalizer of the tokenizer makes more than 64 bytes of each byte of it, and 1 MiB"
-
-enum {
-    TEXT_FIRST = 1 /* the text begins a document; otherwise it continues one after a safe cut */
-};
+    "the normalizer of the tokenizer makes more than 64 bytes of each byte of it, and 1 MiB, or "  \
+    "more than 4 GiB in all"
 
 typedef struct encoder_options {
     size_t cache_bytes; /* 0: 32 MiB */
+    size_t chunk_bytes; /* of text that is split into words at a time; 0: 48 KiB */
     specials_policy specials;
 } encoder_options;
 
@@ -86,17 +71,21 @@ encoder *encoder_new(const tokenizer *t, const encoder_options *options);
 void encoder_free(encoder *e);
 /* For the next text. */
 void encoder_set_specials(encoder *e, specials_policy specials);
-/* Appends the ids of the text. It has TEXT_PADDING readable bytes after it and is UTF-8, or any
- * bytes if the tokenizer takes bytes. */
-tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
-                               id_buffer *out);
-/* The state between two parts of a document, if they are encoded in order. */
-typedef struct encoder_state {
-    double sum;
-    bool unknown; /* inside a run of unknown characters, which becomes one id */
-} encoder_state;
-encoder_state encoder_save(const encoder *e);
-void encoder_restore(encoder *e, encoder_state state);
+/* Appends the ids of a whole text of at most TEXT_MAX_BYTES. It has TEXT_PADDING readable bytes
+ * after it and is UTF-8, or any bytes if the tokenizer takes bytes. */
+tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, id_buffer *out);
+#define TEXT_MAX_BYTES ((size_t)2 << 30)
+
+/* A special token in a text. */
+typedef struct special_match {
+    size_t at;            /* offset in the text */
+    const uint8_t *bytes; /* in the text, or of the tokenizer */
+    size_t n_bytes;
+} special_match;
+/* Returns the special token for which encoder_encode has just refused this text. If the token is
+ * found in normalized text, `at` is where its content first occurs in the text; if the normalizer
+ * made it of other characters, where the text between two added tokens begins. */
+special_match encoder_refused_special(const encoder *e, const uint8_t *text, size_t n_bytes);
 /* How many specials the texts have contained so far. */
 uint64_t encoder_specials_seen(const encoder *e);
 

@@ -34,6 +34,7 @@ typedef struct step_scratch {
 
 struct word_scratch {
     const word_engine *e;
+    size_t chunk_bytes;
     word_cache *cache;
     merge_scratch merging;
     unigram_scratch *search;
@@ -169,7 +170,7 @@ static bool encode_found(word_scratch *s, size_t k, text_span text, size_t n_fir
     n_first = n_first > n_dropped ? n_first - n_dropped : 0;
     n_first = n_first < text.n_bytes ? n_first : text.n_bytes;
     if (!change_piece(&e->steps[k], &s->steps[k].text, &text, &n_first) ||
-        !found_words_find(w, e->splits[k + 1], text.bytes, text.n_bytes))
+        !found_words_find(w, e->splits[k + 1], text.bytes, text.n_bytes, SIZE_MAX))
         return false;
     if (n_first > 0)
         n_first = found_words_kept(w, n_first);
@@ -191,12 +192,13 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
     return encode_piece(s, text, out);
 }
 
-word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes)
+word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes, size_t chunk_bytes)
 {
     word_scratch *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->e = e;
+    s->chunk_bytes = chunk_bytes;
     s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
     if (e->unigram)
         s->search = unigram_scratch_new(e->unigram, 0);
@@ -222,19 +224,12 @@ void word_scratch_free(word_scratch *s)
     free(s);
 }
 
-bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buffer *out)
+/* n_first: how many bytes of the words come from the first character of the text. */
+static bool encode_chunk(word_scratch *s, size_t n_first, id_buffer *out)
 {
     found_words *w = &s->words;
-    const splitter *split = s->e->splits[0];
-    if (text.n_bytes == 0)
-        return true;
-    if (text.n_bytes >= UINT32_MAX || !found_words_find(w, split, text.bytes, text.n_bytes))
-        return false;
-    /* Words that begin with the first character are not those of the cache. */
-    n_first = n_first < text.n_bytes ? n_first : text.n_bytes;
-    n_first = s->e->finds_first ? found_words_kept(w, n_first) : 0;
     size_t at = 0;
-    for (size_t end; at < n_first; at = end) {
+    for (size_t end; at < n_first; at = end) { /* these words are not those of the cache */
         end = split_next_start(w->starts, at + 1, w->n_bytes);
         if (!encode_found(s, 0, (text_span){w->text + at, end - at}, n_first - at, out))
             return false;
@@ -244,4 +239,20 @@ bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buf
     if (s->e->bytes && s->e->n_steps == 0 && !s->e->drops_blanks)
         byte_bpe_cut_words(s->e->bytes, w->text, w->n_bytes, w->starts);
     return w->n_bytes == 0 || word_cache_encode(s->cache, w->text, w->n_bytes, w->starts, out);
+}
+
+bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buffer *out)
+{
+    found_words *w = &s->words;
+    n_first = s->e->finds_first ? n_first : 0;
+    while (text.n_bytes > 0) {
+        if (!found_words_find(w, s->e->splits[0], text.bytes, text.n_bytes, s->chunk_bytes))
+            return false;
+        const size_t n_of_first = n_first < w->n_taken ? n_first : w->n_taken;
+        if (!encode_chunk(s, n_of_first > 0 ? found_words_kept(w, n_of_first) : 0, out))
+            return false;
+        n_first -= n_of_first;
+        text = (text_span){text.bytes + w->n_taken, text.n_bytes - w->n_taken};
+    }
+    return true;
 }

@@ -16,8 +16,8 @@ void word_engine_free(word_engine *e);
 /* Whether it encodes every byte. */
 bool word_engine_takes_bytes(const word_engine *e);
 
-word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes);
+word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes, size_t chunk_bytes);
 void word_scratch_free(word_scratch *s);
 /* Appends the ids of a text with TEXT_PADDING readable bytes after it. n_first: of normalize_text.
- * false: out of memory, or 4 GiB or more. */
+ * The text has at most NORMALIZE_MAX_BYTES. false: out of memory. */
 bool word_scratch_encode(word_scratch *s, text_span text, size_t n_first, id_buffer *out);

@@ -566,18 +566,6 @@ const char_words *char_bpe_words(const char_bpe *b)
     return &b->words;
 }
 
-bool char_bpe_knows(const char_bpe *b, uint32_t character)
-{
-    const bool is_mark = character == ' ' && b->spaces_are_marks;
-    const uint32_t symbol = symbol_of(b, is_mark ? CHAR_WORDS_MARK : character);
-    return symbol != NO_SYMBOL && !is_odd(b, symbol);
-}
-
-unsigned char_bpe_must_know(const char_bpe *b)
-{
-    return b->byte_fallback ? 0 : b->unknown_id == MODEL_NO_ID ? 2 : 1;
-}
-
 /* ---- Symbols to ids ---- */
 
 static int compare_odd(const void *key, const void *element)

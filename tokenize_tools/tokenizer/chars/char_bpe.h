@@ -19,12 +19,6 @@ const char_words *char_bpe_words(const char_bpe *b);
  * text[0 .. sizes[1]), so that such a piece is in one word. */
 void char_bpe_join_user_pieces(const char_bpe *b, const uint8_t *text, const size_t sizes[2],
                                uint64_t *starts);
-/* Whether the character is never unknown; and how many of two neighbours must be known so that the
- * text on both sides is independent: 2 if unknown characters vanish, 1 if a run of them becomes one
- * id. */
-bool char_bpe_knows(const char_bpe *b, uint32_t character);
-unsigned char_bpe_must_know(const char_bpe *b);
-
 /* Appends the ids of a whole text in UTF-8. false: out of memory. */
 bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *text, size_t n_bytes,
                      id_buffer *out);

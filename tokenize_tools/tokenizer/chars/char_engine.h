@@ -18,18 +18,12 @@ typedef struct char_scratch char_scratch; /* one for each thread */
 char_engine *char_engine_new(const model *m, const model *normalized, failure *err);
 void char_engine_free(char_engine *e);
 
-/* The largest offset at which the text may be cut, or 0. The part after the cut is encoded with
- * NORMALIZE_CONTINUES, by any scratch; if char_engine_in_order, by one with the sentence of the
- * part before. */
-size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_searched,
-                       size_t n_bytes);
-bool char_engine_in_order(const char_engine *e);
 /* Those that are searched for in normalized text, or NULL. */
 const added_tokens *char_engine_added(const char_engine *e);
 /* Whether it puts U+2581 before texts. */
 bool char_engine_prefixes(const char_engine *e);
 
-char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes);
+char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes, size_t chunk_bytes);
 void char_scratch_free(char_scratch *s);
 
 /* A text, or what added tokens leave of it. */
@@ -47,5 +41,3 @@ bool char_scratch_normalize(char_scratch *s, stretch *t);
 bool char_scratch_too_long(const char_scratch *s);
 /* Appends the ids of normalized text between two added tokens. */
 bool char_scratch_encode(char_scratch *s, stretch t, id_buffer *out);
-/* The state of the sentence, if char_engine_in_order. */
-unigram_state *char_scratch_state(char_scratch *s);

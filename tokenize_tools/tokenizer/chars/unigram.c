@@ -208,18 +208,6 @@ static uint32_t find_piece(const unigram *u, const uint8_t *text, size_t n_bytes
     return double_array_find(&u->trie, text, n_bytes, &id) ? id : MODEL_NO_ID;
 }
 
-bool unigram_knows(const unigram *u, uint32_t character)
-{
-    uint8_t bytes[4];
-    const uint32_t id = find_piece(u, bytes, utf8_encode(character, bytes));
-    return id != MODEL_NO_ID && id != u->unknown_id;
-}
-
-unsigned unigram_must_know(const unigram *u)
-{
-    return u->single ? 0 : 1;
-}
-
 /* HuggingFace looks up a whole run of unknown characters before it uses its bytes. */
 static bool end_run(const unigram *u, unigram_state *state, const uint8_t *end, id_buffer *out)
 {
@@ -529,7 +517,7 @@ void unigram_begin(unigram_scratch *s)
 
 bool unigram_end(unigram_scratch *s, const uint8_t *end, id_buffer *out)
 {
-    return s->u->single || end_run(s->u, &s->state, end, out); /* a run may go on */
+    return s->u->single || end_run(s->u, &s->state, end, out);
 }
 
 /* ---- Many words ---- */

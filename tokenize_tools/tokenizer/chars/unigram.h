@@ -21,12 +21,6 @@ void unigram_free(unigram *u);
 /* Where a sentence can be cut into parts. */
 const char_words *unigram_char_words(const unigram *u);
 
-/* Whether this character alone is a piece, so that it is never unknown; and how many of two
- * neighbours must be known so that the text on both sides is independent: 1 if the text of a whole
- * run of unknown characters is needed at once. */
-bool unigram_knows(const unigram *u, uint32_t character);
-unsigned unigram_must_know(const unigram *u);
-
 typedef struct unigram_scratch unigram_scratch; /* one for each thread */
 /* cache_bytes: for the ids of words; 0: no cache. NULL: out of memory. */
 unigram_scratch *unigram_scratch_new(const unigram *u, size_t cache_bytes);
@@ -47,6 +41,5 @@ bool unigram_word(unigram_scratch *s, const uint8_t *text, size_t n_bytes, id_bu
  * readable. */
 bool unigram_words(unigram_scratch *s, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
                    id_buffer *out);
-/* Appends the remaining ids. The sentence may continue, also in another scratch that gets the
- * state. */
+/* Appends the remaining ids. */
 bool unigram_end(unigram_scratch *s, const uint8_t *end, id_buffer *out);

@@ -23,12 +23,10 @@ enum {
 
 #define JOB_TEXTS 4096
 
-/* Bytes of text number `first`, or n_ended whole texts from there on. */
+/* n_texts texts from number `first` on. */
 typedef struct encode_job {
-    uint64_t first;
-    uint64_t n_ended; /* texts that end in this job: 0 for a part that is not the last */
-    size_t from, to;  /* of a part; 0 for whole texts */
-    bool done;        /* then it has n_ids */
+    uint64_t first, n_texts;
+    bool done; /* then it has n_ids */
     size_t n_ids, first_id;
 } encode_job;
 
@@ -102,21 +100,6 @@ static bool add_job(encode_output *o, encode_job job)
     return true;
 }
 
-/* Any encoder may take a part, unless it needs the state after the part before. */
-static bool add_long(encode_run *run, uint64_t index, tokmap_text text)
-{
-    const tokenizer *t = run->tokenizer;
-    const uint8_t *bytes = (const uint8_t *)text.bytes;
-    bool added = true;
-    for (size_t at = 0, n; added && at < text.n_bytes; at += n) {
-        const size_t left = text.n_bytes - at;
-        n = tokenizer_get_info(t)->in_order ? left : tokenizer_part(t, bytes + at, left, JOB_BYTES);
-        const encode_job job = {.first = index, .n_ended = n == left, .from = at, .to = at + n};
-        added = add_job(&run->output, job);
-    }
-    return added;
-}
-
 static bool make_jobs(encode_run *run)
 {
     encode_job job = {0};
@@ -124,23 +107,16 @@ static bool make_jobs(encode_run *run)
     bool added = true;
     for (uint64_t i = 0; added && i < run->options.n_texts; i++) {
         const tokmap_text text = get_text(run, i);
-        const bool is_long = text.n_bytes > JOB_BYTES;
         run->n_bytes += text.n_bytes;
-        if (job.n_ended > 0 && n_bytes + text.n_bytes > JOB_BYTES) {
+        if (job.n_texts > 0 && n_bytes + text.n_bytes > JOB_BYTES) {
             added = add_job(&run->output, job);
             job = (encode_job){.first = i};
             n_bytes = 0;
         }
-        if (added && is_long)
-            added = add_long(run, i, text);
-        if (is_long) {
-            job.first = i + 1;
-            continue;
-        }
         n_bytes += MAX(text.n_bytes, JOB_BYTES / JOB_TEXTS);
-        job.n_ended++;
+        job.n_texts++;
     }
-    return added && (job.n_ended == 0 || add_job(&run->output, job));
+    return added && (job.n_texts == 0 || add_job(&run->output, job));
 }
 
 /* ---- The ids of all jobs ---- */
@@ -234,7 +210,7 @@ static bool place_ids(encode_output *o, size_t k, const encode_kit *kit, size_t 
         memcpy(o->ids + job->first_id, kit->ids.ids + first_id, job->n_ids * sizeof *o->ids);
     if (job->n_ids > 0 && o->ranges)
         memcpy(o->ranges + job->first_id, kit->ranges + first_id, job->n_ids * sizeof *o->ranges);
-    for (uint64_t i = 1; i <= job->n_ended; i++)
+    for (uint64_t i = 1; i <= job->n_texts; i++)
         o->offsets[job->first + i] += (int64_t)job->first_id;
     tokmap_i_mutex_lock(&o->lock);
     o->n_copying--;
@@ -254,57 +230,52 @@ static bool fail_in(encode_worker *w, tokmap_status status, uint64_t text, size_
     return false;
 }
 
-/* Bytes of text number `text` from byte `at` on, copied with padding after them. */
-typedef struct text_part {
+/* The first bytes of text number `text`, copied with padding after them. */
+typedef struct text_copy {
     uint64_t text;
-    size_t at;
     const uint8_t *bytes;
     size_t n_bytes;
-} text_part;
+} text_copy;
 
-/* Of the ids of the part, which begin with number first_id. */
-static bool find_ranges(encode_worker *w, text_part part, size_t first_id)
+/* Finds the ranges of the ids of the text, which begin with number first_id. */
+static bool find_ranges(encode_worker *w, text_copy copy, size_t first_id)
 {
     encode_kit *kit = w->kit;
     const tokmap_specials specials = w->run->options.specials;
     if (!w->run->options.token_offsets || kit->ids.n == first_id)
         return true;
-    const encoded_text text = {.text = part.bytes,
-                               .n_bytes = part.n_bytes,
-                               .begins = part.at == 0,
+    const encoded_text text = {.text = copy.bytes,
+                               .n_bytes = copy.n_bytes,
                                .drop_specials = specials == TOKMAP_SPECIALS_DROP,
                                .take_specials = specials == TOKMAP_SPECIALS_MATCH,
                                .ids = kit->ids.ids + first_id,
                                .n_ids = kit->ids.n - first_id};
     size_t place;
     if (!array_reserve(&kit->ranges, &kit->ranges_capacity, kit->ids.n, sizeof *kit->ranges))
-        return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
-    byte_range *ranges = kit->ranges + first_id;
-    w->no_ranges = tokenizer_find_ranges(w->run->tokenizer, &text, ranges, &place);
-    for (size_t i = 0; i < text.n_ids && part.at > 0; i++)
-        ranges[i] = (byte_range){part.at + ranges[i].begin, part.at + ranges[i].end};
-    return !w->no_ranges || fail_in(w, TOKMAP_ERR_UNSUPPORTED, part.text, part.at + place);
+        return fail_in(w, TOKMAP_ERR_MEMORY, copy.text, 0);
+    w->no_ranges = tokenizer_find_ranges(w->run->tokenizer, &text, kit->ranges + first_id, &place);
+    return !w->no_ranges || fail_in(w, TOKMAP_ERR_UNSUPPORTED, copy.text, place);
 }
 
-static bool encode_valid(encode_worker *w, text_part part, id_buffer *out)
+static bool encode_valid(encode_worker *w, text_copy copy, id_buffer *out)
 {
-    const unsigned flags = part.at == 0 ? TEXT_FIRST : 0;
+    const encoder *e = w->kit->encoder;
     const size_t first_id = out->n;
     special_place place;
-    switch (encoder_encode(w->kit->encoder, part.bytes, part.n_bytes, flags, out)) {
+    switch (encoder_encode(w->kit->encoder, copy.bytes, copy.n_bytes, out)) {
     case TOKENIZE_OK:
-        return find_ranges(w, part, first_id);
+        return find_ranges(w, copy, first_id);
     case TOKENIZE_SPECIAL:
-        place = special_place_find(w->run->tokenizer, part.bytes, part.n_bytes);
+        place = special_place_of(e, copy.bytes, copy.n_bytes);
         memcpy(w->special, place.name, sizeof w->special);
-        return fail_in(w, TOKMAP_ERR_MISMATCH, part.text, part.at + place.at);
+        return fail_in(w, TOKMAP_ERR_MISMATCH, copy.text, place.at);
     case TOKENIZE_TOO_LONG:
-        return fail_in(w, TOKMAP_ERR_UNSUPPORTED, part.text, part.at);
+        return fail_in(w, TOKMAP_ERR_UNSUPPORTED, copy.text, 0);
     case TOKENIZE_NO_MEMORY:
         break;
     }
     w->kit->broken = true;
-    return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
+    return fail_in(w, TOKMAP_ERR_MEMORY, copy.text, 0);
 }
 
 /* Includes zeros of the padding, which are valid, because whole vectors are checked faster. */
@@ -325,26 +296,18 @@ static const uint8_t *copy_text(encode_kit *kit, const uint8_t *text, size_t n_b
     return kit->text;
 }
 
-/* From byte `at` of text number `index` to byte `to`. */
-static bool encode_text(encode_worker *w, text_part part, size_t to, id_buffer *out)
+static bool encode_text(encode_worker *w, uint64_t index, id_buffer *out)
 {
-    const uint8_t *bytes = (const uint8_t *)get_text(w->run, part.text).bytes;
-    do {
-        const uint8_t *own = bytes ? bytes + part.at : NULL;
-        part.n_bytes = tokenizer_part(w->run->tokenizer, own, to - part.at, JOB_BYTES);
-        part.bytes = copy_text(w->kit, own, part.n_bytes);
-        if (!part.bytes)
-            return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
-        const size_t n_bytes = part.n_bytes;
-        if (!tokenizer_get_info(w->run->tokenizer)->takes_bytes)
-            part.n_bytes = count_valid(part.bytes, n_bytes);
-        if (!encode_valid(w, part, out))
-            return false;
-        part.at += part.n_bytes;
-        if (part.n_bytes < n_bytes)
-            return fail_in(w, TOKMAP_ERR_ARGUMENT, part.text, part.at);
-    } while (part.at < to);
-    return true;
+    const tokmap_text text = get_text(w->run, index);
+    text_copy copy = {.text = index, .n_bytes = text.n_bytes};
+    copy.bytes = copy_text(w->kit, (const uint8_t *)text.bytes, text.n_bytes);
+    if (!copy.bytes)
+        return fail_in(w, TOKMAP_ERR_MEMORY, index, 0);
+    if (!tokenizer_get_info(w->run->tokenizer)->takes_bytes)
+        copy.n_bytes = count_valid(copy.bytes, text.n_bytes);
+    if (!encode_valid(w, copy, out))
+        return false;
+    return copy.n_bytes == text.n_bytes || fail_in(w, TOKMAP_ERR_ARGUMENT, index, copy.n_bytes);
 }
 
 /* Appends the ids of the job. The offsets of its texts count from its first id. */
@@ -353,17 +316,8 @@ static bool encode_job_texts(encode_worker *w, const encode_job *job)
     int64_t *ends = w->run->output.offsets + job->first + 1;
     id_buffer *ids = &w->kit->ids;
     const size_t first_id = ids->n;
-    if (job->to > 0) {
-        const text_part part = {.text = job->first, .at = job->from};
-        if (!encode_text(w, part, job->to, ids))
-            return false;
-        if (job->n_ended > 0)
-            ends[0] = (int64_t)(ids->n - first_id);
-        return true;
-    }
-    for (uint64_t i = 0; i < job->n_ended; i++) {
-        const text_part part = {.text = job->first + i};
-        if (!encode_text(w, part, get_text(w->run, part.text).n_bytes, ids))
+    for (uint64_t i = 0; i < job->n_texts; i++) {
+        if (!encode_text(w, job->first + i, ids))
             return false;
         ends[i] = (int64_t)(ids->n - first_id);
     }
@@ -548,6 +502,10 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
         const tokmap_text text = get_text(&run, i);
         if (!text.bytes && text.n_bytes > 0)
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "text number %" PRIu64 " is NULL", i);
+        if (text.n_bytes > TEXT_MAX_BYTES)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "text number %" PRIu64 " has %zu bytes: at most %zu", i, text.n_bytes,
+                        TEXT_MAX_BYTES);
     }
     const bool ranges = run.options.token_offsets;
     if (make_jobs(&run) && begin_output(&run.output, n_texts, expect_ids(t, run.n_bytes), ranges) &&

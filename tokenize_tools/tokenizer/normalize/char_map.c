@@ -293,17 +293,6 @@ static const map_entry *entry_of(const char_map *m, uint32_t c)
     return &m->pages[m->index[c / PAGE]][c % PAGE];
 }
 
-bool char_map_one(const char_map *m, uint32_t character, uint32_t *to)
-{
-    const map_entry *e = entry_of(m, character);
-    *to = character;
-    if (e->lead || e->trail)
-        return false;
-    return e->kind == ENTRY_SAME ||
-           (e->kind == ENTRY_TEXT && e->n_bytes > 0 &&
-            utf8_decode(m->texts.bytes + e->offset, e->n_bytes, to) == e->n_bytes);
-}
-
 /* ---- Run ---- */
 
 typedef struct map_run {

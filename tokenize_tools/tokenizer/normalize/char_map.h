@@ -29,5 +29,3 @@ void char_map_free(char_map *m);
 /* Appends the mapped text, which is UTF-8; TEXT_PADDING bytes after it are readable. false: out of
  * memory. */
 bool char_map_run(const char_map *m, nfc_scratch *scratch, text_span text, text_buffer *out);
-/* Whether the character becomes exactly one, in *to, whatever its neighbours are. */
-bool char_map_one(const char_map *m, uint32_t character, uint32_t *to);

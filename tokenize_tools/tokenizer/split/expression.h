@@ -31,9 +31,6 @@ expression *expression_new(const char *text, size_t n_bytes, expression_dialect 
 expression *expression_share(expression *x);
 void expression_free(expression *x);
 
-/* The places of text_cut.h where a match always ends and another begins. */
-unsigned expression_cuts(const expression *x);
-
 /* Whether a match begins at every character of every text in UTF-8; -1: out of memory. */
 int expression_matches_everywhere(const expression *x);
 

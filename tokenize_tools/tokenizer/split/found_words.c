@@ -6,24 +6,44 @@
 
 #include "base/array.h"
 
-bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes)
+/* Only the words that were used before are cleared: a text may be much longer than what is split at
+ * a time. */
+static bool clear_bits(word_bits *b, size_t n_bytes)
 {
     const size_t n_words = n_bytes / 64 + 1;
+    if (b->n_used > 0)
+        memset(b->words, 0, b->n_used * sizeof *b->words);
+    b->n_used = 0;
+    if (n_words <= b->capacity)
+        return true;
+    free(b->words);
+    b->capacity = n_words + n_words / 2;
+    b->words = calloc(b->capacity, sizeof *b->words);
+    b->capacity = b->words ? b->capacity : 0;
+    return b->words != NULL;
+}
+
+bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes,
+                      size_t stop)
+{
     const bool removes = splitter_removes(split);
-    if (!array_reserve(&w->starts, &w->starts_capacity, (removes ? 2 : 1) * n_words,
-                       sizeof *w->starts) ||
-        (removes && !array_reserve(&w->kept, &w->kept_capacity, n_bytes + TEXT_PADDING, 1)))
+    if (!clear_bits(&w->all_starts, n_bytes) ||
+        (removes && (!clear_bits(&w->all_removed, n_bytes) ||
+                     !array_reserve(&w->kept, &w->kept_capacity, n_bytes + TEXT_PADDING, 1))))
         return false;
+    w->starts = w->all_starts.words;
+    w->removed = removes ? w->all_removed.words : NULL;
     w->text = removes ? w->kept : text;
-    w->n_bytes = n_bytes;
-    w->removed = removes ? w->starts + n_words : NULL;
     if (removes) {
-        w->n_bytes =
-            splitter_kept_words(split, text, n_bytes, w->kept, w->starts, w->starts + n_words);
+        w->n_bytes = splitter_kept_words(split, text, n_bytes, stop, w->kept, &w->n_taken,
+                                         w->starts, w->all_removed.words);
         memset(w->kept + w->n_bytes, 0, TEXT_PADDING);
+        w->all_removed.n_used = w->n_taken / 64 + 1;
     } else {
-        splitter_words(split, SIMD_BEST, text, n_bytes, w->starts);
+        w->n_taken = splitter_words(split, SIMD_BEST, text, n_bytes, stop, w->starts);
+        w->n_bytes = w->n_taken;
     }
+    w->all_starts.n_used = w->n_taken / 64 + 1;
     return true;
 }
 
@@ -49,6 +69,7 @@ void found_words_skip(found_words *w, size_t n_bytes)
 
 void found_words_free(found_words *w)
 {
-    free(w->starts);
+    free(w->all_starts.words);
+    free(w->all_removed.words);
     free(w->kept);
 }

@@ -4,21 +4,31 @@
 
 #include "tokenizer/split/splitter.h"
 
+/* Bits that are all 0 when a search begins. */
+typedef struct word_bits {
+    uint64_t *words;
+    size_t capacity, n_used;
+} word_bits;
+
 typedef struct found_words { /* starts as {0} */
     /* What the stages keep of the text: the caller's own bytes if they remove nothing. TEXT_PADDING
      * more bytes are readable. */
     const uint8_t *text;
     size_t n_bytes;
-    uint64_t *starts;        /* as of splitter_words() */
+    size_t n_taken;          /* how many bytes of the caller's text these are the words of */
+    uint64_t *starts;        /* as splitter_words() gives them */
     const uint64_t *removed; /* bits of the bytes that are not kept, or NULL */
+    word_bits all_starts, all_removed;
     uint8_t *kept;
-    size_t starts_capacity, kept_capacity;
+    size_t kept_capacity;
 } found_words;
 
-/* false: out of memory. */
-bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes);
+/* Finds the words of a text, or of its beginning (`stop` of splitter_words()). false: out of
+ * memory. */
+bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes,
+                      size_t stop);
 /* How many of the first bytes of the caller's text are kept. */
 size_t found_words_kept(const found_words *w, size_t n_first);
-/* Takes the first words away, which have n_bytes. */
+/* Takes the first words away, which have n_bytes in `text`. */
 void found_words_skip(found_words *w, size_t n_bytes);
 void found_words_free(found_words *w);

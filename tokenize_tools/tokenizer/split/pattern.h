@@ -22,9 +22,10 @@ typedef uint64_t split_algebra(struct carry *c, const struct block *b, const str
                                const struct pieces *p);
 
 /* Finds the words of a stage, or of all if it is SPLIT_ALL. The bits of the stages before are set,
- * and that of byte 0. n_bytes > 0. The processor must have the instructions. */
-typedef void split_walker(const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes,
-                          uint64_t *starts);
+ * and that of byte 0. n_bytes > 0. The processor must have the instructions. From byte `stop` on it
+ * may end at the start of a word, whose bit it clears. Returns where it ended. */
+typedef size_t split_walker(const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes,
+                            size_t stop, uint64_t *starts);
 typedef struct split_walkers {
     split_walker *avx2, *avx512; /* NULL: not on this platform */
 } split_walkers;
@@ -41,7 +42,6 @@ typedef struct split_stage {
     bool
         drops_blanks; /* see split_drops_blanks. With `everything`, a blank may be left at the start
                           of a word; without, what it does not match is dropped */
-    unsigned cuts;    /* the places of text_cut.h where it always starts a word */
     expression_dialect dialect;
     /* The end of the match at `start`, which may be empty; 0: none. NULL: the first spellings of
      * the alternatives say it. */

@@ -17,7 +17,6 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
-#include "tokenizer/split/text_cut.h"
 
 typedef struct family {
     bool joiners; /* U+200C and U+200D are letters too */
@@ -244,7 +243,7 @@ SPLIT_WALKERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted)
 /* What the stages of this file share. */
 /* clang-format off */
 #define FAMILY(like, ...)                                                                          \
-    .everything = true, .cuts = CUT_ANYWHERE, .words = like##_words,                               \
+    .everything = true, .words = like##_words,                               \
     .walkers = &like##_walkers, .family = &(const family){__VA_ARGS__}
 /* clang-format on */
 
@@ -310,7 +309,6 @@ const split_stage stage_k_exaone = {
                      "[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?:\\x20\\p{L}\\p{M}*)*)+", "\\p{N}",
                      "\\x20?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?", REGEX_NEWLINES, REGEX_BLANKS},
     .everything = true,
-    .cuts = CUT_ANYWHERE & ~CUT_AT_SPACE,
 };
 
 const split_stage stage_o200k = {

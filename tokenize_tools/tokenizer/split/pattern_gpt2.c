@@ -7,7 +7,6 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/text_cut.h"
 
 SPLITTER_INLINE uint64_t gpt2_words(carry *c, const block *b, const block *next, const pieces *p)
 {
@@ -36,7 +35,7 @@ SPLIT_WALKERS(starcoder, WANT_HF_NUMERIC, true)
 /* `\s++$` before `\s+(?!\S)` matches the same at the end of the text. In cl100k, which has an
  * alternative for newlines, it would change words; so it is known here only. */
 #define GPT2                                                                                       \
-    .everything = true, .cuts = CUT_ANYWHERE, .words = gpt2_words, .walkers = &gpt2_walkers,       \
+    .everything = true, .words = gpt2_words, .walkers = &gpt2_walkers,                             \
     .alternatives = {"'s|'t|'re|'ve|'m|'ll|'d '(?:[sdmt]|ll|ve|re)",                               \
                      "\\x20?\\p{L}+ \\x20?\\p{L}++ \\x20?[\\p{L}]+",                               \
                      "\\x20?\\p{N}+ \\x20?\\p{N}++ \\x20?[\\p{N}]+",                               \

@@ -85,28 +85,31 @@ typedef struct split_own {
 bool split_drops_blanks(split_pattern p);
 size_t split_leading_blanks(const uint8_t *word, size_t n_bytes);
 
-/* The places of text_cut.h where a word always starts. */
-unsigned split_cuts(split_pattern p, const split_own *own);
-
 /* What finds the words of a pattern. It shares the expressions, and never changes. NULL: out of
  * memory. */
 typedef struct splitter splitter;
 splitter *splitter_new(split_pattern p, const split_own *own);
 void splitter_free(splitter *s);
 
-/* starts has room for n_bytes / 64 + 1 words; bits from n_bytes on are 0. text has TEXT_PADDING
- * readable bytes after n_bytes. */
-void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
-                    uint64_t *starts);
+/* Finds the words of a text, or of its beginning: from byte `stop` on, it may end before the start
+ * of a word, where the rest of the text is to be split as a text of its own. Returns where it
+ * ended. starts: n_bytes / 64 + 1 words that are 0; bits from the end on stay 0. text has
+ * TEXT_PADDING readable bytes after n_bytes. */
+size_t splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
+                      size_t stop, uint64_t *starts);
 
 /* The first bit from `at` on; `end` if there is none before it. */
 size_t split_next_start(const uint64_t *starts, size_t at, size_t end);
+/* Clears the last start among the first n_bytes > 0, and returns it; 0: only byte 0 is one. */
+size_t split_take_last_start(uint64_t *starts, size_t n_bytes);
 
 /* How many bytes of blanks the word begins with, if they are dropped. */
 size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes);
 /* Whether stages remove text: JOIN_REMOVED, JOIN_KEPT. */
 bool splitter_removes(const splitter *s);
-/* For those: writes the words that stay to `kept`, for which n_bytes are enough; starts is of
- * `kept`. `removed` is scratch space like starts. Returns the number of bytes. */
-size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, uint8_t *kept,
-                           uint64_t *starts, uint64_t *removed);
+/* The same as splitter_words, but for stages that remove text: *n_taken is where it ended. Writes
+ * the words that stay to `kept`, for which n_bytes are enough, and their starts. Sets a bit in
+ * `removed`, which has the size of starts, for each byte of the text that does not stay. Returns
+ * the number of bytes in `kept`. */
+size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, size_t stop,
+                           uint8_t *kept, size_t *n_taken, uint64_t *starts, uint64_t *removed);

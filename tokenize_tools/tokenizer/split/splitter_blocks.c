@@ -5,7 +5,6 @@
 
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
-#include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/unicode.h"
 #include "base/utf8.h"
 
@@ -104,27 +103,17 @@ bool text_reader_paint_fours(const text_reader *r, const uint8_t *p, unsigned wa
 size_t split_undecided(const splitter *s, unsigned stage, const text_reader *r, size_t at,
                        uint64_t *starts)
 {
-    const unsigned cuts =
-        stage == SPLIT_ALL ? split_cuts(s->pattern, NULL) : s->stages[stage]->cuts;
-    size_t begin = r->begin, end = r->n_bytes, searched = 0;
-    if (begin < at) {
+    view range = {.text = r->text, .begin = r->begin, .n_bytes = r->n_bytes, .vectors = true};
+    if (range.begin < at) {
         size_t k = at / 64;
         while (starts[k - 1] == 0)
             k--;
-        begin = k * 64 - 1 - (size_t)__builtin_clzll(starts[k - 1]);
+        range.begin = k * 64 - 1 - (size_t)__builtin_clzll(starts[k - 1]);
     }
-    for (size_t size = at + 128 - begin; size < r->n_bytes - begin; size *= 2) {
-        const size_t cut = text_cut(r->text + begin, searched, size, cuts);
-        searched = size;
-        if (cut > 0 && begin + cut >= at + 64) {
-            end = begin + cut;
-            break;
-        }
-    }
-    const view range = {.text = r->text, .begin = begin, .n_bytes = end, .vectors = true};
-    for (unsigned k = stage % SPLIT_ALL; k < s->n_stages && (k == stage || stage == SPLIT_ALL); k++)
-        split_range(s, k, &range, starts);
-    return end;
+    range.n_bytes = split_range(s, stage % SPLIT_ALL, &range, at + 64, starts);
+    for (unsigned k = 1; stage == SPLIT_ALL && k < s->n_stages; k++)
+        split_range(s, k, &range, SIZE_MAX, starts);
+    return range.n_bytes;
 }
 
 /* The algebra of any stage. */

@@ -7,7 +7,7 @@
  * characters. The algebra sees a block and the one after it, and carries over what it needs of the
  * one before. Two blocks are not enough for a few cases, such as a run of more than 64 blanks that
  * may end with a newline. These are left to the scalar splitter, which splits from the last word
- * until a word starts after the block. */
+ * until a word of the first stage starts after the block. */
 #pragma once
 
 #include <stdbool.h>
@@ -148,9 +148,9 @@ typedef struct pieces {
     uint64_t begin_after; /* the same of the next block; at least after a blank */
 } pieces;
 
-/* The scalar splitter takes a block that the algebra cannot decide: from the last word start that
- * is known to a place after the block where a word starts whatever comes before. Returns that
- * place. */
+/* Splits a block that the algebra cannot decide with the scalar splitter: from the last known start
+ * of a word to the first one of `stage`, or of the first stage, after the block. Returns where that
+ * is. */
 __attribute__((cold)) size_t split_undecided(const splitter *s, unsigned stage,
                                              const text_reader *r, size_t at, uint64_t *starts);
 
@@ -169,15 +169,16 @@ SPLITTER_INLINE void walk_read(text_reader *r, size_t at, unsigned wanted,
     classify(r, at, wanted, b);
 }
 
-/* Finds the words of a stage, or of all if it is SPLIT_ALL. A block is split after the next one was
- * read. `first`: no stage comes before. */
-SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader *r,
-                                 uint64_t *starts, unsigned wanted, bool first,
-                                 classify_function *classify, split_algebra *algebra)
+/* Does what a split_walker does. A block is split after the next one was read. `first`: no stage
+ * comes before. */
+SPLITTER_INLINE size_t walk_blocks(const splitter *s, unsigned stage, text_reader *r, size_t stop,
+                                   uint64_t *starts, unsigned wanted, bool first,
+                                   classify_function *classify, split_algebra *algebra)
 {
     const split_stage *about = s->stages[stage % SPLIT_ALL];
     const carry nothing = {.family = about->family, .words = about->words};
     const size_t n_bytes = r->n_bytes;
+    size_t limit = stop < n_bytes ? stop : n_bytes;
     carry c = nothing;
     block blocks[2], *b = &blocks[0], *next = &blocks[1];
     for (size_t at = 0;; at += 64) { /* of the block that is read */
@@ -189,8 +190,8 @@ SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader 
             const uint64_t found = algebra(&c, b, next, &p);
             if (__builtin_expect(c.undecided, 0)) {
                 r->begin = split_undecided(s, stage, r, at - 64, starts);
-                if (r->begin == n_bytes)
-                    return;
+                if (r->begin >= limit)
+                    return split_clear_bit(starts, r->begin);
                 r->lead2 = r->lead3 = r->lead4 = 0;
                 c = nothing;
                 at = r->begin / 64 * 64 - 64;
@@ -198,8 +199,12 @@ SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader 
             }
             *here |= found;
         }
-        if (at >= n_bytes)
-            return;
+        if (__builtin_expect(at >= limit, 0)) {
+            const size_t end = at < n_bytes ? split_take_last_start(starts, at) : n_bytes;
+            if (end > 0)
+                return end;
+            limit = n_bytes - at > at ? 2 * at : n_bytes; /* a long word */
+        }
         block *last = b;
         b = next;
         next = last;

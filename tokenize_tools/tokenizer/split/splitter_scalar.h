@@ -100,5 +100,14 @@ static inline void split_set_bit(uint64_t *bits, size_t i)
     bits[i / 64] |= (uint64_t)1 << i % 64;
 }
 
-/* Splits what the stages before left of a range, and sets bits in starts. */
-void split_range(const splitter *s, unsigned stage, const view *range, uint64_t *starts);
+/* Returns i. */
+static inline size_t split_clear_bit(uint64_t *bits, size_t i)
+{
+    bits[i / 64] &= ~((uint64_t)1 << i % 64);
+    return i;
+}
+
+/* Splits what the stages before left of a range, and sets bits in starts, up to the first start of
+ * a word from byte `stop` on. Returns where that is, or the end of the range. */
+size_t split_range(const splitter *s, unsigned stage, const view *range, size_t stop,
+                   uint64_t *starts);

@@ -10,11 +10,12 @@
 #include "tokenizer/split/splitter_avx512.h"
 
 #define SPLIT_WALKER(target, engine, x, wanted, first)                                             \
-    target static void x##_##engine(const splitter *s, unsigned stage, const uint8_t *text,        \
-                                    size_t n_bytes, uint64_t *starts)                              \
+    target static size_t x##_##engine(const splitter *s, unsigned stage, const uint8_t *text,      \
+                                      size_t n_bytes, size_t stop, uint64_t *starts)               \
     {                                                                                              \
         text_reader r = {.text = text, .n_bytes = n_bytes};                                        \
-        walk_blocks(s, stage, &r, starts, wanted, first, classify_##engine, x##_words);            \
+        return walk_blocks(s, stage, &r, stop, starts, wanted, first, classify_##engine,           \
+                           x##_words);                                                             \
     }
 /* Defines x_walkers. x_words is the algebra; `wanted`, what it needs of a block, and `first`,
  * whether no stage comes before, are faster if they are constant. */

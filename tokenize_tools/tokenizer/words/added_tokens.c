@@ -137,6 +137,7 @@ bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_byte
     size_t length;
     while (a->n_tokens > 0 && (length = find_token(a, text, n_bytes, &from, &which)) > 0) {
         const added_token *t = &a->tokens[which];
+        match->at = from;
         match->next = from + length;
         if (t->single_word && !is_single_word(text, n_bytes, from, match->next)) {
             from = match->next; /* what is inside it is not searched */

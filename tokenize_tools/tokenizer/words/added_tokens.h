@@ -8,8 +8,8 @@ typedef struct added_tokens added_tokens;
 
 typedef struct added_match {
     size_t taken;      /* set by the caller: blanks before this offset belong to another token */
-    size_t start, end; /* offsets in the text, including blanks that lstrip and rstrip take */
-    size_t next;       /* where to search next: the end of the token itself */
+    size_t at, next;   /* offsets in the text: of the token itself, and of its end */
+    size_t start, end; /* the same with the blanks that lstrip and rstrip take */
     uint32_t id;
     bool special;
 } added_match;
