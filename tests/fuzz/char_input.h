@@ -5,7 +5,7 @@
 
 #include "fuzz/fuzz.h"
 #include "oracles/char_naive.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 typedef struct input {
     const uint8_t *at, *end;

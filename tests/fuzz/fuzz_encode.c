@@ -7,7 +7,7 @@
  * made of common English and UTF-8 pieces. */
 #include "fuzz/fuzz.h"
 #include "support/split_words.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 static const char *const pieces[] = {
     "th",

@@ -6,7 +6,7 @@
 #include "support/check.h"
 
 #include "oracles/char_naive.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 typedef struct engine {
     model m;

@@ -2,8 +2,8 @@
 /* test_added_tokens.c - added tokens in a text: found leftmost and longest, and encoded
  * correctly. */
 #include "tokenizer/char_engine_case.h"
-#include "tokenizer/words/added_tokens.h"
-#include "tokenizer/words/pair_filter.h"
+#include "tokenizer/encode/added_tokens.h"
+#include "tokenizer/merge/pair_filter.h"
 #include "tokenizer/load/model_load.h"
 
 static void add(model *m, const char *content, added_token how)

@@ -5,7 +5,7 @@
 
 #include "support/check.h"
 #include "support/split_words.h"
-#include "tokenizer/bytes/byte_bpe.h"
+#include "tokenizer/merge/byte_bpe.h"
 #include "tokenizer/char_engine_case.h"
 
 enum {

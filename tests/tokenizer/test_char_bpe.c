@@ -3,7 +3,7 @@
 #include "support/check.h"
 
 #include "tokenizer/char_engine_case.h"
-#include "tokenizer/chars/char_words.h"
+#include "tokenizer/split/char_words.h"
 #include "tokenizer/split/splitter.h"
 
 /* ---- sentencepiece ---- */

@@ -3,7 +3,7 @@
  * again. */
 
 #include "support/check.h"
-#include "tokenizer/words/merge.h"
+#include "tokenizer/merge/merge.h"
 
 /* A small alphabet and few pairs, so that boundaries of windows and ties matter. */
 static size_t make_pairs(merge_pair *pairs, size_t n_pairs, uint32_t n_base, bool ties)

@@ -6,7 +6,7 @@
 
 #include "tokenizer/char_engine_case.h"
 #include "tokenizer/split/splitter.h"
-#include "tokenizer/chars/unigram.h"
+#include "tokenizer/merge/unigram.h"
 
 /* ---- Models ---- */
 

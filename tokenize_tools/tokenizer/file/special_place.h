@@ -3,7 +3,7 @@
  * messages. */
 #pragma once
 
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 #define SPECIAL_NAME_BYTES 128
 

@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "tokenizer/file/special_place.h"
 #include "tokenizer/library/library.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 enum {
     MAX_THREADS = 1024

@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/status.h"
 #include "system/platform_memory.h"
-#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/model/bytes_tokenizer.h"
 #include "tokenizer/file/stated_tokens.h"
 
 _Static_assert(TOKMAP_NO_ID == MODEL_NO_ID, "one value for both");

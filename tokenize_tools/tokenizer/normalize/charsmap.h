@@ -3,7 +3,7 @@
  * the replacements. They come from the model file and are checked before any lookup. Pure. */
 #pragma once
 
-#include "tokenizer/words/double_array.h"
+#include "tokenizer/model/double_array.h"
 #include "tokenizer/model/model.h"
 
 typedef struct charsmap { /* starts as {0}, which replaces nothing */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/words/word_cache.h"
+#include "tokenizer/merge/word_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "system/platform_memory.h"
-#include "tokenizer/words/word_positions.h"
+#include "tokenizer/merge/word_positions.h"
 
 /* ---- Words of more than 15 bytes ---- */
 

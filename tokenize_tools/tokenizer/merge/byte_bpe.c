@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/bytes/byte_bpe.h"
+#include "tokenizer/merge/byte_bpe.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/bytes/vocabulary.h"
-#include "tokenizer/words/word_cache.h"
+#include "tokenizer/model/vocabulary.h"
+#include "tokenizer/merge/word_cache.h"
 
 #define MAX_RANKED_BYTES 1024 /* because all splits of a token are tried */
 #define MAX_SUFFIX_BYTES 32

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/chars/char_bpe.h"
+#include "tokenizer/merge/char_bpe.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/utf8.h"
-#include "tokenizer/words/double_array.h"
+#include "tokenizer/model/double_array.h"
 
 #define NO_SYMBOL UINT32_MAX
 #define CHAR_PAGE 256

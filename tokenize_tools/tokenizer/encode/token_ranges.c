@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/token_ranges.h"
+#include "tokenizer/encode/token_ranges.h"
 
 #include <string.h>
 

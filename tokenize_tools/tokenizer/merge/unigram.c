@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/chars/unigram.h"
+#include "tokenizer/merge/unigram.h"
 
 #include <float.h>
 #include <math.h>
@@ -9,8 +9,8 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
-#include "tokenizer/words/double_array.h"
-#include "tokenizer/words/word_cache.h"
+#include "tokenizer/model/double_array.h"
+#include "tokenizer/merge/word_cache.h"
 
 /* sentencepiece keeps sums small: beyond this limit it subtracts them from all open scores. */
 #define RESET_ABOVE 100000.0

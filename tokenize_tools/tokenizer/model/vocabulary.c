@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/bytes/vocabulary.h"
+#include "tokenizer/model/vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/chars/char_words.h"
+#include "tokenizer/split/char_words.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/chars/char_decode.h"
+#include "tokenizer/encode/char_decode.h"
 
 #include <stdlib.h>
 #include <string.h>

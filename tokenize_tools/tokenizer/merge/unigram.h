@@ -9,7 +9,7 @@
  * cached. */
 #pragma once
 
-#include "tokenizer/chars/char_words.h"
+#include "tokenizer/split/char_words.h"
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
 

@@ -12,7 +12,7 @@
 
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
-#include "tokenizer/token_ranges.h"
+#include "tokenizer/encode/token_ranges.h"
 
 typedef struct tokenizer tokenizer;
 typedef struct encoder encoder;

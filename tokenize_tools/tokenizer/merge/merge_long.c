@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tokenizer/words/merge.h"
+#include "tokenizer/merge/merge.h"
 
 #define OVERLAP                                                                                    \
     2 /* how many tokens before the end of the result a piece begins, if that is enough */

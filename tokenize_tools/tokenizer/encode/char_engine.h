@@ -4,10 +4,10 @@
  * before. Pure. */
 #pragma once
 
-#include "tokenizer/chars/unigram.h"
+#include "tokenizer/merge/unigram.h"
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/normalize/normalizer.h"
-#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/encode/added_tokens.h"
 
 typedef struct char_engine char_engine;
 typedef struct char_scratch char_scratch; /* one for each thread */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/split/found_words.h"
+#include "tokenizer/encode/found_words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/words/word_pieces.h"
+#include "tokenizer/merge/word_pieces.h"
 
 #include <stdlib.h>
 
-#include "tokenizer/words/double_array.h"
+#include "tokenizer/model/double_array.h"
 
 struct word_pieces {
     double_array trie;

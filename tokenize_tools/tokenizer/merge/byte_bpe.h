@@ -4,7 +4,7 @@
 
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
-#include "tokenizer/words/merge.h"
+#include "tokenizer/merge/merge.h"
 
 typedef struct byte_bpe byte_bpe;
 

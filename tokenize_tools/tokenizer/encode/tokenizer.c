@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/bytes/bytes_tokenizer.h"
-#include "tokenizer/chars/char_decode.h"
-#include "tokenizer/chars/char_engine.h"
+#include "tokenizer/model/bytes_tokenizer.h"
+#include "tokenizer/encode/char_decode.h"
+#include "tokenizer/encode/char_engine.h"
 #include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/model/name_table.h"
 #include "tokenizer/normalize/normalizer.h"
-#include "tokenizer/token_ranges.h"
+#include "tokenizer/encode/token_ranges.h"
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/unicode/unicode.h"
-#include "tokenizer/word_engine.h"
-#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/encode/word_engine.h"
+#include "tokenizer/encode/added_tokens.h"
 
 struct tokenizer {
     bool builtin; /* the built-in `bytes`; else one of these: */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/word_engine.h"
+#include "tokenizer/encode/word_engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/bytes/byte_bpe.h"
-#include "tokenizer/chars/char_bpe.h"
-#include "tokenizer/chars/unigram.h"
+#include "tokenizer/merge/byte_bpe.h"
+#include "tokenizer/merge/char_bpe.h"
+#include "tokenizer/merge/unigram.h"
 #include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/normalize/normalizer.h"
-#include "tokenizer/split/found_words.h"
-#include "tokenizer/words/word_cache.h"
-#include "tokenizer/words/word_pieces.h"
+#include "tokenizer/encode/found_words.h"
+#include "tokenizer/merge/word_cache.h"
+#include "tokenizer/merge/word_pieces.h"
 
 #define MAX_STEPS (MODEL_MAX_PIECE_STEPS + 1)
 

@@ -3,9 +3,9 @@
  * merges), with byte fallback for characters that have no token. */
 #pragma once
 
-#include "tokenizer/chars/char_words.h"
+#include "tokenizer/split/char_words.h"
 #include "tokenizer/model/id_buffer.h"
-#include "tokenizer/words/merge.h"
+#include "tokenizer/merge/merge.h"
 #include "tokenizer/model/model.h"
 
 typedef struct char_bpe char_bpe;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/words/pair_filter.h"
+#include "tokenizer/merge/pair_filter.h"
 
 #include <string.h>
 

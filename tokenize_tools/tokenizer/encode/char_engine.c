@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/chars/char_engine.h"
+#include "tokenizer/encode/char_engine.h"
 
 #include <stdlib.h>
 
-#include "tokenizer/chars/char_bpe.h"
-#include "tokenizer/chars/char_words.h"
-#include "tokenizer/chars/unigram.h"
-#include "tokenizer/split/found_words.h"
+#include "tokenizer/merge/char_bpe.h"
+#include "tokenizer/split/char_words.h"
+#include "tokenizer/merge/unigram.h"
+#include "tokenizer/encode/found_words.h"
 #include "tokenizer/unicode/unicode.h"
-#include "tokenizer/words/word_cache.h"
+#include "tokenizer/merge/word_cache.h"
 #include "base/array.h"
 
 /* Which stretches of text are sentences, which are encoded independently. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/words/merge.h"
+#include "tokenizer/merge/merge.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/model/bytes_tokenizer.h"
 
 size_t bytes_tokenizer_decode(const uint32_t *ids, size_t n_ids, uint8_t *text, size_t *n_bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/words/double_array.h"
+#include "tokenizer/model/double_array.h"
 
 #include <stdlib.h>
 #include <string.h>

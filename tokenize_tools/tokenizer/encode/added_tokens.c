@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/encode/added_tokens.h"
 
 #include <stdlib.h>
 
-#include "tokenizer/words/double_array.h"
-#include "tokenizer/words/pair_filter.h"
+#include "tokenizer/model/double_array.h"
+#include "tokenizer/merge/pair_filter.h"
 #include "tokenizer/unicode/unicode.h"
 #include "base/utf8.h"
 

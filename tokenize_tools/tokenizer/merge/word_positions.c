@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/words/word_positions.h"
+#include "tokenizer/merge/word_positions.h"
 
 #define ENOUGH 256
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "tokenizer/model/model.h"
-#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/encode/added_tokens.h"
 
 typedef struct byte_range {
     uint64_t begin, end; /* offsets in the text */
