@@ -362,7 +362,9 @@ FORCED(1)
 FORCED(2)
 FORCED(3)
 FORCED(4)
-FORCED(5) FORCED(6) FORCED(7)
+FORCED(5)
+FORCED(6)
+FORCED(7)
 
     /* A splitter whose algebra gives up at a block. */
     static splitter forced_splitter(const splitter *s, split_stage stages[SPLIT_MAX_STAGES])

@@ -49,6 +49,9 @@ const tokenizer_info *tokenizer_get_info(const tokenizer *t);
 /* The id of the token with this content, specials first; MODEL_NO_ID: there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes);
 
+/* For encoder.c. */
+const struct text_rules *tokenizer_rules(const tokenizer *t);
+
 /* ---- Encode ---- */
 
 typedef enum tokenize_status {

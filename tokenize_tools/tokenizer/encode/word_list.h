@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* found_words.h - the words of a text, in memory that is used again. */
+/* word_list.h - the words of a text, in memory that is used again. */
 #pragma once
 
 #include "tokenizer/split/splitter.h"
@@ -10,7 +10,7 @@ typedef struct word_bits {
     size_t capacity, n_used;
 } word_bits;
 
-typedef struct found_words { /* starts as {0} */
+typedef struct word_list { /* starts as {0} */
     /* What the stages keep of the text: the caller's own bytes if they remove nothing. TEXT_PADDING
      * more bytes are readable. */
     const uint8_t *text;
@@ -21,14 +21,16 @@ typedef struct found_words { /* starts as {0} */
     word_bits all_starts, all_removed;
     uint8_t *kept;
     size_t kept_capacity;
-} found_words;
+} word_list;
 
+/* Makes a list of a text whose starts the caller writes. false: out of memory. */
+bool word_list_reserve(word_list *w, const uint8_t *text, size_t n_bytes);
 /* Finds the words of a text, or of its beginning (`stop` of splitter_words()). false: out of
  * memory. */
-bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes,
-                      size_t stop);
+bool word_list_find(word_list *w, const splitter *split, const uint8_t *text, size_t n_bytes,
+                    size_t stop);
 /* How many of the first bytes of the caller's text are kept. */
-size_t found_words_kept(const found_words *w, size_t n_first);
+size_t word_list_kept(const word_list *w, size_t n_first);
 /* Takes the first words away, which have n_bytes in `text`. */
-void found_words_skip(found_words *w, size_t n_bytes);
-void found_words_free(found_words *w);
+void word_list_skip(word_list *w, size_t n_bytes);
+void word_list_free(word_list *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/encode/found_words.h"
+#include "tokenizer/encode/word_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,20 @@ static bool clear_bits(word_bits *b, size_t n_bytes)
     return b->words != NULL;
 }
 
-bool found_words_find(found_words *w, const splitter *split, const uint8_t *text, size_t n_bytes,
-                      size_t stop)
+bool word_list_reserve(word_list *w, const uint8_t *text, size_t n_bytes)
+{
+    if (!clear_bits(&w->all_starts, n_bytes))
+        return false;
+    w->all_starts.n_used = n_bytes / 64 + 1;
+    w->starts = w->all_starts.words;
+    w->removed = NULL;
+    w->text = text;
+    w->n_bytes = w->n_taken = n_bytes;
+    return true;
+}
+
+bool word_list_find(word_list *w, const splitter *split, const uint8_t *text, size_t n_bytes,
+                    size_t stop)
 {
     const bool removes = splitter_removes(split);
     if (!clear_bits(&w->all_starts, n_bytes) ||
@@ -47,7 +59,7 @@ bool found_words_find(found_words *w, const splitter *split, const uint8_t *text
     return true;
 }
 
-size_t found_words_kept(const found_words *w, size_t n_first)
+size_t word_list_kept(const word_list *w, size_t n_first)
 {
     size_t n_kept = n_first;
     for (size_t i = 0; w->removed && i < n_first; i++)
@@ -55,7 +67,7 @@ size_t found_words_kept(const found_words *w, size_t n_first)
     return n_kept;
 }
 
-void found_words_skip(found_words *w, size_t n_bytes)
+void word_list_skip(word_list *w, size_t n_bytes)
 {
     const size_t from = n_bytes / 64, n = w->n_bytes / 64 + 1;
     const unsigned shift = n_bytes % 64;
@@ -67,7 +79,7 @@ void found_words_skip(found_words *w, size_t n_bytes)
     w->n_bytes -= n_bytes;
 }
 
-void found_words_free(found_words *w)
+void word_list_free(word_list *w)
 {
     free(w->all_starts.words);
     free(w->all_removed.words);

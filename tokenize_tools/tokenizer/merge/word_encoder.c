@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokenizer/merge/word_encoder.h"
+
+#include "tokenizer/merge/word_cache.h"
+
+bool word_encoder_load(word_encoder *e, const model *m, bool spaces_are_marks, failure *err)
+{
+    if (m->n_tokens > WORD_CACHE_MAX_ID)
+        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
+    switch (m->kind) {
+    case MODEL_BYTE_BPE:
+        return (e->bytes = byte_bpe_new(m, err)) != NULL;
+    case MODEL_CHAR_BPE:
+        return (e->chars = char_bpe_new(m, spaces_are_marks, err)) != NULL;
+    case MODEL_UNIGRAM:
+        return (e->unigram = unigram_new(m, spaces_are_marks, err)) != NULL;
+    default:
+        return (e->pieces = word_pieces_new(m, err)) != NULL;
+    }
+}
+
+void word_encoder_free(word_encoder *e)
+{
+    byte_bpe_free(e->bytes);
+    char_bpe_free(e->chars);
+    unigram_free(e->unigram);
+    word_pieces_free(e->pieces);
+}
+
+bool word_workspace_load(word_workspace *w, const word_encoder *e, size_t unigram_cache_bytes)
+{
+    return !e->unigram ||
+           (w->search = unigram_scratch_new(e->unigram, unigram_cache_bytes)) != NULL;
+}
+
+void word_workspace_free(word_workspace *w)
+{
+    merge_scratch_free(&w->merging);
+    unigram_scratch_free(w->search);
+}
+
+bool word_encoder_encode(const word_encoder *e, word_workspace *w, const uint8_t *word,
+                         size_t n_bytes, id_buffer *out)
+{
+    if (e->bytes)
+        return byte_bpe_encode(e->bytes, &w->merging, word, n_bytes, out);
+    if (e->chars)
+        return char_bpe_encode(e->chars, &w->merging, word, n_bytes, out);
+    if (e->pieces)
+        return word_pieces_encode(e->pieces, word, n_bytes, out);
+    unigram_begin(w->search);
+    return unigram_word(w->search, word, n_bytes, out) &&
+           unigram_end(w->search, word + n_bytes, out);
+}
