@@ -59,8 +59,7 @@ static size_t take_text(input *in, char *text, size_t n_bytes)
 static void require_ranges(const tokenizer *t, const uint8_t *text, size_t n, const id_buffer *ids)
 {
     static char marked[4 * NAIVE_MAX_BYTES];
-    const encoded_text e = {
-        .text = text, .n_bytes = n, .ids = ids->ids, .n_ids = ids->n};
+    const encoded_text e = {.text = text, .n_bytes = n, .ids = ids->ids, .n_ids = ids->n};
     byte_range *ranges = calloc(ids->n + 1, sizeof *ranges);
     size_t place, n_token, at = 0;
     require(ranges != NULL);

@@ -253,7 +253,9 @@ TEST(parts_of_long_words_have_their_ids)
         if (round % 2 == 0)
             make_vocabulary();
         make_model(&m, SPLIT_NONE);
-        byte_bpe *b = byte_bpe_new(&m, &err);
+        vocabulary *words = vocabulary_new(&m, &err);
+        CHECK(words);
+        byte_bpe *b = byte_bpe_new(&m, words, &err);
         CHECK(b);
         const size_t n_words = encode_words(b, text, n_bytes, starts, &whole);
         byte_bpe_cut_words(b, text, n_bytes, starts);
@@ -261,6 +263,7 @@ TEST(parts_of_long_words_have_their_ids)
         CHECK(starts[n_bytes / 64] >> n_bytes % 64 == 0);
         CHECK(whole.n == parts.n && memcmp(whole.ids, parts.ids, whole.n * sizeof *whole.ids) == 0);
         byte_bpe_free(b);
+        vocabulary_free(words);
         model_free(&m);
         id_buffer_free(&whole);
         id_buffer_free(&parts);
@@ -335,7 +338,7 @@ TEST(names_that_collide_are_refused_for_that_reason)
         uint64_t hash = (id + 1) * 0x0BA79078168D4BAFu;
         hash ^= hash >> 32;
         hash = (hash * 0xF1DE83E19937733Du) ^ 8;
-        CHECK(model_set_token(&m, &(new_token){id, &hash, sizeof hash, TOKEN_NORMAL, 0}, &err));
+        CHECK(model_set_token(&m, &(new_token){id, &hash, sizeof hash, TOKEN_CONTROL, 0}, &err));
     }
     refused(&m, "too many tokens have the same hash");
 }

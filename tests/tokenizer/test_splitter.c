@@ -366,8 +366,8 @@ FORCED(5)
 FORCED(6)
 FORCED(7)
 
-    /* A splitter whose algebra gives up at a block. */
-    static splitter forced_splitter(const splitter *s, split_stage stages[SPLIT_MAX_STAGES])
+/* A splitter whose algebra gives up at a block. */
+static splitter forced_splitter(const splitter *s, split_stage stages[SPLIT_MAX_STAGES])
 {
     static split_algebra *const forced[] = {forced_0, forced_1, forced_2, forced_3,
                                             forced_4, forced_5, forced_6, forced_7};

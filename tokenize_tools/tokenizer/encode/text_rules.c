@@ -34,12 +34,13 @@ static bool load_splits(text_rules *r, const model *m)
     return made;
 }
 
-static bool load_pattern(text_rules *r, const model *m, const model *normalized, failure *err)
+static bool load_pattern(text_rules *r, const model *m, const vocabulary *words,
+                         const model *normalized, failure *err)
 {
     r->prefix_space = m->prefix_space;
     if (!load_splits(r, m))
         return fail_memory(err);
-    return word_encoder_load(&r->words, m, false, err) &&
+    return word_encoder_load(&r->words, m, words, false, err) &&
            (r->added[1] = added_tokens_new(normalized, true, err)) != NULL;
 }
 
@@ -148,12 +149,13 @@ static void choose_words(text_rules *r, const model *m)
     }
 }
 
-static bool load_characters(text_rules *r, const model *m, const model *normalized, failure *err)
+static bool load_characters(text_rules *r, const model *m, const vocabulary *words,
+                            const model *normalized, failure *err)
 {
     normalizer_free(r->normalizer); /* this one may leave steps to the encoder */
     r->normalizer = NULL;
     if (!load_normalizer(r, m, normalized->n_added > 0, err) ||
-        !word_encoder_load(&r->words, m, r->form.spaces_are_marks, err) ||
+        !word_encoder_load(&r->words, m, words, r->form.spaces_are_marks, err) ||
         !load_added(r, normalized, err))
         return false;
     if (m->split != SPLIT_NONE && !(r->splits[0] = splitter_new(m->split, m->own)))
@@ -165,7 +167,8 @@ static bool load_characters(text_rules *r, const model *m, const model *normaliz
 
 /* ---- All ---- */
 
-bool text_rules_load(text_rules *r, const model *m, model *normalized, failure *err)
+bool text_rules_load(text_rules *r, const model *m, const vocabulary *words, model *normalized,
+                     failure *err)
 {
     r->by_pattern = has_pattern(m);
     bool wanted = r->by_pattern;
@@ -175,8 +178,8 @@ bool text_rules_load(text_rules *r, const model *m, model *normalized, failure *
         return false;
     return normalizer_add_tokens(r->normalizer, m, normalized, err) &&
            (r->added[0] = added_tokens_new(m, false, err)) != NULL &&
-           (r->by_pattern ? load_pattern(r, m, normalized, err)
-                          : load_characters(r, m, normalized, err));
+           (r->by_pattern ? load_pattern(r, m, words, normalized, err)
+                          : load_characters(r, m, words, normalized, err));
 }
 
 void text_rules_free(text_rules *r)

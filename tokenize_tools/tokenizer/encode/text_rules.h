@@ -43,9 +43,11 @@ typedef struct text_rules { /* starts as {0} */
     bool sums_over_text;   /* the ids of a word depend on the scores of all words before it */
 } text_rules;
 
-/* false: err names what is not supported, or memory ran out. *normalized: the added tokens that are
+/* words: the tokens of m, for as long as the rules. false: err names what is not supported, or
+ * memory ran out. *normalized: the added tokens that are
  * searched for in normalized text, with their contents normalized. */
-bool text_rules_load(text_rules *r, const model *m, model *normalized, failure *err);
+bool text_rules_load(text_rules *r, const model *m, const vocabulary *words, model *normalized,
+                     failure *err);
 void text_rules_free(text_rules *r);
 
 /* Whether every text is encoded, also one that is not UTF-8. */

@@ -8,7 +8,7 @@
 #include "tokenizer/encode/char_decode.h"
 #include "tokenizer/encode/text_rules.h"
 #include "tokenizer/model/byte_alphabet.h"
-#include "tokenizer/model/name_table.h"
+#include "tokenizer/model/vocabulary.h"
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/unicode/unicode.h"
 
@@ -16,8 +16,7 @@ struct tokenizer {
     text_rules rules;
     char_decoder *decoder; /* NULL: the bytes of the tokens */
     range_rules ranges;
-    model own;        /* the tokens */
-    name_table names; /* specials first */
+    vocabulary *words;
     tokenizer_info info;
 };
 
@@ -59,27 +58,13 @@ static bool set_decoder(tokenizer *t, const model *m, const model *normalized, f
 
 /* ---- New and free ---- */
 
-static bool keep_tokens(tokenizer *t, const model *m, failure *err)
-{
-    static const token_kind kinds[] = {TOKEN_CONTROL, TOKEN_NORMAL};
-    name_result result = model_copy_tokens(&t->own, m) ? NAME_ADDED : NAME_NO_MEMORY;
-    for (size_t k = 0; k < 2; k++)
-        for (uint32_t id = 0; id < m->n_tokens && result <= NAME_THERE; id++)
-            if (m->tokens[id].kind == kinds[k])
-                result =
-                    name_table_add(&t->names, model_token_bytes(m, id), m->tokens[id].n_bytes, id);
-    if (result == NAME_CROWDED)
-        return model_fail(err, 0, "too many tokens have the same hash; the file looks malicious");
-    return result != NAME_NO_MEMORY || fail_memory(err);
-}
-
 /* Sets t->ranges, when everything else is set. */
 static void set_ranges(tokenizer *t, const model *m)
 {
     range_rules *r = &t->ranges;
     t->info.no_ranges = token_ranges_rules(m, r);
-    r->tokens = t->own.tokens;
-    r->bytes = t->own.bytes;
+    r->tokens = vocabulary_tokens(t->words)->tokens;
+    r->bytes = vocabulary_tokens(t->words)->bytes;
     r->added[0] = t->rules.added[0];
     if (r->searches)
         r->added[1] = t->rules.added[1];
@@ -94,7 +79,8 @@ tokenizer *tokenizer_new(const model *m, failure *err)
         return NULL;
     }
     model_init(&normalized);
-    const bool made = keep_tokens(t, m, err) && text_rules_load(&t->rules, m, &normalized, err) &&
+    const bool made = (t->words = vocabulary_new(m, err)) != NULL &&
+                      text_rules_load(&t->rules, m, t->words, &normalized, err) &&
                       set_decoder(t, m, &normalized, err);
     model_free(&normalized);
     if (!made) {
@@ -142,9 +128,10 @@ tokenizer *tokenizer_new_bytes(void)
                                    .takes_bytes = true,
                                    .decodes = true,
                                    .family = "bytes"};
-        made = keep_tokens(t, &m, &err);
-        set_ranges(t, &m);
+        made = (t->words = vocabulary_new(&m, &err)) != NULL;
     }
+    if (made)
+        set_ranges(t, &m);
     model_free(&m);
     if (made)
         return t;
@@ -158,8 +145,7 @@ void tokenizer_free(tokenizer *t)
         return;
     text_rules_free(&t->rules);
     char_decoder_free(t->decoder);
-    name_table_free(&t->names);
-    model_free(&t->own);
+    vocabulary_free(t->words);
     free(t);
 }
 
@@ -177,16 +163,17 @@ const tokenizer_info *tokenizer_get_info(const tokenizer *t)
 
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes)
 {
-    return name_table_find(&t->names, content, n_bytes);
+    return vocabulary_find_any(t->words, content, n_bytes);
 }
 
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes)
 {
     *n_bytes = 0;
-    if (id >= t->own.n_tokens || t->own.tokens[id].kind == TOKEN_ABSENT)
+    const model *tokens = vocabulary_tokens(t->words);
+    if (id >= tokens->n_tokens || tokens->tokens[id].kind == TOKEN_ABSENT)
         return NULL;
-    *n_bytes = t->own.tokens[id].n_bytes;
-    return model_token_bytes(&t->own, id);
+    *n_bytes = tokens->tokens[id].n_bytes;
+    return model_token_bytes(tokens, id);
 }
 
 /* ---- Ranges ---- */

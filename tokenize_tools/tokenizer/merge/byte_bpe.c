@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/model/vocabulary.h"
 #include "tokenizer/merge/word_cache.h"
 
 #define MAX_RANKED_BYTES 1024 /* because all splits of a token are tried */
@@ -15,7 +14,7 @@
 
 /* Internally, symbols 0 to 255 are the bytes, whatever their ids, followed by the others. */
 struct byte_bpe {
-    vocabulary *words; /* TOKEN_NORMAL */
+    const vocabulary *words;
     merge_table *merges;
     uint32_t *ids;      /* by symbol; MODEL_NO_ID for a byte without a token */
     uint8_t *is_whole;  /* a bit for each id: a word with these bytes is this token */
@@ -73,12 +72,8 @@ static bool number_tokens(builder *w)
     w->symbols = calloc(m->n_tokens + 1, sizeof *w->symbols);
     b->is_whole = calloc(m->n_tokens / 8 + 1, 1);
     b->joined = calloc(((size_t)1 << JOINED_BITS) / 64, sizeof *b->joined);
-    errno = 0;
-    b->words = vocabulary_new(m);
     if (!b->ids || !b->is_whole || !b->joined || !w->symbols)
         return fail_memory(w->err);
-    if (!b->words)
-        return model_table_failed(w->err, "tokens");
     memset(w->symbols, 0xFF, m->n_tokens * sizeof *w->symbols);
     number_bytes(w);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
@@ -414,10 +409,12 @@ void byte_bpe_cut_words(const byte_bpe *b, const uint8_t *text, size_t n_bytes, 
 
 /* ---- New and free ---- */
 
-byte_bpe *byte_bpe_new(const model *m, failure *err)
+byte_bpe *byte_bpe_new(const model *m, const vocabulary *words, failure *err)
 {
     builder w = {.b = calloc(1, sizeof *w.b), .m = m, .err = err};
     bool built = false;
+    if (w.b)
+        w.b->words = words;
     if (!w.b)
         fail_memory(err);
     else if (m->rule == MERGE_SCORED)
@@ -438,7 +435,6 @@ void byte_bpe_free(byte_bpe *b)
 {
     if (!b)
         return;
-    vocabulary_free(b->words);
     merge_table_free(b->merges);
     free(b->ids);
     free(b->is_whole);

@@ -4,12 +4,14 @@
 
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
+#include "tokenizer/model/vocabulary.h"
 #include "tokenizer/merge/merge.h"
 
 typedef struct byte_bpe byte_bpe;
 
-/* NULL: err says what is missing or not supported. */
-byte_bpe *byte_bpe_new(const model *m, failure *err);
+/* words: the tokens of m, for as long as the result. NULL: err says what is missing or not
+ * supported. */
+byte_bpe *byte_bpe_new(const model *m, const vocabulary *words, failure *err);
 void byte_bpe_free(byte_bpe *b);
 /* Whether every byte has a token. */
 bool byte_bpe_takes_bytes(const byte_bpe *b);

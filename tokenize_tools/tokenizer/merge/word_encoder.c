@@ -3,13 +3,14 @@
 
 #include "tokenizer/merge/word_cache.h"
 
-bool word_encoder_load(word_encoder *e, const model *m, bool spaces_are_marks, failure *err)
+bool word_encoder_load(word_encoder *e, const model *m, const vocabulary *words,
+                       bool spaces_are_marks, failure *err)
 {
     if (m->n_tokens > WORD_CACHE_MAX_ID)
         return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
     switch (m->kind) {
     case MODEL_BYTE_BPE:
-        return (e->bytes = byte_bpe_new(m, err)) != NULL;
+        return (e->bytes = byte_bpe_new(m, words, err)) != NULL;
     case MODEL_CHAR_BPE:
         return (e->chars = char_bpe_new(m, spaces_are_marks, err)) != NULL;
     case MODEL_UNIGRAM:

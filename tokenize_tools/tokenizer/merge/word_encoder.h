@@ -14,8 +14,10 @@ typedef struct word_encoder { /* starts as {0}; one of them is loaded */
     word_pieces *pieces;
 } word_encoder;
 
-/* spaces_are_marks: a blank is read as U+2581. false: err says what is missing or not supported. */
-bool word_encoder_load(word_encoder *e, const model *m, bool spaces_are_marks, failure *err);
+/* words: the tokens of m, for as long as the encoder. spaces_are_marks: a blank is read as U+2581.
+ * false: err says what is missing or not supported. */
+bool word_encoder_load(word_encoder *e, const model *m, const vocabulary *words,
+                       bool spaces_are_marks, failure *err);
 void word_encoder_free(word_encoder *e);
 
 typedef struct word_workspace { /* starts as {0}; one for each thread */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/model/vocabulary.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +21,14 @@ typedef struct short_token {
 #define ID_BITS 24
 
 struct vocabulary {
+    model own;          /* the tokens */
+    name_table control; /* TOKEN_CONTROL; the rest is about TOKEN_NORMAL: */
     short_token *short_tokens;
     size_t n_short; /* places */
     uint32_t n_buckets;
     uint64_t *filter;  /* two bits for each short token: rejects most words that are not tokens */
     size_t n_filter;   /* words, a power of two */
-    name_table longer; /* all other tokens */
+    name_table longer; /* than SHORT_BYTES */
     size_t longest;
 };
 
@@ -117,31 +120,39 @@ static bool allocate_short(vocabulary *v, size_t n_tokens)
 
 /* ---- New and free ---- */
 
+static bool add_name(name_table *names, const model *m, uint32_t id)
+{
+    return name_table_add(names, model_token_bytes(m, id), m->tokens[id].n_bytes, id) <= NAME_THERE;
+}
+
 static bool add_token(vocabulary *v, const model *m, uint32_t id)
 {
-    const uint8_t *bytes = model_token_bytes(m, id);
     const size_t n_bytes = m->tokens[id].n_bytes;
+    if (m->tokens[id].kind == TOKEN_CONTROL)
+        return add_name(&v->control, m, id);
+    if (m->tokens[id].kind != TOKEN_NORMAL)
+        return true;
     if (n_bytes > v->longest)
         v->longest = n_bytes;
-    if (n_bytes > SHORT_BYTES) {
-        const name_result result = name_table_add(&v->longer, bytes, n_bytes, id);
-        return result == NAME_ADDED || result == NAME_THERE;
-    }
-    const short_token key = short_key(bytes, n_bytes);
+    if (n_bytes > SHORT_BYTES)
+        return add_name(&v->longer, m, id);
+    const short_token key = short_key(model_token_bytes(m, id), n_bytes);
     return add_short(v, &key, id);
 }
 
-vocabulary *vocabulary_new(const model *m)
+vocabulary *vocabulary_new(const model *m, failure *err)
 {
+    errno = 0;
     vocabulary *v = calloc(1, sizeof *v);
     size_t n_tokens = 0;
     for (size_t id = 0; id < m->n_tokens; id++)
         n_tokens += m->tokens[id].kind == TOKEN_NORMAL;
-    bool made = v && allocate_short(v, n_tokens);
+    bool made = v && model_copy_tokens(&v->own, m) && allocate_short(v, n_tokens);
     for (uint32_t id = 0; id < m->n_tokens && made; id++)
-        made = m->tokens[id].kind != TOKEN_NORMAL || add_token(v, m, id);
+        made = add_token(v, m, id);
     if (made)
         return v;
+    model_table_failed(err, "tokens");
     vocabulary_free(v);
     return NULL;
 }
@@ -153,7 +164,14 @@ void vocabulary_free(vocabulary *v)
     tokmap_i_big_memory_free(v->short_tokens, v->n_short * sizeof *v->short_tokens);
     free(v->filter);
     name_table_free(&v->longer);
+    name_table_free(&v->control);
+    model_free(&v->own);
     free(v);
+}
+
+const model *vocabulary_tokens(const vocabulary *v)
+{
+    return &v->own;
 }
 
 uint32_t vocabulary_find(const vocabulary *v, const uint8_t *bytes, size_t n_bytes)
@@ -164,6 +182,16 @@ uint32_t vocabulary_find(const vocabulary *v, const uint8_t *bytes, size_t n_byt
         return name_table_find(&v->longer, bytes, n_bytes);
     const short_token key = short_key(bytes, n_bytes);
     return find_short(v, &key);
+}
+
+uint32_t vocabulary_find_any(const vocabulary *v, const void *bytes, size_t n_bytes)
+{
+    uint8_t padded[SHORT_BYTES + MODEL_PADDING] = {0};
+    const uint32_t id = name_table_find(&v->control, bytes, n_bytes);
+    if (id != NAME_TABLE_NONE || n_bytes > SHORT_BYTES)
+        return id != NAME_TABLE_NONE ? id : vocabulary_find(v, bytes, n_bytes);
+    memcpy(padded, bytes, n_bytes);
+    return vocabulary_find(v, padded, n_bytes);
 }
 
 size_t vocabulary_longest(const vocabulary *v)
