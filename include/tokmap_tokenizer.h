@@ -57,8 +57,8 @@ typedef struct tokmap_tokenizer_options {
     size_t struct_size; /* sizeof(tokmap_tokenizer_options) */
     /* For files that contain only ranks, such as .tiktoken: the rule that splits text into words,
      * and the special tokens, by name: "cl100k", "o200k", ... as in `tokmap pack --help`. NAME:any
-     * is only the rule, for files with any number of ranks; or a regular expression, as tiktoken
-     * takes it. NULL: the file has its own. */
+     * sets only the rule, for files with any number of ranks. A regular expression, as tiktoken
+     * takes it, is a rule too. NULL: the file has its own. */
     const char *pattern;
     const char *specials_file; /* a JSON file with more special tokens: {"CONTENT": ID}; or NULL */
 } tokmap_tokenizer_options;
@@ -84,8 +84,8 @@ typedef struct tokmap_encode_options {
     uint32_t text_stride; /* sizeof(tokmap_text), or of a struct that begins with one */
     uint32_t n_threads;   /* at most, up to 1,024; 0: one for each processor of the process */
     tokmap_specials specials;
-    /* 1: also the bytes of the text that each id stands for. Of 8 bytes, so that no padding follows
-     * it, and none that was there before. */
+    /* 1: also gives the bytes of the text that each id stands for. It has 8 bytes, so that the
+     * struct ends without padding. */
     int64_t token_offsets;
 } tokmap_encode_options;
 
@@ -105,11 +105,11 @@ static inline tokmap_encode_options tokmap_init_encode_options()
     }
 #endif
 
-/* The bytes that an id stands for, counted from the beginning of its text. Those of the ids of a
- * text are in order and do not overlap. Each byte of the text is in one of them, unless it is of a
+/* The bytes that an id stands for, counted from the beginning of its text. The ranges of a text are
+ * in order and do not overlap. Each byte of the text is in one of them, unless it belongs to a
  * special token that was left out. A token may end inside a character. The range is empty if the id
- * stands for no byte, such as a blank that the tokenizer puts before the text; that of an added
- * token has the white space that it takes. */
+ * stands for no byte, such as a blank that the tokenizer puts before the text. The range of an
+ * added token includes the white space that it takes. */
 typedef struct tokmap_byte_range {
     uint64_t begin;
     uint64_t end; /* the byte after the last one */
@@ -129,8 +129,8 @@ typedef struct tokmap_encoding {
 /* Opens the tokenizer file at `path`: a tokenizer.json, vocab.json (with merges.txt beside it),
  * .tiktoken, tokenizer.model or tekken.json; its content decides which. The path "bytes" is a
  * built-in tokenizer: each byte is its own id, and 256 ends a document. options may be NULL.
- * TOKMAP_ERR_UNSUPPORTED: the file is no tokenizer, is damaged, or its ids would differ from those
- * of the reference; err names the part, and file_offset is the byte or 0. */
+ * TOKMAP_ERR_UNSUPPORTED: the file is not a tokenizer, is damaged, or its ids would differ from the
+ * ids of the reference; err names the part, and file_offset is the byte or 0. */
 TOKMAP_API tokmap_status tokmap_tokenizer_open(tokmap_tokenizer **out, const char *path,
                                                const tokmap_tokenizer_options *options,
                                                tokmap_error *err);
@@ -150,9 +150,9 @@ TOKMAP_API tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t,
                                                  const tokmap_encode_options *options,
                                                  tokmap_encoding *out, tokmap_error *err);
 
-/* The text of the ids, as the reference decodes it; special tokens become their content. It is
- * terminated by a NUL that n_bytes does not count; free out->bytes. It may not be valid UTF-8 if
- * the ids do not begin and end with whole characters. TOKMAP_ERR_ARGUMENT: there is no such id.
+/* Decodes ids, as the reference does; special tokens become their content. The text is terminated
+ * by a NUL that n_bytes does not count; free out->bytes. It may not be valid UTF-8 if the ids do
+ * not begin and end with whole characters. TOKMAP_ERR_ARGUMENT: there is no such id.
  * TOKMAP_ERR_UNSUPPORTED: the tokenizer cannot decode (`decodes` of its info is 0). */
 TOKMAP_API tokmap_status tokmap_tokenizer_decode(const tokmap_tokenizer *t, const uint32_t *ids,
                                                  size_t n_ids, tokmap_text *out, tokmap_error *err);
@@ -160,11 +160,12 @@ TOKMAP_API tokmap_status tokmap_tokenizer_decode(const tokmap_tokenizer *t, cons
 /* Frees what encode or decode has returned, also after close. NULL is accepted. */
 TOKMAP_API void tokmap_tokenizer_free(const void *memory);
 
-/* The bytes of one token as the vocabulary has them: of a special token its content. Not
- * terminated, valid until close. TOKMAP_ERR_ARGUMENT: there is no such id. */
+/* Gives the bytes of one token as the vocabulary has them; for a special token, its content. They
+ * are not terminated, and valid until close. TOKMAP_ERR_ARGUMENT: there is no such id. */
 TOKMAP_API tokmap_status tokmap_tokenizer_token(const tokmap_tokenizer *t, uint32_t id,
                                                 tokmap_text *out);
-/* The id of the token with these bytes, special tokens first; TOKMAP_NO_ID: there is none. */
+/* Returns the id of the token with these bytes, special tokens first; TOKMAP_NO_ID: there is
+ * none. */
 TOKMAP_API uint32_t tokmap_tokenizer_find(const tokmap_tokenizer *t, const char *bytes,
                                           size_t n_bytes);
 
@@ -190,7 +191,7 @@ typedef struct tokmap_tokenizer_info {
 TOKMAP_API tokmap_status tokmap_tokenizer_get_info(const tokmap_tokenizer *t,
                                                    tokmap_tokenizer_info *info);
 
-/* The version of the linked library, like TOKMAP_VERSION_TEXT. */
+/* Returns the version of the linked library, like TOKMAP_VERSION_TEXT. */
 TOKMAP_API const char *tokmap_tokenizer_version(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_added_tokens.c - added tokens in a text: found leftmost and longest, and encoded
  * correctly. */
-#include "tokenizer/char_engine_case.h"
+#include "tokenizer/encoder_case.h"
 #include "tokenizer/encode/added_tokens.h"
 #include "tokenizer/merge/pair_filter.h"
 #include "tokenizer/load/model_load.h"

@@ -6,7 +6,7 @@
 #include "support/check.h"
 #include "support/split_words.h"
 #include "tokenizer/merge/byte_bpe.h"
-#include "tokenizer/char_engine_case.h"
+#include "tokenizer/encoder_case.h"
 
 enum {
     MAX_TOKENS = 900,
@@ -220,13 +220,13 @@ TEST(chunks_change_nothing)
 static size_t encode_words(const byte_bpe *b, const uint8_t *text, size_t n_bytes,
                            const uint64_t *starts, id_buffer *out)
 {
-    merge_scratch scratch = {0};
+    merge_workspace workspace = {0};
     size_t n_words = 0;
     for (size_t at = 0, end; at < n_bytes; at = end, n_words++) {
         end = split_next_start(starts, at + 1, n_bytes);
-        CHECK(byte_bpe_encode(b, &scratch, text + at, end - at, out));
+        CHECK(byte_bpe_encode(b, &workspace, text + at, end - at, out));
     }
-    merge_scratch_free(&scratch);
+    merge_workspace_free(&workspace);
     return n_words;
 }
 

@@ -2,7 +2,7 @@
 /* test_char_bpe.c - BPE over characters, through the whole engine, against its definition. */
 #include "support/check.h"
 
-#include "tokenizer/char_engine_case.h"
+#include "tokenizer/encoder_case.h"
 #include "tokenizer/split/char_words.h"
 #include "tokenizer/split/splitter.h"
 

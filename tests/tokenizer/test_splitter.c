@@ -372,14 +372,14 @@ static splitter forced_splitter(const splitter *s, split_stage stages[SPLIT_MAX_
     static split_algebra *const forced[] = {forced_0, forced_1, forced_2, forced_3,
                                             forced_4, forced_5, forced_6, forced_7};
     splitter copy = *s;
-    copy.walkers = NULL;
+    copy.scanners = NULL;
     for (unsigned k = 0; k < s->n_stages; k++) {
         algebra_of[k] = s->stages[k]->words;
         if (!algebra_of[k] || s->stages[k] == split_stages[STAGE_BYTE_LEVEL])
             continue;
         stages[k] = *s->stages[k];
         stages[k].words = forced[k];
-        stages[k].walkers = NULL;
+        stages[k].scanners = NULL;
         copy.stages[k] = &stages[k];
     }
     return copy;
@@ -391,7 +391,7 @@ static void list_takes_undecided_blocks(const splitter *s, const uint8_t *text, 
 {
     uint64_t got[MAX_WORDS];
     for (size_t at = 0; at < n_bytes; at += 64) {
-        const text_reader r = {.text = text, .n_bytes = n_bytes};
+        const block_reader r = {.text = text, .n_bytes = n_bytes};
         memset(got, 0, sizeof got);
         memcpy(got, wanted, at / 64 * sizeof *got);
         got[0] |= 1;
@@ -427,7 +427,7 @@ TEST(any_block_may_be_left_to_the_scalar_splitter)
                 same_words(text, n, got, wanted, named(split_known(k), SIMD_BEST));
                 n_all = forced == 0 ? n_blocks : n_all;
             }
-            if (split_kept(k)->walkers)
+            if (split_kept(k)->scanners)
                 list_takes_undecided_blocks(split_kept(k), text, n, wanted);
         }
     }

@@ -4,7 +4,7 @@
 
 #include "support/check.h"
 
-#include "tokenizer/char_engine_case.h"
+#include "tokenizer/encoder_case.h"
 #include "tokenizer/split/splitter.h"
 #include "tokenizer/merge/unigram.h"
 
@@ -112,13 +112,13 @@ TEST(ids_do_not_depend_on_chunks)
     }
 }
 
-static void encode_after(unigram_scratch *s, double score, const char *text, size_t n,
+static void encode_after(unigram_workspace *s, double score, const char *text, size_t n,
                          const uint64_t *starts, id_buffer *ids)
 {
     const uint8_t *bytes = (const uint8_t *)text;
     ids->n = 0;
     unigram_begin(s);
-    unigram_scratch_state(s)->score = score;
+    unigram_workspace_state(s)->score = score;
     CHECK(starts ? unigram_words(s, bytes, n, starts, ids) : unigram_word(s, bytes, n, ids));
     CHECK(unigram_end(s, bytes + n, ids));
 }
@@ -135,8 +135,8 @@ TEST(words_that_are_kept_do_not_depend_on_the_sum_before_them)
         make_sentencepiece(&m, 6, some_grain());
         unigram *u = unigram_new(&m, true, &err);
         CHECK(u != NULL);
-        unigram_scratch *caching = unigram_scratch_new(u, 1 << 16);
-        unigram_scratch *plain = unigram_scratch_new(u, 0);
+        unigram_workspace *caching = unigram_workspace_new(u, 1 << 16);
+        unigram_workspace *plain = unigram_workspace_new(u, 0);
         CHECK(caching && plain);
         for (int i = 0; i < 40; i++) {
             const size_t n = naive_text(text, 6);
@@ -147,8 +147,8 @@ TEST(words_that_are_kept_do_not_depend_on_the_sum_before_them)
                 CHECK(ids.n == kept.n && memcmp(ids.ids, kept.ids, ids.n * 4) == 0);
             }
         }
-        unigram_scratch_free(caching);
-        unigram_scratch_free(plain);
+        unigram_workspace_free(caching);
+        unigram_workspace_free(plain);
         unigram_free(u);
         model_free(&m);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_words.c - WordPiece, WordLevel and BPE over characters, with words of a pattern: the whole
  * tokenizer. test_oracles.py compares random ones with the reference. */
-#include "tokenizer/char_engine_case.h"
+#include "tokenizer/encoder_case.h"
 #include "tokenizer/load_model.h"
 
 /* ---- Tokenizers ---- */

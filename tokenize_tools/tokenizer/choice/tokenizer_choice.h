@@ -9,7 +9,8 @@
 /* Opens the tokenizer and protects its files (protected.h). Returns an exit code, and prints the
  * error. */
 int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice);
-/* The same; it is an error too if the tokenizer cannot turn ids into text. */
+/* The same as tokenizer_choice_open, but a tokenizer that cannot turn ids into text is an error
+ * too. */
 int tokenizer_choice_open_decoder(tokenizer_file *file, const tokenizer_choice *choice);
 /* Prints the error, and for one in the content of a file the advice, which is "" or begins with a
  * semicolon. Returns the exit code. */
@@ -27,7 +28,7 @@ int tokenizer_choice_fail(const failure *err, const char *advice);
     "and the special tokens; NAME:any is only the rule, for files with any number of ranks; or a " \
     "regular expression, as tiktoken takes it"
 #define SPECIALS_FILE_HELP "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"
-/* The names of --pattern. */
+/* Returns the names of --pattern. */
 const cli_word *tokenizer_pattern_words(void);
 /* The words of --specials. */
 extern const cli_word tokenizer_specials_words[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* added_tokens.h - finds added tokens in a text: the leftmost, and of those the longest. */
+/* added_tokens.h - finds added tokens in a text: the leftmost, and of several there the longest. */
 #pragma once
 
 #include "tokenizer/model/model.h"
@@ -14,8 +14,8 @@ typedef struct added_match {
     bool special;
 } added_match;
 
-/* The tokens of m that match in raw text, or those that match in normalized text. Their contents
- * are not normalized. NULL: err. */
+/* Takes the tokens of m that match in raw text, or those that match in normalized text. Their
+ * contents are not normalized. NULL: err. */
 added_tokens *added_tokens_new(const model *m, bool normalized, failure *err);
 void added_tokens_free(added_tokens *a);
 /* Finds the first token at or after `from`; false: there is none. TEXT_PADDING bytes after the text

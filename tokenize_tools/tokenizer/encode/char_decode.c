@@ -105,7 +105,7 @@ static bool append_each(text_span bytes, text_buffer *out)
     return true;
 }
 
-/* HuggingFace: all of them do, unless all are characters. */
+/* HuggingFace: either all bytes become U+FFFD, or all are characters. */
 static bool append_all_or_none(text_span bytes, text_buffer *out)
 {
     if (utf8_valid_prefix(bytes.bytes, bytes.n_bytes) == bytes.n_bytes)
@@ -146,7 +146,7 @@ static void replace_all(text_buffer *t, size_t start, const char *from, const ch
     t->n_bytes = n;
 }
 
-/* Each token by itself, as in the reference. */
+/* Cleans up each token by itself, as the reference does. */
 static void clean_up(text_buffer *t, size_t start)
 {
     static const char *const pairs[][2] = {{" .", "."},     {" ?", "?"},           {" !", "!"},

@@ -32,7 +32,7 @@ struct encoder {
     uint32_t special_id;
     text_span raw; /* the segment of the text that was encoded last */
 
-    normalize_scratch normalizing;
+    normalize_workspace normalizing;
     text_buffer prefixed, blanked;
     size_t chunk_bytes;
     word_list chunk;
@@ -67,7 +67,7 @@ void encoder_free(encoder *e)
 {
     if (!e)
         return;
-    normalize_scratch_free(&e->normalizing);
+    normalize_workspace_free(&e->normalizing);
     text_buffer_free(&e->prefixed);
     text_buffer_free(&e->blanked);
     word_list_free(&e->chunk);
@@ -225,7 +225,7 @@ static bool encode_around(encoder *e, const added_tokens *added, segment s, enco
     return encode(e, s, out);
 }
 
-/* With blanks_only, the prefix has to be there before the blanks. */
+/* Normalizes a segment. With blanks_only, its prefix has to be added before the blanks. */
 static bool normalize(encoder *e, segment *s)
 {
     if (!normalize_text(e->rules->normalizer, &e->normalizing, s->flags, &s->text))

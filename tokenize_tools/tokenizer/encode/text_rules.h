@@ -43,9 +43,9 @@ typedef struct text_rules { /* starts as {0} */
     bool sums_over_text;   /* the ids of a word depend on the scores of all words before it */
 } text_rules;
 
-/* words: the tokens of m, for as long as the rules. false: err names what is not supported, or
- * memory ran out. *normalized: the added tokens that are
- * searched for in normalized text, with their contents normalized. */
+/* Loads the rules of m. words: its tokens, for as long as the rules. false: err names what is not
+ * supported, or memory ran out. *normalized: the added tokens that are searched for in normalized
+ * text, with their contents normalized. */
 bool text_rules_load(text_rules *r, const model *m, const vocabulary *words, model *normalized,
                      failure *err);
 void text_rules_free(text_rules *r);
@@ -54,7 +54,7 @@ void text_rules_free(text_rules *r);
 bool text_rules_take_bytes(const text_rules *r);
 /* Whether U+2581 is put before texts or words. */
 bool text_rules_prefixes(const text_rules *r);
-/* The length of the U+2581 or the blank that stands for it at this byte, or 0. */
+/* Returns the length of the U+2581 or the blank that stands for it at this byte, or 0. */
 size_t text_rules_mark_at(const text_rules *r, text_span text, size_t at);
 /* Appends the text with a blank for each U+2581. false: out of memory. */
 bool text_rules_append_blanked(text_span text, text_buffer *out);

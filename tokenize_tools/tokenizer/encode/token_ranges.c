@@ -77,7 +77,7 @@ typedef struct walk_part {
     bool first;
 } walk_part;
 
-/* The length of the blank or U+2581 that begins here, or 0. */
+/* Returns the length of the blank or U+2581 that begins here, or 0. */
 static size_t blank_length(const range_rules *r, const uint8_t *s, size_t n_bytes)
 {
     const bool blank = n_bytes > 0 && *s == ' ';

@@ -34,7 +34,7 @@ typedef struct range_rules {
     const added_tokens *added[2]; /* searched for in the text, and between those; may be NULL */
 } range_rules;
 
-/* NULL, or why no text has ranges. */
+/* Sets the rules. Returns NULL, or why no text has ranges. */
 const char *token_ranges_rules(const model *m, range_rules *r);
 /* Fills in n_ids ranges, in order and without overlaps. false: the tokens are not the text from
  * byte *lost on, and some ranges are filled in. */

@@ -22,7 +22,8 @@ struct tokenizer {
 
 /* ---- Decoding ---- */
 
-/* With bytes, an added token that is written in ByteLevel's alphabet is decoded by it. */
+/* Sets the text of an added token. With bytes, one that is written in ByteLevel's alphabet is
+ * decoded by it. */
 static bool set_decoded(tokenizer *t, const model *m, const added_token *a, failure *err)
 {
     const model_token *token = &m->tokens[a->id];

@@ -29,7 +29,8 @@ typedef enum specials_policy {
 /* Copies what it needs from the model, which the caller frees. NULL: err->text names the part that
  * is not supported, or says that memory ran out. */
 tokenizer *tokenizer_new(const model *m, failure *err);
-/* The built-in `bytes`: each byte is its own id, and 256 ends a document. NULL: out of memory. */
+/* Makes the built-in `bytes`: each byte is its own id, and 256 ends a document. NULL: out of
+ * memory. */
 tokenizer *tokenizer_new_bytes(void);
 void tokenizer_free(tokenizer *t);
 
@@ -44,12 +45,12 @@ typedef struct tokenizer_info {
     const char *unicode;   /* the version of the tables that take part, such as "16.0.0", or NULL */
     const char *no_ranges; /* why tokenizer_find_ranges always fails, or NULL */
 } tokenizer_info;
-/* Valid as long as the tokenizer. */
+/* Returns facts that are valid as long as the tokenizer. */
 const tokenizer_info *tokenizer_get_info(const tokenizer *t);
-/* The id of the token with this content, specials first; MODEL_NO_ID: there is none. */
+/* Returns the id of the token with this content, specials first; MODEL_NO_ID: there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes);
 
-/* For encoder.c. */
+/* Returns the rules, for encoder.c. */
 const struct text_rules *tokenizer_rules(const tokenizer *t);
 
 /* ---- Encode ---- */
@@ -72,7 +73,7 @@ typedef struct encoder_options {
 
 encoder *encoder_new(const tokenizer *t, const encoder_options *options);
 void encoder_free(encoder *e);
-/* For the next text. */
+/* Sets what to do with specials in the next texts. */
 void encoder_set_specials(encoder *e, specials_policy specials);
 /* Appends the ids of a whole text of at most TEXT_MAX_BYTES. It has TEXT_PADDING readable bytes
  * after it and is UTF-8, or any bytes if the tokenizer takes bytes. */
@@ -89,7 +90,7 @@ typedef struct special_match {
  * found in normalized text, `at` is where its content first occurs in the text; if the normalizer
  * made it of other characters, where the text between two added tokens begins. */
 special_match encoder_refused_special(const encoder *e, const uint8_t *text, size_t n_bytes);
-/* How many specials the texts have contained so far. */
+/* Returns how many specials the texts have contained so far. */
 uint64_t encoder_specials_seen(const encoder *e);
 
 /* Finds the range of bytes of the text that each id stands for, n_ids of them, in order and without
@@ -103,9 +104,10 @@ const char *tokenizer_find_ranges(const tokenizer *t, const encoded_text *e, byt
 
 /* ---- Decode ---- */
 
-/* The text of one id inside a text; NULL: there is no such id. For specials, their content. */
+/* Returns the text of one id inside a text; NULL: there is no such id. For specials, their
+ * content. */
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes);
-/* The text of the ids, malloced, if it decodes: as by the reference decoder (U+2581 to
+/* Decodes ids to a malloced text, if info.decodes: as by the reference decoder (U+2581 to
  * spaces, without SentencePiece's leading space, with byte fallback). false: out of memory (*bad is
  * SIZE_MAX), or ids[*bad] does not exist. */
 bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, model_text *text,

@@ -29,7 +29,7 @@ bool word_list_reserve(word_list *w, const uint8_t *text, size_t n_bytes);
  * memory. */
 bool word_list_find(word_list *w, const splitter *split, const uint8_t *text, size_t n_bytes,
                     size_t stop);
-/* How many of the first bytes of the caller's text are kept. */
+/* Returns how many of the first bytes of the caller's text are kept. */
 size_t word_list_kept(const word_list *w, size_t n_first);
 /* Takes the first words away, which have n_bytes in `text`. */
 void word_list_skip(word_list *w, size_t n_bytes);

@@ -19,7 +19,7 @@ static bool append_bytes(text_span text, text_buffer *out)
     return true;
 }
 
-/* n_first: how many bytes of it come from the first character of the text. */
+/* Changes a piece. n_first: how many of its bytes come from the first character of the text. */
 static bool change_piece(const piece_step *step, text_buffer *out, text_span *text, size_t *n_first)
 {
     const model_text blank = model_view(" ", 1), mark = model_view(MODEL_MARK, MODEL_MARK_BYTES);
@@ -96,7 +96,7 @@ static bool encode_between_marks(word_steps *s, text_span text, id_buffer *out)
     return true;
 }
 
-/* A text that gets a prefix of its own. */
+/* Encodes a piece, which gets a prefix of its own. */
 static bool encode_piece(word_steps *s, text_span text, id_buffer *out)
 {
     const text_rules *r = s->rules;
@@ -108,7 +108,7 @@ static bool encode_piece(word_steps *s, text_span text, id_buffer *out)
     return r->splits_at_marks ? encode_between_marks(s, text, out) : encode_word(s, text, out);
 }
 
-/* A piece as the splitter leaves it. */
+/* Encodes a piece as the splitter leaves it. */
 static bool encode_split(word_steps *s, text_span text, id_buffer *out)
 {
     const size_t n = splitter_dropped_blanks(s->rules->splits[0], text.bytes, text.n_bytes);

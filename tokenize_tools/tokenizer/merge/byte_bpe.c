@@ -41,7 +41,8 @@ static bool is_middle(uint8_t byte)
     return byte >> 6 == 2;
 }
 
-/* Of kana and Chinese characters, as a first byte. Other scripts do not gain from cuts. */
+/* Whether it is the first byte of kana or Chinese characters. Other scripts do not gain from
+ * cuts. */
 static bool is_wide(uint8_t byte)
 {
     return byte >= 0xE3 && byte <= 0xE9;
@@ -90,7 +91,7 @@ static bool number_tokens(builder *w)
 
 /* ---- Pairs ---- */
 
-/* Any two tokens that together are this one may merge to it. */
+/* Adds all pairs of tokens that together are this one: they may merge to it. */
 static bool add_splits(builder *w, uint32_t id)
 {
     const vocabulary *words = w->b->words;
@@ -111,9 +112,9 @@ static bool add_splits(builder *w, uint32_t id)
     return true;
 }
 
-/* Of all ways to split a token only one ever merges to it: the last step of its own merging,
- * because the inside of a token merges as if it were alone. The others would only take space in the
- * cache. */
+/* Keeps the last merge of each token. Only one way to split a token ever merges to it: the last
+ * step of its own merging, because the inside of a token merges as if it were alone. The others
+ * would only take space in the cache. */
 static bool keep_last(builder *w)
 {
     merge_list *list = &w->list;
@@ -290,7 +291,8 @@ static void join_ends(byte_bpe *b, const uint8_t *token, size_t n_bytes)
 
 /* ---- Words ---- */
 
-/* Of bytes without a token, those in a row are one unknown token if they are fused. */
+/* Writes the symbols of a word. Bytes in a row without a token are one unknown token, if they are
+ * fused. */
 static size_t put_symbols(const byte_bpe *b, const uint8_t *word, size_t n_bytes, uint32_t *symbols)
 {
     const bool plain = b->takes_bytes && !b->has_suffix;
@@ -311,17 +313,17 @@ static size_t put_symbols(const byte_bpe *b, const uint8_t *word, size_t n_bytes
 }
 
 /* Merges the bytes in place; SIZE_MAX: out of memory. */
-static size_t merge_word(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word,
+static size_t merge_word(const byte_bpe *b, merge_workspace *workspace, const uint8_t *word,
                          size_t n_bytes, uint32_t *symbols)
 {
-    return merge_symbols(b->merges, scratch, symbols, put_symbols(b, word, n_bytes, symbols));
+    return merge_symbols(b->merges, workspace, symbols, put_symbols(b, word, n_bytes, symbols));
 }
 
 /* A word that is a token becomes that token at once, unless only merges count and they give
  * something else. */
 static bool find_whole(byte_bpe *b, const model *m, failure *err)
 {
-    merge_scratch scratch = {0};
+    merge_workspace workspace = {0};
     uint32_t *symbols = malloc((vocabulary_longest(b->words) + 1) * sizeof *symbols);
     size_t n = symbols ? 0 : SIZE_MAX;
     for (uint32_t id = 0; id < m->n_tokens && n != SIZE_MAX; id++) {
@@ -334,7 +336,7 @@ static bool find_whole(byte_bpe *b, const model *m, failure *err)
             (is_wide(bytes[0]) || (is_middle(bytes[n_bytes - 1]) && is_middle(bytes[n_bytes - 2])));
         bool made = (b->is_whole[id / 8] >> id % 8 & 1) != 0;
         if (!made && (!m->whole_word_first || at_cut)) {
-            n = merge_word(b, &scratch, bytes, n_bytes, symbols);
+            n = merge_word(b, &workspace, bytes, n_bytes, symbols);
             made = n == 1 && b->ids[symbols[0]] == id;
         }
         join_inside(b, bytes, n_bytes);
@@ -343,13 +345,13 @@ static bool find_whole(byte_bpe *b, const model *m, failure *err)
         if (made || m->whole_word_first)
             b->is_whole[id / 8] |= (uint8_t)(1 << id % 8);
     }
-    merge_scratch_free(&scratch);
+    merge_workspace_free(&workspace);
     free(symbols);
     return n != SIZE_MAX || fail_memory(err);
 }
 
-bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word, size_t n_bytes,
-                     id_buffer *out)
+bool byte_bpe_encode(const byte_bpe *b, merge_workspace *workspace, const uint8_t *word,
+                     size_t n_bytes, id_buffer *out)
 {
     const uint32_t whole = vocabulary_find(b->words, word, n_bytes);
     if (whole != MODEL_NO_ID && (b->is_whole[whole / 8] >> whole % 8 & 1) != 0)
@@ -357,7 +359,7 @@ bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *w
     if (!id_buffer_reserve(out, n_bytes))
         return false;
     uint32_t *symbols = out->ids + out->n;
-    const size_t n = merge_word(b, scratch, word, n_bytes, symbols);
+    const size_t n = merge_word(b, workspace, word, n_bytes, symbols);
     if (n == SIZE_MAX)
         return false;
     for (size_t i = 0; i < n; i++)

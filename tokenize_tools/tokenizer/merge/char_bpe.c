@@ -230,7 +230,7 @@ static bool list_scores(builder *w)
     return true;
 }
 
-/* The symbol of a part of a piece, which begins with the character c. */
+/* Returns the symbol of a part of a piece, which begins with the character c. */
 static uint32_t symbol_of_part(const builder *w, const uint8_t *part, size_t n_bytes)
 {
     uint32_t c, id;
@@ -669,7 +669,7 @@ static void read_character(reader *r)
     r->at += length;
 }
 
-/* The length of the longest user-defined piece at the start of the text, and its id. */
+/* Returns the length of the longest user-defined piece at the start of the text, and its id. */
 static size_t match_user(const char_bpe *b, const uint8_t *text, size_t n_bytes, uint32_t *id)
 {
     const double_array *t = &b->user;
@@ -692,7 +692,7 @@ void char_bpe_join_user_pieces(const char_bpe *b, const uint8_t *text, const siz
 }
 
 /* Merges the symbols before a user-defined piece, and appends its id. */
-static bool encode_part(reader *r, merge_scratch *scratch, id_buffer *out)
+static bool encode_part(reader *r, merge_workspace *workspace, id_buffer *out)
 {
     uint32_t user_id = 0;
     size_t length = 0;
@@ -709,7 +709,7 @@ static bool encode_part(reader *r, merge_scratch *scratch, id_buffer *out)
         read_character(r);
     }
     const size_t first = out->n;
-    const size_t n = merge_symbols(r->b->merges, scratch, r->symbols, r->n);
+    const size_t n = merge_symbols(r->b->merges, workspace, r->symbols, r->n);
     if (n == SIZE_MAX)
         return false;
     out->n += n;
@@ -717,8 +717,8 @@ static bool encode_part(reader *r, merge_scratch *scratch, id_buffer *out)
     return put_outputs(r->b, first, out) && (length == 0 || id_buffer_append(out, user_id));
 }
 
-bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *text, size_t n_bytes,
-                     id_buffer *out)
+bool char_bpe_encode(const char_bpe *b, merge_workspace *workspace, const uint8_t *text,
+                     size_t n_bytes, id_buffer *out)
 {
     reader r = {.b = b, .at = text, .end = text + n_bytes};
     const size_t first = out->n;
@@ -726,7 +726,7 @@ bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *t
     if (double_array_find(&b->whole, text, n_bytes, &id))
         return id_buffer_append(out, id);
     while (r.at < r.end)
-        if (!encode_part(&r, scratch, out))
+        if (!encode_part(&r, workspace, out))
             return false;
     char_bpe_fuse_unknown(b, first, out);
     return true;

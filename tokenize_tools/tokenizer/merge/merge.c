@@ -46,13 +46,13 @@ static uint64_t hash_pair(uint64_t pair)
     return pair * 0x9E3779B97F4A7C15u;
 }
 
-/* The first slot of the pair's bucket. */
+/* Returns the first slot of the pair's bucket. */
 static size_t bucket_of(const merge_table *t, uint64_t pair)
 {
     return (size_t)((hash_pair(pair) >> 32) * t->n_buckets >> 32) * BUCKET;
 }
 
-/* The pair's bit of the filter. */
+/* Returns the pair's bit of the filter. */
 static size_t bit_of(const merge_table *t, uint64_t pair)
 {
     return (size_t)(hash_pair(pair) >> t->filter_shift);
@@ -292,7 +292,7 @@ static void merge_pair_at(const merge_table *t, short_word *w, uint64_t turn)
     w->turns[before] = turn_of(rank_of(t, pair_of(w->symbols[before], symbol)), before);
 }
 
-/* Those of the places from `from` to `to`. */
+/* Recomputes the smallest turns of the groups from `from` to `to`. */
 static void update_groups(short_word *w, size_t from, size_t to)
 {
     for (size_t i = from / GROUP; i <= to / GROUP; i++)
@@ -347,7 +347,7 @@ bool merge_last(const merge_table *t, const uint32_t *symbols, size_t n, merge_p
     return n_left == 1 && n > 1;
 }
 
-size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n)
+size_t merge_symbols(const merge_table *t, merge_workspace *s, uint32_t *symbols, size_t n)
 {
     uint8_t starts[MERGE_SHORT];
     if (n < 2)
@@ -355,8 +355,8 @@ size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, 
     return n <= MERGE_SHORT ? merge_short(t, symbols, n, starts) : merge_long(t, s, symbols, n);
 }
 
-void merge_scratch_free(merge_scratch *s)
+void merge_workspace_free(merge_workspace *s)
 {
     free(s->memory);
-    *s = (merge_scratch){0};
+    *s = (merge_workspace){0};
 }

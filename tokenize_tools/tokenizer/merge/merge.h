@@ -19,7 +19,7 @@ typedef struct merge_list { /* starts as {0}; the owner frees the pairs */
     merge_pair *pairs;
     size_t n;
 } merge_list;
-/* false: err says that there are MERGE_MAX_PAIRS, or memory ran out. */
+/* Adds a pair. false: err says that there are MERGE_MAX_PAIRS, or memory ran out. */
 bool merge_list_add(merge_list *list, merge_pair pair, failure *err);
 
 typedef struct merge_table merge_table;
@@ -34,12 +34,12 @@ void merge_table_free(merge_table *t);
  * the same order. */
 uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, uint32_t *rank);
 
-typedef struct merge_scratch { /* starts as {0}; one for each thread */
+typedef struct merge_workspace { /* starts as {0}; one for each thread */
     void *memory;
     size_t n_bytes;
     size_t n_merged; /* symbols of all pieces of long words: what they cost */
-} merge_scratch;
-void merge_scratch_free(merge_scratch *s);
+} merge_workspace;
+void merge_workspace_free(merge_workspace *s);
 
 /* Whether symbols[0 .. n) merge into one symbol, and from which last two: *last is the pair, whose
  * result it is. n <= MERGE_LAST_MAX. */
@@ -48,19 +48,19 @@ bool merge_last(const merge_table *t, const uint32_t *symbols, size_t n, merge_p
 
 /* Merges symbols[0 .. n) in place. Returns how many are left, or SIZE_MAX: out of memory, with the
  * symbols unchanged. */
-size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n);
+size_t merge_symbols(const merge_table *t, merge_workspace *s, uint32_t *symbols, size_t n);
 
 /* ---- Between merge.c (the table, short words) and merge_long.c (long ones) ---- */
 
 #define NO_RANK UINT32_MAX
 
-/* NO_RANK: the two do not merge. */
+/* Returns the rank of the pair; NO_RANK: the two do not merge. */
 uint32_t merge_rank(const merge_table *t, uint32_t left, uint32_t right);
-/* The result of the pair, which has that rank. */
+/* Returns the result of the pair, which has that rank. */
 uint32_t merge_result(const merge_table *t, uint32_t rank, uint32_t left, uint32_t right);
 /* Merges symbols[0 .. n) in place, n from 1 to MERGE_SHORT. starts[i] is where token i starts; it
  * has room for n. */
 #define MERGE_SHORT 240
 size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n, uint8_t *starts);
-/* Like merge_symbols, for words of any length from 1 on. */
-size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n);
+/* The same as merge_symbols, but only for n > 0. Exact for short words too. */
+size_t merge_long(const merge_table *t, merge_workspace *s, uint32_t *symbols, size_t n);

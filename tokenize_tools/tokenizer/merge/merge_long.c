@@ -43,8 +43,8 @@ typedef struct workspace {
     piece piece;
 } workspace;
 
-/* Places the arrays in the scratch memory. */
-static bool prepare_workspace(workspace *w, merge_scratch *s, size_t least)
+/* Places the arrays in the workspace memory. */
+static bool prepare_workspace(workspace *w, merge_workspace *s, size_t least)
 {
     if (least <= w->size)
         return true;
@@ -268,7 +268,7 @@ typedef struct long_word {
 } long_word;
 
 /* *overlap: with what the result was before. */
-static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long_word *l,
+static bool add_piece(const merge_table *t, workspace *w, merge_workspace *s, long_word *l,
                       size_t *overlap)
 {
     row *r = &l->result;
@@ -291,7 +291,7 @@ static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long
     }
 }
 
-static bool merge_pieces(const merge_table *t, merge_scratch *s, long_word *l)
+static bool merge_pieces(const merge_table *t, merge_workspace *s, long_word *l)
 {
     workspace w = {0};
     size_t overlap;
@@ -306,7 +306,7 @@ static bool merge_pieces(const merge_table *t, merge_scratch *s, long_word *l)
     return true;
 }
 
-size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n)
+size_t merge_long(const merge_table *t, merge_workspace *s, uint32_t *symbols, size_t n)
 {
     long_word l = {.symbols = symbols, .n = n, .size = MERGE_SHORT};
     if (n > UINT32_MAX / 2)

@@ -23,11 +23,11 @@ struct pair_filter {
 };
 
 void pair_filter_init(pair_filter *f, simd_level level);
-/* group < PAIR_FILTER_GROUPS; fewer places remain if the strings of a group are similar. n_bytes
- * must not be 0. */
+/* Adds a string. group < PAIR_FILTER_GROUPS; fewer places remain if the strings of a group are
+ * similar. n_bytes must not be 0. */
 void pair_filter_add(pair_filter *f, const uint8_t *bytes, size_t n_bytes, unsigned group);
 
-/* Bit i: a string may begin at text[i]. Reads text[0] to text[PAIR_FILTER_BLOCK]. */
+/* Returns bits; bit i: a string may begin at text[i]. Reads text[0] to text[PAIR_FILTER_BLOCK]. */
 static inline uint64_t pair_filter_find(const pair_filter *f, const uint8_t *text)
 {
     return f->find(f, text);

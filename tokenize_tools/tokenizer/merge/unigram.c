@@ -44,11 +44,11 @@ static inline double sum_of(bool single, double a, double b)
 
 /* A piece on a path; of length 0: there is no path yet. */
 typedef struct step {
-    uint32_t id; /* MODEL_NO_ID: a character that is no piece */
+    uint32_t id; /* MODEL_NO_ID: a character that is not a piece */
     uint32_t length;
 } step;
 
-struct unigram_scratch {
+struct unigram_workspace {
     const unigram *u;
     double *scores; /* of the latest places, by their low bits */
     size_t mask;
@@ -119,9 +119,9 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, failure *err
         *key = (double_array_key){bytes, t->n_bytes, id};
         if (t->kind == TOKEN_BYTE && t->n_bytes == 1) {
             char *name = list->names[*bytes];
-            snprintf(name, sizeof list->names[0], "<0x%02X>", *bytes);
+            snprintf(name, sizeof list->names[0], MODEL_BYTE_NAME, *bytes);
             key->bytes = (const uint8_t *)name;
-            key->n_bytes = 6;
+            key->n_bytes = MODEL_BYTE_NAME_BYTES;
         } else if (memchr(bytes, 0, t->n_bytes)) {
             return model_fail(err, 0, "the token with id %u contains a NUL", id);
         }
@@ -201,7 +201,7 @@ static bool append_bytes(const unigram *u, const uint8_t *text, size_t n_bytes, 
     return true;
 }
 
-/* The token with exactly this text. */
+/* Returns the token with exactly this text. */
 static uint32_t find_piece(const unigram *u, const uint8_t *text, size_t n_bytes)
 {
     uint32_t id;
@@ -236,7 +236,7 @@ static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *
 }
 
 /* Turns the steps to places into those from places, and appends the ids. */
-static bool append_window(unigram_scratch *s, unigram_state *state, const uint8_t *text,
+static bool append_window(unigram_workspace *s, unigram_state *state, const uint8_t *text,
                           size_t n_bytes, id_buffer *out)
 {
     step next = n_bytes > 0 ? s->steps[n_bytes] : (step){0};
@@ -257,7 +257,7 @@ static bool append_window(unigram_scratch *s, unigram_state *state, const uint8_
 /* Places are offsets from the start of the part; the window is the text whose ids were not appended
  * yet. */
 typedef struct search {
-    unigram_scratch *s;
+    unigram_workspace *s;
     const uint8_t *text;
     size_t n_bytes;
     size_t window;   /* its start */
@@ -270,7 +270,7 @@ typedef struct search {
 /* Makes steps to all places that a piece may reach. */
 static inline bool clear_places(search *w, size_t from)
 {
-    unigram_scratch *s = w->s;
+    unigram_workspace *s = w->s;
     const size_t left = w->n_bytes - from, most = s->mask + 1;
     const size_t last = from + (left < most ? left : most);
     if (last == w->cleared || w->cleared - from >= s->u->longest)
@@ -290,7 +290,7 @@ static size_t length_of_character(uint8_t first)
 /* A piece leads from `from` with this score. Of equal scores the first one stays. */
 static inline void try_piece(search *w, size_t from, step piece, double score)
 {
-    unigram_scratch *s = w->s;
+    unigram_workspace *s = w->s;
     const size_t to = from + piece.length;
     step *best = &s->steps[to - w->window];
     double *best_score = &s->scores[to & s->mask];
@@ -340,7 +340,7 @@ static inline size_t try_pieces(search *w, size_t from, bool single)
 
 static inline bool encode_search(search *w, unigram_state *state, bool single, id_buffer *out)
 {
-    unigram_scratch *s = w->s;
+    unigram_workspace *s = w->s;
     s->scores[0] = state->score;
     for (size_t at = 0; at < w->n_bytes;) {
         if (at == w->frontier && at - w->window >= GIVE_OUT_AFTER) {
@@ -359,7 +359,7 @@ static inline bool encode_search(search *w, unigram_state *state, bool single, i
     return append_window(s, state, w->text + w->window, w->n_bytes - w->window, out);
 }
 
-bool unigram_word(unigram_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out)
+bool unigram_word(unigram_workspace *s, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
     search w = {.s = s, .text = text, .n_bytes = n_bytes};
     return s->u->single ? encode_search(&w, &s->state, true, out)
@@ -424,7 +424,7 @@ static bool is_clear(const unigram *u, const place *places, size_t n_bytes)
 
 /* Appends the ids of a part if they are the same after any state whose score, without its sign, is
  * less than usual_limit. *fixed: they are. false: out of memory. */
-static bool encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_bytes, bool *fixed,
+static bool encode_fixed(unigram_workspace *s, const uint8_t *text, size_t n_bytes, bool *fixed,
                          id_buffer *out)
 {
     const unigram *u = s->u;
@@ -462,7 +462,7 @@ static bool encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_bytes
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
-    unigram_scratch *s = context;
+    unigram_workspace *s = context;
     const size_t first = out->n;
     bool fixed;
     if (!encode_fixed(s, word, n_bytes, &fixed, out))
@@ -473,9 +473,9 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
     return true;
 }
 
-unigram_scratch *unigram_scratch_new(const unigram *u, size_t cache_bytes)
+unigram_workspace *unigram_workspace_new(const unigram *u, size_t cache_bytes)
 {
-    unigram_scratch *s = calloc(1, sizeof *s);
+    unigram_workspace *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->u = u;
@@ -488,13 +488,13 @@ unigram_scratch *unigram_scratch_new(const unigram *u, size_t cache_bytes)
     if (cached)
         s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
     if (!s->scores || (cached && !s->cache)) {
-        unigram_scratch_free(s);
+        unigram_workspace_free(s);
         return NULL;
     }
     return s;
 }
 
-void unigram_scratch_free(unigram_scratch *s)
+void unigram_workspace_free(unigram_workspace *s)
 {
     if (!s)
         return;
@@ -505,17 +505,17 @@ void unigram_scratch_free(unigram_scratch *s)
     free(s);
 }
 
-unigram_state *unigram_scratch_state(unigram_scratch *s)
+unigram_state *unigram_workspace_state(unigram_workspace *s)
 {
     return &s->state;
 }
 
-void unigram_begin(unigram_scratch *s)
+void unigram_begin(unigram_workspace *s)
 {
     s->state = (unigram_state){0};
 }
 
-bool unigram_end(unigram_scratch *s, const uint8_t *end, id_buffer *out)
+bool unigram_end(unigram_workspace *s, const uint8_t *end, id_buffer *out)
 {
     return s->u->single || end_run(s->u, &s->state, end, out);
 }
@@ -547,7 +547,7 @@ static size_t start_of(word_finder *f, size_t number)
     return (f->block - 1) * 64 + (size_t)__builtin_ctzll(f->bits);
 }
 
-static bool encode_open(unigram_scratch *s, word_finder *f, const uint8_t *text, size_t number,
+static bool encode_open(unigram_workspace *s, word_finder *f, const uint8_t *text, size_t number,
                         id_buffer *out)
 {
     const size_t start = start_of(f, number);
@@ -563,7 +563,7 @@ typedef struct found_ids {
 
 /* Appends ids of words up to the first open one, or until the score is not usual. There is room for
  * them. */
-static inline void append_usual(unigram_scratch *s, found_ids *found, bool single, id_buffer *out)
+static inline void append_usual(unigram_workspace *s, found_ids *found, bool single, id_buffer *out)
 {
     const double *scores = s->u->scores, limit = usual_limit(s->u);
     double score = s->state.score;
@@ -585,7 +585,7 @@ static inline void append_usual(unigram_scratch *s, found_ids *found, bool singl
 }
 
 /* Ends a run of unknown characters if the next word has none. */
-static bool end_unknown(unigram_scratch *s, word_finder *f, const uint8_t *text,
+static bool end_unknown(unigram_workspace *s, word_finder *f, const uint8_t *text,
                         const found_ids *found, id_buffer *out)
 {
     const bool usual = fabs(s->state.score) < usual_limit(s->u);
@@ -594,7 +594,7 @@ static bool end_unknown(unigram_scratch *s, word_finder *f, const uint8_t *text,
     return end_run(s->u, &s->state, text + start_of(f, found->word), out);
 }
 
-static bool append_found(unigram_scratch *s, word_finder *f, const uint8_t *text, id_buffer *out)
+static bool append_found(unigram_workspace *s, word_finder *f, const uint8_t *text, id_buffer *out)
 {
     found_ids found = {s->found.ids, s->found.ids + s->found.n, 0};
     while (found.at < found.end) {
@@ -616,8 +616,8 @@ static bool append_found(unigram_scratch *s, word_finder *f, const uint8_t *text
     return true;
 }
 
-bool unigram_words(unigram_scratch *s, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
-                   id_buffer *out)
+bool unigram_words(unigram_workspace *s, const uint8_t *text, size_t n_bytes,
+                   const uint64_t *starts, id_buffer *out)
 {
     word_finder f = {.starts = starts, .n_bytes = n_bytes};
     s->found.n = 0;

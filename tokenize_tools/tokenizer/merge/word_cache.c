@@ -53,7 +53,7 @@ static uint32_t hash_long(const uint8_t *word, size_t n_bytes)
     return (uint32_t)(hash >> 32);
 }
 
-/* The word, or the free place for it; NULL: there is none. */
+/* Returns the word, or the free place for it; NULL: there is none. */
 static entry *find_entry(const long_words *w, const uint8_t *word, size_t n_bytes, uint32_t hash)
 {
     for (size_t i = hash; i < (size_t)hash + LONG_PROBES; i++) {

@@ -19,7 +19,7 @@ typedef struct word_source {
     void *context;
 } word_source;
 
-/* NULL: out of memory. */
+/* Makes a cache of at most max_bytes. NULL: out of memory. */
 word_cache *word_cache_new(size_t max_bytes, word_source source);
 void word_cache_free(word_cache *c);
 

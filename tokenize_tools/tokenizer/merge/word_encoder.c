@@ -31,13 +31,13 @@ void word_encoder_free(word_encoder *e)
 bool word_workspace_load(word_workspace *w, const word_encoder *e, size_t unigram_cache_bytes)
 {
     return !e->unigram ||
-           (w->search = unigram_scratch_new(e->unigram, unigram_cache_bytes)) != NULL;
+           (w->search = unigram_workspace_new(e->unigram, unigram_cache_bytes)) != NULL;
 }
 
 void word_workspace_free(word_workspace *w)
 {
-    merge_scratch_free(&w->merging);
-    unigram_scratch_free(w->search);
+    merge_workspace_free(&w->merging);
+    unigram_workspace_free(w->search);
 }
 
 bool word_encoder_encode(const word_encoder *e, word_workspace *w, const uint8_t *word,

@@ -14,18 +14,18 @@ typedef struct word_encoder { /* starts as {0}; one of them is loaded */
     word_pieces *pieces;
 } word_encoder;
 
-/* words: the tokens of m, for as long as the encoder. spaces_are_marks: a blank is read as U+2581.
- * false: err says what is missing or not supported. */
+/* Loads the model. words: the tokens of m, for as long as the encoder. spaces_are_marks: a blank is
+ * read as U+2581. false: err says what is missing or not supported. */
 bool word_encoder_load(word_encoder *e, const model *m, const vocabulary *words,
                        bool spaces_are_marks, failure *err);
 void word_encoder_free(word_encoder *e);
 
 typedef struct word_workspace { /* starts as {0}; one for each thread */
-    merge_scratch merging;
-    unigram_scratch *search; /* with a unigram */
+    merge_workspace merging;
+    unigram_workspace *search; /* with a unigram */
 } word_workspace;
-/* unigram_cache_bytes: for the words of a text over which scores are summed; or 0. false: out of
- * memory. */
+/* Loads a workspace for the encoder. unigram_cache_bytes: for the words of a text over which scores
+ * are summed; or 0. false: out of memory. */
 bool word_workspace_load(word_workspace *w, const word_encoder *e, size_t unigram_cache_bytes);
 void word_workspace_free(word_workspace *w);
 

@@ -8,7 +8,8 @@
 
 typedef struct word_pieces word_pieces;
 
-/* For MODEL_WORDPIECE and MODEL_WORDLEVEL. NULL: err says what is missing or not supported. */
+/* Makes the pieces of a MODEL_WORDPIECE or MODEL_WORDLEVEL. NULL: err says what is missing or not
+ * supported. */
 word_pieces *word_pieces_new(const model *m, failure *err);
 void word_pieces_free(word_pieces *p);
 /* Appends the ids of a word that is UTF-8 and not empty. false: out of memory. */

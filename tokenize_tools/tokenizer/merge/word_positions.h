@@ -16,5 +16,5 @@
 typedef size_t word_positions_fn(const uint64_t *bitmap, size_t *word, size_t n_words,
                                  uint32_t *positions, size_t n);
 
-/* level must work on this machine. */
+/* Returns the function for a level, which must work on this machine. */
 word_positions_fn *word_positions(simd_level level);

@@ -157,7 +157,7 @@ static bool can_reach(uint32_t node, uint32_t children)
     return offset != 0 && (offset < MAX_DIRECT || ((offset & 0xFF) == 0 && offset < MAX_OFFSET));
 }
 
-/* Never at unit 0: there the root would look like a child for the byte 0. */
+/* Finds a place, never unit 0: there the root would look like a child for the byte 0. */
 static bool fits(const builder *b, uint32_t node, uint32_t children, const uint8_t *labels,
                  size_t n_labels)
 {

@@ -39,7 +39,7 @@ typedef struct double_array_key {
  * offsets can reach. */
 bool double_array_build(double_array *a, const double_array_key *keys, size_t n_keys);
 void double_array_free(double_array *a);
-/* For qsort: the order that double_array_build needs; equal keys by value. */
+/* Compares keys for qsort, in the order that double_array_build needs; equal keys by value. */
 int double_array_compare(const void *a, const void *b);
 /* Builds a trie of the tokens of these kinds, 1 << TOKEN_..., that are not empty: from their texts
  * to their ids. Without such tokens, it stays empty. */
@@ -73,7 +73,7 @@ static inline bool double_array_step(const double_array *a, uint32_t *state, uin
     return true;
 }
 
-/* The same for a byte of a text with spaces_are_marks. */
+/* The same as double_array_step, but for a byte of a text with spaces_are_marks. */
 static inline bool double_array_follow(const double_array *a, uint32_t *state, uint8_t byte,
                                        bool *has_value)
 {
@@ -89,10 +89,10 @@ static inline uint32_t double_array_value(const double_array *a, uint32_t state)
     return a->units[state] & DOUBLE_ARRAY_MAX_VALUE;
 }
 
-/* The same, also with has_nul. */
+/* The same as double_array_step, but also with has_nul. */
 bool double_array_walk(const double_array *a, uint32_t *state, uint8_t byte, bool *has_value);
-/* The length of the longest key below the state that text begins with, or 0. */
+/* Returns the length of the longest key below the state that text begins with, or 0. */
 size_t double_array_longest(const double_array *a, uint32_t state, const uint8_t *text,
                             size_t n_bytes, uint32_t *value);
-/* The value of exactly this key. Not with has_nul. */
+/* Returns the value of exactly this key. Not with has_nul. */
 bool double_array_find(const double_array *a, const uint8_t *key, size_t n_bytes, uint32_t *value);

@@ -53,13 +53,13 @@ static uint64_t hash_key(const short_token *key)
            (key->high + key->length_and_id) * 0xC2B2AE3D27D4EB4Fu;
 }
 
-/* The first place of the token's bucket. */
+/* Returns the first place of the token's bucket. */
 static size_t bucket_of(const vocabulary *v, uint64_t hash)
 {
     return (size_t)((hash >> 32) * v->n_buckets >> 32) * BUCKET;
 }
 
-/* Both bits are in one word. */
+/* Returns the word that has both bits. */
 static uint64_t *filter_word(const vocabulary *v, uint64_t hash, uint64_t *bits)
 {
     *bits = (uint64_t)1 << (hash >> 26 & 63) | (uint64_t)1 << (hash >> 20 & 63);
@@ -72,7 +72,7 @@ static bool same_token(const short_token *a, const short_token *b)
             (a->length_and_id ^ b->length_and_id) >> ID_BITS) == 0;
 }
 
-/* Searched without branches on what is found, like the pairs of merge.c. */
+/* Searches without branches on what is found, as merge.c does for pairs. */
 static uint32_t find_short(const vocabulary *v, const short_token *key)
 {
     const uint64_t hash = hash_key(key);

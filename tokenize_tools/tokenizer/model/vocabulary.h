@@ -10,12 +10,12 @@ typedef struct vocabulary vocabulary;
  * hash. */
 vocabulary *vocabulary_new(const model *m, failure *err);
 void vocabulary_free(vocabulary *v);
-/* A model that has the tokens, and nothing else. */
+/* Returns a model that has the tokens, and nothing else. */
 const model *vocabulary_tokens(const vocabulary *v);
 /* The id of the TOKEN_NORMAL with these bytes (the lowest, if several have them), or MODEL_NO_ID.
  * MODEL_PADDING bytes after them must be readable. */
 uint32_t vocabulary_find(const vocabulary *v, const uint8_t *bytes, size_t n_bytes);
 /* The same as vocabulary_find, but searches TOKEN_CONTROL first, and needs no padding. */
 uint32_t vocabulary_find_any(const vocabulary *v, const void *bytes, size_t n_bytes);
-/* The length of the longest TOKEN_NORMAL. */
+/* Returns the length of the longest TOKEN_NORMAL. */
 size_t vocabulary_longest(const vocabulary *v);

@@ -22,7 +22,7 @@ typedef struct replacement {
     size_t n_bytes;
 } replacement;
 
-/* The longest rule that text begins with, as in sentencepiece. Returns its length, or 0. */
+/* Returns the longest rule that text begins with, as in sentencepiece. Returns its length, or 0. */
 size_t charsmap_longest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r);
-/* The shortest one, as in HuggingFace: NUL ends the text. */
+/* Returns the shortest one, as in HuggingFace: NUL ends the text. */
 bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r);

@@ -323,7 +323,7 @@ static bool load_steps(normalizer *n, const model *m, bool all_steps, failure *e
 
 /* Each step writes the whole text to a new one. false: out of memory. */
 
-/* The end of the run of `what` that begins here. */
+/* Returns the end of the run of `what` that begins here. */
 static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model_text *what)
 {
     while ((size_t)(end - at) >= what->n_bytes && memcmp(at, what->s, what->n_bytes) == 0)
@@ -360,7 +360,7 @@ static size_t blanks_end(text_span text, size_t at)
     return at;
 }
 
-/* The length of the match of a Replace that begins here, or 0. */
+/* Returns the length of the match of a Replace that begins here, or 0. */
 static size_t match_at(const normalize_step *step, text_span text, size_t at)
 {
     const uint8_t *here = text.bytes + at, *end = text.bytes + text.n_bytes;
@@ -414,7 +414,8 @@ static bool append_characters(const charsmap *map, text_span text, text_buffer *
     return true;
 }
 
-/* The length of a beginning that stays unchanged: ASCII characters before ASCII characters. */
+/* Returns the length of a beginning that stays unchanged: ASCII characters before ASCII
+ * characters. */
 static size_t plain_prefix(const charsmap *map, text_span text)
 {
     size_t n = map->regular ? regular_prefix(text) : 0;
@@ -450,7 +451,7 @@ static bool step_charsmap(text_span text, const charsmap *map, text_buffer *out)
 }
 
 /* Text in NFC stays where it is. out is empty. */
-static bool step_nfc(text_span *text, nfc_scratch *scratch, text_buffer *out)
+static bool step_nfc(text_span *text, nfc_workspace *workspace, text_buffer *out)
 {
     const size_t stable = nfc_stable_prefix(text->bytes, text->n_bytes);
     const size_t n_rest = text->n_bytes - stable;
@@ -460,7 +461,7 @@ static bool step_nfc(text_span *text, nfc_scratch *scratch, text_buffer *out)
     if (!text_buffer_reserve(out, stable + n_rest * NFC_GROWTH))
         return false;
     memcpy(out->bytes, text->bytes, stable);
-    if (!nfc_normalize(scratch, text->bytes + stable, n_rest, out->bytes + stable, &written))
+    if (!nfc_normalize(workspace, text->bytes + stable, n_rest, out->bytes + stable, &written))
         return false;
     out->n_bytes = stable + written;
     *text = text_buffer_span(out);
@@ -476,7 +477,7 @@ static text_span step_strip(text_span text, bool left, bool right)
 }
 
 /* Leaves *text, or writes the whole text to `out`, which is empty, and sets *text to it. */
-static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratch *nfc,
+static bool run_step(const normalizer *n, const normalize_step *step, nfc_workspace *nfc,
                      text_span *text, text_buffer *out)
 {
     bool done = true;
@@ -518,7 +519,7 @@ static size_t replaced_first(const normalize_step *step, text_span text, size_t 
 
 /* Counts s->n_first for the result of a step. Of NFC and a charsmap only the first character is
  * known to come from the first one. */
-static bool count_first(const list_step *l, normalize_scratch *s, text_span text)
+static bool count_first(const list_step *l, normalize_workspace *s, text_span text)
 {
     s->beginning.n_bytes = 0;
     if (l->map) {
@@ -546,7 +547,7 @@ static bool count_first(const list_step *l, normalize_scratch *s, text_span text
     return true;
 }
 
-/* Whole characters. */
+/* Rounds up to whole characters. */
 static size_t round_first(text_span text, size_t n_first)
 {
     while (n_first < text.n_bytes && n_first > 0 && (text.bytes[n_first] & 0xC0) == 0x80)
@@ -554,7 +555,7 @@ static size_t round_first(text_span text, size_t n_first)
     return n_first < text.n_bytes ? n_first : text.n_bytes;
 }
 
-static bool run_steps(const normalizer *n, normalize_scratch *s, text_span *text)
+static bool run_steps(const normalizer *n, normalize_workspace *s, text_span *text)
 {
     size_t turn = 0;
     for (size_t i = 0; i < n->n_steps; i++) {
@@ -624,7 +625,7 @@ normal_form normalizer_form(const normalizer *n)
     return n->form;
 }
 
-bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span)
+bool normalize_text(const normalizer *n, normalize_workspace *s, unsigned flags, text_span *span)
 {
     uint32_t c;
     const size_t n_first = utf8_decode(span->bytes, span->n_bytes, &c);
@@ -646,25 +647,25 @@ bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, t
     return !s->texts[0].over;
 }
 
-bool normalize_too_long(const normalize_scratch *s)
+bool normalize_too_long(const normalize_workspace *s)
 {
     return s->texts[0].over || s->texts[1].over;
 }
 
 static bool normalize_content(const normalizer *n, model_text *content, failure *err)
 {
-    normalize_scratch scratch = {0};
+    normalize_workspace workspace = {0};
     text_buffer padded = {0};
     bool done = text_buffer_append(&padded, content->s, content->n_bytes);
     text_span span = text_buffer_span(&padded);
-    done = done && normalize_text(n, &scratch, 0, &span) &&
+    done = done && normalize_text(n, &workspace, 0, &span) &&
            model_text_set(content, span.bytes, span.n_bytes);
-    if (!done && normalize_too_long(&scratch))
+    if (!done && normalize_too_long(&workspace))
         model_fail(err, 0, "an added token is too long when normalized");
     else if (!done)
         fail_memory(err);
     text_buffer_free(&padded);
-    normalize_scratch_free(&scratch);
+    normalize_workspace_free(&workspace);
     return done;
 }
 
@@ -684,10 +685,10 @@ bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, fa
     return true;
 }
 
-void normalize_scratch_free(normalize_scratch *s)
+void normalize_workspace_free(normalize_workspace *s)
 {
     text_buffer_free(&s->texts[0]);
     text_buffer_free(&s->texts[1]);
     text_buffer_free(&s->beginning);
-    nfc_scratch_free(&s->nfc);
+    nfc_workspace_free(&s->nfc);
 }

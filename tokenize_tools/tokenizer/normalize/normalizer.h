@@ -23,7 +23,8 @@ typedef struct normal_form {
     bool not_twice;    /* but not if the text already begins with U+2581 */
 } normal_form;
 
-/* all_steps: no steps are left to the reader of the text. NULL: err names what is not supported. */
+/* Makes the normalizer of m. all_steps: no steps are left to the reader of the text. NULL: err
+ * names what is not supported. */
 normalizer *normalizer_new(const model *m, bool all_steps, failure *err);
 void normalizer_free(normalizer *n);
 normal_form normalizer_form(const normalizer *n);
@@ -36,18 +37,18 @@ bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, fa
  * two or more by one `to`. */
 bool normalize_replace(text_span text, model_text from, model_text to, bool runs, text_buffer *out);
 
-typedef struct normalize_scratch { /* starts as {0}; one for each thread */
+typedef struct normalize_workspace { /* starts as {0}; one for each thread */
     text_buffer texts[2], beginning;
-    nfc_scratch nfc;
+    nfc_workspace nfc;
     size_t n_first; /* a result of normalize_text */
-} normalize_scratch;
-void normalize_scratch_free(normalize_scratch *s);
+} normalize_workspace;
+void normalize_workspace_free(normalize_workspace *s);
 
-/* Normalizes *span, which afterwards is the original text or in the scratch. s->n_first: how many
+/* Normalizes *span, which afterwards is the original text or in the workspace. s->n_first: how many
  * bytes of it come from the first character of a document; if the normalizer may change, move or
  * remove that character, this is known only for a model that puts something before it alone
  * (PREPEND_FIRST). n may be NULL: no steps. false: normalize_too_long, or out of memory. */
-bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span);
+bool normalize_text(const normalizer *n, normalize_workspace *s, unsigned flags, text_span *span);
 
 /* What a step may write: a file with three Replace of a by 1000 a would fill any memory. */
 #define NORMALIZE_MAX_GROWTH 64 /* bytes for each byte of the text, and */
@@ -55,4 +56,4 @@ bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, t
 /* What all steps may make of a text: offsets of words have 32 bits. */
 #define NORMALIZE_MAX_BYTES ((size_t)UINT32_MAX - 16)
 /* Whether the last text was refused because a step or all of them wrote more. */
-bool normalize_too_long(const normalize_scratch *s);
+bool normalize_too_long(const normalize_workspace *s);

@@ -23,7 +23,7 @@ enum {
     MAX_STATES = 8192,
     MAX_CELLS = 1 << 18, /* states times symbols */
     N_BUCKETS = 1024,
-    WIDE = 0xFF,   /* of a byte that alone is no character */
+    WIDE = 0xFF,   /* of a byte that alone is not a character */
     FAR_BYTES = 32 /* a search that goes further after its last match is remembered */
 };
 
@@ -179,7 +179,7 @@ static uint16_t add_step(compiler *c, step s)
     return (uint16_t)c->n_steps++;
 }
 
-/* The symbols of is_one_character(). */
+/* Returns the symbols of is_one_character(). */
 static uint64_t symbols_of(const compiler *c, uint32_t i)
 {
     const node *n = &c->tree.nodes[i];
@@ -211,7 +211,7 @@ static uint16_t emit_repeat(compiler *c, const node *n, uint16_t next)
     return at;
 }
 
-/* The step at which the node begins, if `next` follows it. */
+/* Returns the step at which the node begins, if `next` follows it. */
 static uint16_t emit(compiler *c, uint32_t i, uint16_t next)
 {
     const node *n = &c->tree.nodes[i];
@@ -263,7 +263,7 @@ static bool follow(compiler *c, uint16_t at, uint64_t bit)
     }
 }
 
-/* The state with the threads from first_thread[n_states] on: an old one, or a new one. */
+/* Returns the state with the threads from first_thread[n_states] on: an old one, or a new one. */
 static uint32_t find_state(compiler *c)
 {
     const uint32_t first = c->first_thread[c->n_states], n = c->n_threads - first;

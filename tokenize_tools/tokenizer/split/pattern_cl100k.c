@@ -20,7 +20,7 @@
 
 typedef struct family {
     bool joiners; /* U+200C and U+200D are letters too */
-    bool han;     /* \p{Han} is no letter; [\p{Han}]+ comes first */
+    bool han;     /* \p{Han} is not a letter; [\p{Han}]+ comes first */
     bool cased;   /* a word ends where lower case is followed by upper case */
     bool contraction_first, contraction_last;
     bool no_tail;  /* nothing, or else ... */
@@ -214,8 +214,8 @@ SPLITTER_INLINE uint64_t o200k_words(carry *c, const block *b, const block *next
 }
 
 /* For all families of each kind. */
-SPLIT_WALKERS(cl100k, WANT_MARKS_AS_LETTERS & s->stages[0]->wanted, true)
-SPLIT_WALKERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted), true)
+SPLIT_SCANNERS(cl100k, WANT_MARKS_AS_LETTERS & s->stages[0]->wanted, true)
+SPLIT_SCANNERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted), true)
 
 /* ---- The rows ---- */
 
@@ -244,7 +244,7 @@ SPLIT_WALKERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted)
 /* clang-format off */
 #define FAMILY(like, ...)                                                                          \
     .everything = true, .words = like##_words,                               \
-    .walkers = &like##_walkers, .family = &(const family){__VA_ARGS__}
+    .scanners = &like##_scanners, .family = &(const family){__VA_ARGS__}
 /* clang-format on */
 
 const split_stage stage_cl100k = {FAMILY(cl100k, .contraction_first = true, .n_digits = 3),

@@ -7,7 +7,8 @@
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/splitter_scalar.h"
 
-/* [\r\n]|\s+(?!\S)|\s+ but for the last blank of a run: newlines at its beginning are words. */
+/* Finds words of [\r\n]|\s+(?!\S)|\s+, except the last blank of a run: newlines at its beginning
+ * are words. */
 SPLITTER_INLINE uint64_t blanks_and_newlines(carry *c, const block *b, const pieces *p)
 {
     uint64_t first = b->blank & ~(next_to(b->blank, c->blank) & ~p->begin);
@@ -87,7 +88,7 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
     return deepseek_words(c, b, next, &p);
 }
 
-SPLIT_WALKERS(deepseek3, WANT_DEEPSEEK, true)
+SPLIT_SCANNERS(deepseek3, WANT_DEEPSEEK, true)
 
 /* ---- The rows ---- */
 

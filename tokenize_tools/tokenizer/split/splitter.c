@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tokenizer/split/pattern.h"
-#include "tokenizer/split/splitter_blocks.h"
 #include "tokenizer/split/splitter_scalar.h"
 
 #define DECLARE(X, x) extern const split_stage stage_##x;
@@ -17,11 +16,11 @@ const split_stage *const split_stages[STAGE_N] = {SPLIT_STAGES(ROW)};
 #undef ROW
 
 /* Patterns of several stages that are faster together. */
-extern const split_walkers deepseek3_walkers, starcoder_walkers;
+extern const split_scanners deepseek3_scanners, starcoder_scanners;
 static const struct {
     split_pattern pattern;
-    const split_walkers *walkers;
-} lists[] = {{SPLIT_DEEPSEEK3, &deepseek3_walkers}, {SPLIT_STARCODER, &starcoder_walkers}};
+    const split_scanners *scanners;
+} lists[] = {{SPLIT_DEEPSEEK3, &deepseek3_scanners}, {SPLIT_STARCODER, &starcoder_scanners}};
 
 static const split_stage *stage_of(split_pattern p, unsigned place)
 {
@@ -100,7 +99,7 @@ static bool matches(const split_stage *stage, const char *text, size_t n_bytes)
     return at > 0 && at == n_bytes;
 }
 
-/* Of stages with the same expressions, the first one. */
+/* Returns the first stage with this expression. */
 split_stage_id split_find_stage(const char *text, size_t n_bytes)
 {
     for (int id = STAGE_NONE + 1; id < STAGE_N; id++) {
@@ -113,7 +112,7 @@ split_stage_id split_find_stage(const char *text, size_t n_bytes)
 
 /* ---- New and free ---- */
 
-/* The first spelling of each alternative that `match` does not stand for. */
+/* Returns the first spelling of each alternative that `match` does not stand for. */
 static size_t write_expression(const split_stage *stage, char *out)
 {
     const size_t first = stage->match ? 1 : 0;
@@ -138,7 +137,7 @@ splitter *splitter_new(split_pattern p, const split_own *own)
     s->pattern = p;
     s->drops_blanks = split_drops_blanks(p);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        s->walkers = lists[i].pattern == p ? lists[i].walkers : s->walkers;
+        s->scanners = lists[i].pattern == p ? lists[i].scanners : s->scanners;
     for (unsigned k = 0; split_stage_at(p, k); k++) {
         const split_stage *stage = s->stages[k] = stage_of(p, k);
         const unsigned id = split_stage_at(p, k);
@@ -171,74 +170,12 @@ void splitter_free(splitter *s)
 
 /* ---- One stage after the other ---- */
 
-size_t split_next_start(const uint64_t *starts, size_t at, size_t end)
-{
-    while (at < end) {
-        const uint64_t rest = starts[at / 64] >> at % 64;
-        if (rest != 0)
-            return at + (size_t)__builtin_ctzll(rest) < end ? at + (size_t)__builtin_ctzll(rest)
-                                                            : end;
-        at = (at / 64 + 1) * 64;
-    }
-    return end;
-}
-
-size_t split_take_last_start(uint64_t *starts, size_t n_bytes)
-{
-    size_t k = (n_bytes - 1) / 64;
-    while (k > 0 && starts[k] == 0)
-        k--;
-    const uint64_t later = k > 0 ? starts[k] : starts[0] & ~(uint64_t)1;
-    if (later == 0)
-        return 0;
-    return split_clear_bit(starts, k * 64 + 63 - (size_t)__builtin_clzll(later));
-}
-
-size_t split_range(const splitter *s, unsigned k, const view *range, size_t stop, uint64_t *starts)
-{
-    const split_join join = s->joins[k];
-    const split_stage *stage = s->stages[k];
-    const expression *begins = stage->match && !stage->begins ? NULL : s->expressions[k];
-    const expression *rest = stage->begins ? NULL : s->expressions[k];
-    view v = *range;
-    size_t i = range->begin, last = SIZE_MAX;
-    v.n_bytes = i;
-    split_set_bit(starts, i);
-    for (;;) {
-        if (begins && join != JOIN_KEPT && i < stop)
-            i = expression_next(begins, range, i);
-        if (i >= range->n_bytes)
-            return range->n_bytes;
-        if (i >= v.n_bytes) { /* the piece that it is in */
-            v = *range;
-            v.n_bytes = split_next_start(starts, i + 1, range->n_bytes);
-            last = SIZE_MAX;
-        }
-        size_t end = stage->match ? stage->match(&v, i) : 0;
-        if (end == 0 && rest)
-            end = expression_match(rest, &v, i);
-        if (end >= i && join != JOIN_PREVIOUS)
-            split_set_bit(starts, i);
-        if (end > i && i == last && join == JOIN_MATCHES)
-            split_clear_bit(starts, i);
-        if (i >= stop && (starts[i / 64] >> i % 64 & 1) != 0)
-            return i;
-        if (end > i && end < v.n_bytes && join != JOIN_NEXT)
-            split_set_bit(starts, end);
-        last = end > i ? end : last;
-        const size_t next = end > i ? end : i + char_at(&v, i).n_bytes;
-        for (; join == (end > i ? JOIN_REMOVED : JOIN_KEPT) && i < next; i++)
-            split_set_bit(range->removed, i);
-        i = next;
-    }
-}
-
-static split_walker *walker_of(const split_walkers *w, simd_level level)
+static split_scanner *scanner_of(const split_scanners *w, simd_level level)
 {
     return !w || level == SIMD_SCALAR ? NULL : level == SIMD_AVX512 ? w->avx512 : w->avx2;
 }
 
-/* The later stages take what the first one leaves before it stops as a text. */
+/* Runs all stages. The later ones take what the first one has split as the whole text. */
 static size_t find_words(const splitter *s, simd_level e, view whole, size_t stop, uint64_t *starts)
 {
     const uint8_t *text = whole.text;
@@ -247,12 +184,13 @@ static size_t find_words(const splitter *s, simd_level e, view whole, size_t sto
     if (whole.n_bytes == 0)
         return 0;
     split_set_bit(starts, 0);
-    if (walker_of(s->walkers, level))
-        return walker_of(s->walkers, level)(s, SPLIT_ALL, text, whole.n_bytes, stop, starts);
+    if (scanner_of(s->scanners, level))
+        return scanner_of(s->scanners, level)(s, SPLIT_ALL, text, whole.n_bytes, stop, starts);
     for (unsigned k = 0; k < s->n_stages; k++) {
         const split_stage *stage = s->stages[k];
-        const split_walkers *walkers = k == 0 && stage->walkers ? stage->walkers : &any_walkers;
-        split_walker *walk = walker_of(walkers, level);
+        const split_scanners *scanners =
+            k == 0 && stage->scanners ? stage->scanners : &any_scanners;
+        split_scanner *walk = scanner_of(scanners, level);
         const bool only_bytes = s->joins[k] == JOIN_BYTES;
         const size_t end = k == 0 ? stop : SIZE_MAX;
         if (walk && stage->words && !whole.as_bytes)

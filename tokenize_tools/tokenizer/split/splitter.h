@@ -15,6 +15,7 @@
 
 #include "base/simd.h"
 #include "tokenizer/split/expression.h"
+#include "tokenizer/split/start_bits.h"
 
 /* Vector loads may read this many bytes after the text; their values do not matter. */
 #define TEXT_PADDING 64
@@ -63,8 +64,8 @@ typedef enum split_join {
     JOIN_NEXT,     /* where it begins: MergedWithNext, and MergedWithPrevious with invert */
     JOIN_PREVIOUS, /* where it ends: the other way around */
     JOIN_MATCHES,  /* both, but not between two matches: Contiguous */
-    JOIN_REMOVED,  /* both, and the match is no word: Removed */
-    JOIN_KEPT,     /* both, and what is not matched is no word: Removed with invert */
+    JOIN_REMOVED,  /* both, and the match is not a word: Removed */
+    JOIN_KEPT,     /* both, and only matches are words: Removed with invert */
     JOIN_BYTES     /* nowhere: later stages see a character for each byte (ByteLevel) */
 } split_join;
 
@@ -98,12 +99,7 @@ void splitter_free(splitter *s);
 size_t splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
                       size_t stop, uint64_t *starts);
 
-/* The first bit from `at` on; `end` if there is none before it. */
-size_t split_next_start(const uint64_t *starts, size_t at, size_t end);
-/* Clears the last start among the first n_bytes > 0, and returns it; 0: only byte 0 is one. */
-size_t split_take_last_start(uint64_t *starts, size_t n_bytes);
-
-/* How many bytes of blanks the word begins with, if they are dropped. */
+/* Returns how many bytes of blanks the word begins with, if they are dropped. */
 size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes);
 /* Whether stages remove text: JOIN_REMOVED, JOIN_KEPT. */
 bool splitter_removes(const splitter *s);

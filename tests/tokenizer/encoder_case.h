@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* char_engine_case.h - a tokenizer for a model that a test made, what it gives, and the models and
+/* encoder_case.h - a tokenizer for a model that a test made, what it gives, and the models and
  * texts of sentencepiece as far as both families have them. */
 #pragma once
 

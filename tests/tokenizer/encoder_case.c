@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tokenizer/char_engine_case.h"
+#include "tokenizer/encoder_case.h"
 
 void engine_start(engine *g, size_t cache_bytes)
 {
