@@ -176,10 +176,12 @@ bool text_rules_load(text_rules *r, const model *m, const vocabulary *words, mod
         wanted |= m->added[i].normalized;
     if (wanted && m->n_steps > 0 && !(r->normalizer = normalizer_new(m, true, err)))
         return false;
-    return normalizer_add_tokens(r->normalizer, m, normalized, err) &&
-           (r->added[0] = added_tokens_new(m, false, err)) != NULL &&
-           (r->by_pattern ? load_pattern(r, m, words, normalized, err)
-                          : load_characters(r, m, words, normalized, err));
+    const bool loaded = normalizer_add_tokens(r->normalizer, m, normalized, err) &&
+                        (r->added[0] = added_tokens_new(m, false, err)) != NULL &&
+                        (r->by_pattern ? load_pattern(r, m, words, normalized, err)
+                                       : load_characters(r, m, words, normalized, err));
+    r->has_steps = r->n_steps > 0 || r->drops_blanks || r->sentences != WHOLE_TEXT;
+    return loaded;
 }
 
 void text_rules_free(text_rules *r)
@@ -200,11 +202,4 @@ bool text_rules_take_bytes(const text_rules *r)
 bool text_rules_prefixes(const text_rules *r)
 {
     return !r->by_pattern && (r->form.prefix_all || r->form.prefix_first || r->prefix_words);
-}
-
-size_t text_rules_mark_at(const text_rules *r, text_span text, size_t at)
-{
-    if (text.bytes[at] == ' ' && r->form.spaces_are_marks)
-        return 1;
-    return model_begins_with_mark(text.bytes + at, text.n_bytes - at) ? MODEL_MARK_BYTES : 0;
 }

@@ -26,6 +26,7 @@ typedef struct text_rules { /* starts as {0} */
     bool blanks_only;       /* for that, all U+2581 in normalized text become blanks */
 
     word_encoder words;
+    bool has_steps;                        /* something happens to a word before it is encoded */
     bool by_pattern;                       /* words are those of splits[0]; else those of `chars` */
     splitter *splits[MAX_PIECE_STEPS + 1]; /* of the text, then of each step; or NULL */
 
@@ -55,6 +56,11 @@ bool text_rules_take_bytes(const text_rules *r);
 /* Whether U+2581 is put before texts or words. */
 bool text_rules_prefixes(const text_rules *r);
 /* Returns the length of the U+2581 or the blank that stands for it at this byte, or 0. */
-size_t text_rules_mark_at(const text_rules *r, text_span text, size_t at);
+static inline size_t text_rules_mark_at(const text_rules *r, text_span text, size_t at)
+{
+    if (text.bytes[at] == ' ' && r->form.spaces_are_marks)
+        return 1;
+    return model_begins_with_mark(text.bytes + at, text.n_bytes - at) ? MODEL_MARK_BYTES : 0;
+}
 /* Appends the text with a blank for each U+2581. false: out of memory. */
 bool text_rules_append_blanked(text_span text, text_buffer *out);

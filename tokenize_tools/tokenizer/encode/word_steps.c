@@ -131,17 +131,23 @@ static bool encode_pieces(word_steps *s, text_span text, id_buffer *out)
 
 /* ---- All ---- */
 
+/* Not inlined, because most tokenizers have no steps. */
+__attribute__((noinline)) static bool encode_by_steps(word_steps *s, text_span word, id_buffer *out)
+{
+    const text_rules *r = s->rules;
+    if (r->by_pattern)
+        return encode_found(s, 0, word, 0, out);
+    if (r->sentences == BETWEEN_MARKS)
+        return encode_between_marks(s, word, out);
+    return r->pieces_are_words ? encode_split(s, word, out) : encode_pieces(s, word, out);
+}
+
 bool word_steps_encode(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
     word_steps *s = context;
-    const text_rules *r = s->rules;
-    const text_span text = {word, n_bytes};
-    if (r->n_steps > 0 || r->drops_blanks)
-        return encode_found(s, 0, text, 0, out);
-    if (r->sentences == PIECES)
-        return r->pieces_are_words ? encode_split(s, text, out) : encode_pieces(s, text, out);
-    return r->sentences == BETWEEN_MARKS ? encode_between_marks(s, text, out)
-                                         : encode_word(s, text, out);
+    return s->rules->has_steps
+               ? encode_by_steps(s, (text_span){word, n_bytes}, out)
+               : word_encoder_encode(&s->rules->words, &s->work, word, n_bytes, out);
 }
 
 void word_steps_free(word_steps *s)

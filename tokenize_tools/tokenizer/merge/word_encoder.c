@@ -40,6 +40,14 @@ void word_workspace_free(word_workspace *w)
     unigram_workspace_free(w->search);
 }
 
+/* Not inlined, because the other models need no registers of their own. */
+__attribute__((noinline)) static bool encode_sentence(unigram_workspace *s, const uint8_t *word,
+                                                      size_t n_bytes, id_buffer *out)
+{
+    unigram_begin(s);
+    return unigram_word(s, word, n_bytes, out) && unigram_end(s, word + n_bytes, out);
+}
+
 bool word_encoder_encode(const word_encoder *e, word_workspace *w, const uint8_t *word,
                          size_t n_bytes, id_buffer *out)
 {
@@ -47,9 +55,6 @@ bool word_encoder_encode(const word_encoder *e, word_workspace *w, const uint8_t
         return byte_bpe_encode(e->bytes, &w->merging, word, n_bytes, out);
     if (e->chars)
         return char_bpe_encode(e->chars, &w->merging, word, n_bytes, out);
-    if (e->pieces)
-        return word_pieces_encode(e->pieces, word, n_bytes, out);
-    unigram_begin(w->search);
-    return unigram_word(w->search, word, n_bytes, out) &&
-           unigram_end(w->search, word + n_bytes, out);
+    return e->pieces ? word_pieces_encode(e->pieces, word, n_bytes, out)
+                     : encode_sentence(w->search, word, n_bytes, out);
 }
