@@ -532,6 +532,10 @@ TEST(wrong_options_are_refused)
                  "stride of tokmap_text is 0: set it to sizeof(tokmap_text)");
     o = options_of(&text, 1, 1025);
     expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT, "n_threads is 1025: at most 1024");
+    const tokmap_text too_long = {"a", ((size_t)2 << 30) + 1};
+    o = options_of(&too_long, 1, 0);
+    expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT,
+                 "text number 0 has 2147483649 bytes: at most 2147483648");
     o = options_of(&text, 1, 0);
     o.specials = (tokmap_specials)4;
     expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT, "specials is 4: no such value");

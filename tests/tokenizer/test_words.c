@@ -131,16 +131,17 @@ TEST(decoders_put_blanks_between_words)
 #define BERT_NORMALIZER                                                                            \
     "{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "        \
     "\"strip_accents\": null, \"lowercase\": true}"
-#define ADDED(id, content)                                                                         \
+#define ADDED(id, content, special)                                                                \
     "{\"id\": " id ", \"content\": \"" content "\", \"single_word\": false, \"lstrip\": false, "   \
-    "\"rstrip\": false, \"normalized\": true, \"special\": false}"
+    "\"rstrip\": false, \"normalized\": true, \"special\": " special "}"
 
-static tokenizer *make_bert(const char *added)
+static tokenizer *make_bert(const char *added, const char *special)
 {
     blob b = {0};
     put_text(&b, "{\"normalizer\": %s, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, ",
              BERT_NORMALIZER);
-    put_text(&b, "\"decoder\": null, \"added_tokens\": [" ADDED("6", "%s") "], ", added);
+    put_text(&b, "\"decoder\": null, \"added_tokens\": [" ADDED("6", "%s", "%s") "], ", added,
+             special);
     put_text(&b,
              "\"model\": {%s, \"vocab\": {\"[U]\": 0, \"caf\": 1, \"##e\": 2, "
              "\"\u4e00\": 3, \".\": 4, \"a\": 5}}}",
@@ -155,7 +156,7 @@ static tokenizer *make_bert(const char *added)
 
 TEST(words_of_bert_are_normalized)
 {
-    tokenizer *t = make_bert("New X");
+    tokenizer *t = make_bert("New X", "false");
     encodes_to(t, "CAF\u00c9.caf\u00ade\u0301\u4e00a", IDS(1, 2, 4, 1, 2, 3, 5));
     encodes_to(t,
                "a\va A\xC2\x85"
@@ -164,6 +165,26 @@ TEST(words_of_bert_are_normalized)
     encodes_to(t, "a NEW x a new\tX", IDS(5, 6, 5, 6));
     CHECK(!tokenizer_get_info(t)->takes_bytes);
     tokenizer_free(t);
+}
+
+TEST(the_place_of_a_special_in_normalized_text_is_one_of_the_text)
+{
+    static const struct {
+        const char *text;
+        size_t at; /* of the content, or where the text begins */
+    } cases[] = {{"\u00c9a New X", 4}, {"\u00c9a NEW X", 0}};
+    engine g = {.t = make_bert("New X", "true")};
+    g.e = encoder_new(g.t, &(encoder_options){.specials = SPECIALS_ERROR});
+    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+        uint8_t text[16 + TEXT_PADDING] = {0};
+        const size_t n = strlen(cases[i].text);
+        memcpy(text, cases[i].text, n);
+        CHECK_INT(encoder_encode(g.e, text, n, &g.out), TOKENIZE_SPECIAL);
+        const special_match match = encoder_refused_special(g.e, text, n);
+        CHECK_EQ(match.at, cases[i].at);
+        CHECK(match.n_bytes == 5 && memcmp(match.bytes, "New X", 5) == 0);
+    }
+    engine_end(&g);
 }
 
 TEST(chunks_do_not_change_normalized_words)
@@ -175,7 +196,7 @@ TEST(chunks_do_not_change_normalized_words)
                                          "\u4e00\u3002", "\u5b57\uff0c\u5b57",
                                          "\u00ad",       "\u0301",
                                          "  ",           "CAF\u00c9"};
-    engine g = {.t = make_bert("NewX")};
+    engine g = {.t = make_bert("NewX", "false")};
     g.e = encoder_new(g.t, &(encoder_options){.cache_bytes = 1});
     for (int round = 0; round < (check_long() ? 200000 : 20000); round++)
         check_chunks(&g, pieces, N_ELEMENTS(pieces), 25);
