@@ -30,11 +30,14 @@
  *           known is refused. No token is added before or after a text.
  * Memory    encode and decode allocate what they return; the caller frees it with
  *           tokmap_tokenizer_free. While encode runs, it needs up to twice the memory of its
- *           result. For each thread that encodes at the same time, a tokenizer keeps an encoder
- *           with a cache of words, of about 32 MiB, until it is closed.
+ *           result, and each of its threads a copy of the text that it encodes. For each thread
+ *           that encodes at the same time, a tokenizer keeps an encoder with a cache of words, of
+ *           about 32 MiB, until it is closed.
  * Threads   Any number of threads may use a tokenizer at the same time. encode starts threads of
- *           its own when there is enough text, and ends them before it returns. Ids do not depend
- *           on the number of threads. Close a tokenizer once, when no call is running.
+ *           its own when there is enough text, and ends them before it returns. One thread encodes
+ *           a text from start to end, however long it is. Ids do not depend on the number of
+ *           threads. Close a tokenizer once, when no call is running.
+ * Limits    A text has at most 2 GiB, and 4 GiB after the normalizer of the tokenizer.
  * fork      A child process may use a tokenizer of its parent, whatever the threads of the parent
  *           were doing. */
 #ifndef TOKMAP_TOKENIZER_H
@@ -54,15 +57,15 @@ typedef struct tokmap_tokenizer_options {
     size_t struct_size; /* sizeof(tokmap_tokenizer_options) */
     /* For files that contain only ranks, such as .tiktoken: the rule that splits text into words,
      * and the special tokens, by name: "cl100k", "o200k", ... as in `tokmap pack --help`. NAME:any
-     * is only the rule, for files with any number of ranks; or a regular expression, as tiktoken
-     * takes it. NULL: the file has its own. */
+     * sets only the rule, for files with any number of ranks. A regular expression, as tiktoken
+     * takes it, is a rule too. NULL: the file has its own. */
     const char *pattern;
     const char *specials_file; /* a JSON file with more special tokens: {"CONTENT": ID}; or NULL */
 } tokmap_tokenizer_options;
 
 typedef struct tokmap_text {
     const char *bytes; /* may be NULL if n_bytes is 0 */
-    size_t n_bytes;
+    size_t n_bytes;    /* to encode: at most 2 GiB */
 } tokmap_text;
 
 /* What to do with a special token that is written in a text. Added tokens that are not special
@@ -81,8 +84,8 @@ typedef struct tokmap_encode_options {
     uint32_t text_stride; /* sizeof(tokmap_text), or of a struct that begins with one */
     uint32_t n_threads;   /* at most, up to 1,024; 0: one for each processor of the process */
     tokmap_specials specials;
-    /* 1: also the bytes of the text that each id stands for. Of 8 bytes, so that no padding follows
-     * it, and none that was there before. */
+    /* 1: also gives the bytes of the text that each id stands for. It has 8 bytes, so that the
+     * struct ends without padding. */
     int64_t token_offsets;
 } tokmap_encode_options;
 
@@ -102,11 +105,11 @@ static inline tokmap_encode_options tokmap_init_encode_options()
     }
 #endif
 
-/* The bytes that an id stands for, counted from the beginning of its text. Those of the ids of a
- * text are in order and do not overlap. Each byte of the text is in one of them, unless it is of a
+/* The bytes that an id stands for, counted from the beginning of its text. The ranges of a text are
+ * in order and do not overlap. Each byte of the text is in one of them, unless it belongs to a
  * special token that was left out. A token may end inside a character. The range is empty if the id
- * stands for no byte, such as a blank that the tokenizer puts before the text; that of an added
- * token has the white space that it takes. */
+ * stands for no byte, such as a blank that the tokenizer puts before the text. The range of an
+ * added token includes the white space that it takes. */
 typedef struct tokmap_byte_range {
     uint64_t begin;
     uint64_t end; /* the byte after the last one */
@@ -126,8 +129,8 @@ typedef struct tokmap_encoding {
 /* Opens the tokenizer file at `path`: a tokenizer.json, vocab.json (with merges.txt beside it),
  * .tiktoken, tokenizer.model or tekken.json; its content decides which. The path "bytes" is a
  * built-in tokenizer: each byte is its own id, and 256 ends a document. options may be NULL.
- * TOKMAP_ERR_UNSUPPORTED: the file is no tokenizer, is damaged, or its ids would differ from those
- * of the reference; err names the part, and file_offset is the byte or 0. */
+ * TOKMAP_ERR_UNSUPPORTED: the file is not a tokenizer, is damaged, or its ids would differ from the
+ * ids of the reference; err names the part, and file_offset is the byte or 0. */
 TOKMAP_API tokmap_status tokmap_tokenizer_open(tokmap_tokenizer **out, const char *path,
                                                const tokmap_tokenizer_options *options,
                                                tokmap_error *err);
@@ -136,19 +139,20 @@ TOKMAP_API void tokmap_tokenizer_close(tokmap_tokenizer *t);
 /* ---- Use ---- */
 
 /* Encodes all texts, which are UTF-8, or any bytes if the tokenizer takes_bytes. After an error the
- * fields of out are 0. TOKMAP_ERR_ARGUMENT: also if a text is not UTF-8. TOKMAP_ERR_MISMATCH: a
- * text contains a special token, with TOKMAP_SPECIALS_ERROR. TOKMAP_ERR_UNSUPPORTED: token_offsets
- * are wanted, but the tokenizer changes this text, or any text: err says which; or a step of its
- * normalizer, such as a Replace, makes more of a text than 64 bytes of each byte, and 1 MiB. For
- * all three, err names the first such text by its number, counted from 0, and file_offset is the
+ * fields of out are 0. TOKMAP_ERR_ARGUMENT: also if a text is not UTF-8, or longer than 2 GiB.
+ * TOKMAP_ERR_MISMATCH: a text contains a special token, with TOKMAP_SPECIALS_ERROR.
+ * TOKMAP_ERR_UNSUPPORTED: token_offsets are wanted, but the tokenizer changes this text, or any
+ * text: err says which; or a step of its normalizer, such as a Replace, makes more of a text than
+ * 64 bytes of each byte, and 1 MiB, or its normalizer more than 4 GiB. Except for texts of more
+ * than 2 GiB, err names the first such text by its number, counted from 0, and file_offset is the
  * byte in it. */
 TOKMAP_API tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t,
                                                  const tokmap_encode_options *options,
                                                  tokmap_encoding *out, tokmap_error *err);
 
-/* The text of the ids, as the reference decodes it; special tokens become their content. It is
- * terminated by a NUL that n_bytes does not count; free out->bytes. It may not be valid UTF-8 if
- * the ids do not begin and end with whole characters. TOKMAP_ERR_ARGUMENT: there is no such id.
+/* Decodes ids, as the reference does; special tokens become their content. The text is terminated
+ * by a NUL that n_bytes does not count; free out->bytes. It may not be valid UTF-8 if the ids do
+ * not begin and end with whole characters. TOKMAP_ERR_ARGUMENT: there is no such id.
  * TOKMAP_ERR_UNSUPPORTED: the tokenizer cannot decode (`decodes` of its info is 0). */
 TOKMAP_API tokmap_status tokmap_tokenizer_decode(const tokmap_tokenizer *t, const uint32_t *ids,
                                                  size_t n_ids, tokmap_text *out, tokmap_error *err);
@@ -156,11 +160,12 @@ TOKMAP_API tokmap_status tokmap_tokenizer_decode(const tokmap_tokenizer *t, cons
 /* Frees what encode or decode has returned, also after close. NULL is accepted. */
 TOKMAP_API void tokmap_tokenizer_free(const void *memory);
 
-/* The bytes of one token as the vocabulary has them: of a special token its content. Not
- * terminated, valid until close. TOKMAP_ERR_ARGUMENT: there is no such id. */
+/* Gives the bytes of one token as the vocabulary has them; for a special token, its content. They
+ * are not terminated, and valid until close. TOKMAP_ERR_ARGUMENT: there is no such id. */
 TOKMAP_API tokmap_status tokmap_tokenizer_token(const tokmap_tokenizer *t, uint32_t id,
                                                 tokmap_text *out);
-/* The id of the token with these bytes, special tokens first; TOKMAP_NO_ID: there is none. */
+/* Returns the id of the token with these bytes, special tokens first; TOKMAP_NO_ID: there is
+ * none. */
 TOKMAP_API uint32_t tokmap_tokenizer_find(const tokmap_tokenizer *t, const char *bytes,
                                           size_t n_bytes);
 
@@ -186,7 +191,7 @@ typedef struct tokmap_tokenizer_info {
 TOKMAP_API tokmap_status tokmap_tokenizer_get_info(const tokmap_tokenizer *t,
                                                    tokmap_tokenizer_info *info);
 
-/* The version of the linked library, like TOKMAP_VERSION_TEXT. */
+/* Returns the version of the linked library, like TOKMAP_VERSION_TEXT. */
 TOKMAP_API const char *tokmap_tokenizer_version(void);
 
 #ifdef __cplusplus

@@ -85,7 +85,7 @@ static void encode_batch(encoder *e, const corpus_batch *b, id_buffer *ids, size
     size_t at = 0;
     for (size_t i = 0; i < b->n_ends; i++) {
         const size_t end = b->ends[i].at;
-        if (end > at && encoder_encode(e, b->text + at, end - at, TEXT_FIRST, ids))
+        if (end > at && encoder_encode(e, b->text + at, end - at, ids))
             bench_fail("out of memory");
         if (ends && !b->ends[i].input)
             ends[(*n_ends)++] = ids->n;
@@ -274,18 +274,14 @@ static void encode_all(subject *s)
 {
     static const encoder_options options;
     tokenizer_file file = open_tokenizer(s->options);
-    encoder_state state = {0};
     s->ids.n = 0;
     s->n_documents = 0;
     for (size_t k = 0, i = 0; k < s->n_jobs; k++) {
         encoder *e = encoder_new(file.tokenizer, &options);
         if (!e)
             bench_fail("out of memory");
-        if (k > 0)
-            encoder_restore(e, state);
         for (; i < s->text.n_batches * (k + 1) / s->n_jobs; i++)
             encode_batch(e, &s->text.batches[i], &s->ids, s->ends, &s->n_documents);
-        state = encoder_save(e);
         encoder_free(e);
     }
     tokenizer_file_close(&file);

@@ -5,7 +5,7 @@
 
 #include "fuzz/fuzz.h"
 #include "oracles/char_naive.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 typedef struct input {
     const uint8_t *at, *end;
@@ -59,8 +59,7 @@ static size_t take_text(input *in, char *text, size_t n_bytes)
 static void require_ranges(const tokenizer *t, const uint8_t *text, size_t n, const id_buffer *ids)
 {
     static char marked[4 * NAIVE_MAX_BYTES];
-    const encoded_text e = {
-        .text = text, .n_bytes = n, .begins = true, .ids = ids->ids, .n_ids = ids->n};
+    const encoded_text e = {.text = text, .n_bytes = n, .ids = ids->ids, .n_ids = ids->n};
     byte_range *ranges = calloc(ids->n + 1, sizeof *ranges);
     size_t place, n_token, at = 0;
     require(ranges != NULL);
@@ -93,7 +92,7 @@ static void require_ids(const model *m, const char *text, size_t n, const naive_
     memcpy(padded, text, n);
     for (int again = 0; again < 2; again++) {
         out.n = 0;
-        require(encoder_encode(e, padded, n, TEXT_FIRST, &out) == TOKENIZE_OK);
+        require(encoder_encode(e, padded, n, &out) == TOKENIZE_OK);
         require(out.n == want->n && (out.n == 0 || memcmp(out.ids, want->ids, 4 * out.n) == 0));
     }
     require_ranges(t, padded, n, &out);

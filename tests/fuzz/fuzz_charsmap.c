@@ -16,15 +16,12 @@ static void require_text(text_span span)
 static void normalize(const model *m, text_span text)
 {
     failure err;
-    normalize_scratch scratch = {0};
+    normalize_workspace workspace = {0};
     normalizer *n = normalizer_new(m, true, &err);
     require(n != NULL);
-    char_pairs pairs = {0};
-    normalizer_add_pairs(n, &pairs);
-    char_pairs_free(&pairs);
-    require(normalize_text(n, &scratch, NORMALIZE_FIRST, &text));
+    require(normalize_text(n, &workspace, NORMALIZE_FIRST, &text));
     require_text(text);
-    normalize_scratch_free(&scratch);
+    normalize_workspace_free(&workspace);
     normalizer_free(n);
 }
 

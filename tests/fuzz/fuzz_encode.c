@@ -7,7 +7,7 @@
  * made of common English and UTF-8 pieces. */
 #include "fuzz/fuzz.h"
 #include "support/split_words.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 static const char *const pieces[] = {
     "th",
@@ -120,8 +120,7 @@ static size_t remove_blanks(uint8_t *text, size_t n_bytes)
 static void check_ranges(const subject *s, const uint8_t *text, size_t n_bytes,
                          const id_buffer *ids)
 {
-    const encoded_text e = {
-        .text = text, .n_bytes = n_bytes, .begins = true, .ids = ids->ids, .n_ids = ids->n};
+    const encoded_text e = {.text = text, .n_bytes = n_bytes, .ids = ids->ids, .n_ids = ids->n};
     byte_range *ranges = calloc(ids->n + 1, sizeof *ranges);
     size_t place, n_token;
     require(ranges != NULL);
@@ -150,11 +149,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     size_t bad;
     require(text != NULL);
     memcpy(text, data + 1, n);
-    require(encoder_encode(s->encoder, text, n, TEXT_FIRST, &ids) == TOKENIZE_OK);
-    const size_t cut = tokenizer_safe_cut(s->tokenizer, text, 0, n);
-    require(cut <= n);
-    require(encoder_encode(s->forgetful, text, cut, TEXT_FIRST, &others) == TOKENIZE_OK);
-    require(encoder_encode(s->forgetful, text + cut, n - cut, 0, &others) == TOKENIZE_OK);
+    require(encoder_encode(s->encoder, text, n, &ids) == TOKENIZE_OK);
+    require(encoder_encode(s->forgetful, text, n, &others) == TOKENIZE_OK);
     require(same(&ids, &others));
     check_ranges(s, text, n, &ids);
     require(tokenizer_decode(s->tokenizer, ids.ids, ids.n, &decoded, &bad));

@@ -78,9 +78,9 @@ static const normalizer *normalizer_of(pipeline p)
     return made[p];
 }
 
-static text_span run(pipeline p, normalize_scratch *scratch, text_span text)
+static text_span run(pipeline p, normalize_workspace *workspace, text_span text)
 {
-    require(normalize_text(normalizer_of(p), scratch, NORMALIZE_FIRST, &text));
+    require(normalize_text(normalizer_of(p), workspace, NORMALIZE_FIRST, &text));
     require(utf8_valid_prefix(text.bytes, text.n_bytes) == text.n_bytes);
     return text;
 }
@@ -92,21 +92,21 @@ static bool same(text_span a, text_span b)
 
 static void check_normalizers(const uint8_t *text, size_t n_bytes)
 {
-    normalize_scratch scratch[4];
+    normalize_workspace workspace[4];
     text_buffer padded = {0};
-    memset(scratch, 0, sizeof scratch);
+    memset(workspace, 0, sizeof workspace);
     require(text_buffer_append(&padded, text, n_bytes));
     const text_span all = text_buffer_span(&padded);
-    const text_span nfd = run(FORM_NFD, &scratch[0], all);
-    require(same(nfd, run(FORM_NFD, &scratch[1], nfd)));
-    require(same(run(FORM_NFC, &scratch[1], nfd), run(FORM_NFC, &scratch[2], all)));
-    const text_span nfkd = run(FORM_NFKD, &scratch[1], all);
-    require(same(nfkd, run(FORM_NFKD, &scratch[2], nfkd)));
-    require(same(nfkd, run(FORM_NFKD, &scratch[2], nfd)));
-    run(ALBERT, &scratch[3], all);
-    run(BERT, &scratch[3], all);
+    const text_span nfd = run(FORM_NFD, &workspace[0], all);
+    require(same(nfd, run(FORM_NFD, &workspace[1], nfd)));
+    require(same(run(FORM_NFC, &workspace[1], nfd), run(FORM_NFC, &workspace[2], all)));
+    const text_span nfkd = run(FORM_NFKD, &workspace[1], all);
+    require(same(nfkd, run(FORM_NFKD, &workspace[2], nfkd)));
+    require(same(nfkd, run(FORM_NFKD, &workspace[2], nfd)));
+    run(ALBERT, &workspace[3], all);
+    run(BERT, &workspace[3], all);
     for (size_t i = 0; i < 4; i++)
-        normalize_scratch_free(&scratch[i]);
+        normalize_workspace_free(&workspace[i]);
     text_buffer_free(&padded);
 }
 

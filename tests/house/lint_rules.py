@@ -29,7 +29,7 @@ KNOWS_SRC = {("bench/core/sparse_dataset.c", "src/writer/sections.h")}
 # Modules that include or call each other in a circle; a smaller circle within one is allowed too.
 KNOWN_CIRCLES = {
     "src/writer/checkpoint src/writer/writer",
-    "tokenize_tools/tokenizer/words/merge tokenize_tools/tokenizer/words/merge_long",
+    "tokenize_tools/tokenizer/merge/merge tokenize_tools/tokenizer/merge/merge_long",
     "tokenize_tools/pack/documents tokenize_tools/pack/output tokenize_tools/pack/resume",
     "tokenize_tools/tokenizer/split/expression tokenize_tools/tokenizer/split/expression_tree "
     "tokenize_tools/tokenizer/split/pattern tokenize_tools/tokenizer/split/splitter "

@@ -49,10 +49,10 @@ PLANTED = [
     ("deep_nesting", HASH, "int planted(int x)\n{\n    if (x) {\n        for (;;) {\n            do {\n"
      "                switch (x) {\n                }\n            } while (x);\n        }\n    }\n}\n", 6,
      "planted nests blocks deeper than 3"),
-    ("a_word_beside_the_call_that_sets_its_bits", "tokenize_tools/tokenizer/bytes/vocabulary.c",
+    ("a_word_beside_the_call_that_sets_its_bits", "tokenize_tools/tokenizer/model/vocabulary.c",
      "static void planted(vocabulary *v, uint64_t hash)\n{\n    uint64_t bits;\n"
      "    *filter_word(v, hash, &bits) |= bits;\n}\n", 4, "bits is used beside a call of filter_word, which may write it"),
-    ("a_comparison_beside_the_call_that_sets_its_bits", "tokenize_tools/tokenizer/bytes/vocabulary.c",
+    ("a_comparison_beside_the_call_that_sets_its_bits", "tokenize_tools/tokenizer/model/vocabulary.c",
      "static bool planted_too(vocabulary *v, uint64_t hash)\n{\n    uint64_t bits;\n"
      "    if ((*filter_word(v, hash, &bits) & bits) != bits)\n        return false;\n    return true;\n}\n", 4,
      "bits is used beside a call of filter_word, which may write it"),
@@ -67,7 +67,7 @@ PLANTED = [
      "s is used beside a call of read_of"),
     ("a_value_beside_a_call_without_a_prototype", "src/order/mixture.c",
      "#define PLANTED(n) \\\n    n + strtol(s, &n, 10)\n", 2, "n is used beside a call of strtol"),
-    ("a_macro_over_a_constant", "tokenize_tools/tokenizer/words/merge.h", "#define MERGE_NONE 0\n", 1,
+    ("a_macro_over_a_constant", "tokenize_tools/tokenizer/merge/merge.h", "#define MERGE_NONE 0\n", 1,
      "MERGE_NONE is a constant of tokenize_tools/tokenizer/model/model.h too"),
     ("a_comment_without_a_subject", HASH, "/* Of the columns. */\n", 1, 'a comment with "Of": say it in plain words'),
     ("a_comment_on_the_comment_before", HASH, "/* The same for\n * columns. */\n", 1, 'a comment with "The same"'),

@@ -167,25 +167,25 @@ static size_t naive_nfc(const uint8_t *text, size_t n_bytes, uint8_t *out)
 
 /* ---- Comparing ---- */
 
-static bool is_nfc(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, const uint8_t *wanted,
-                   size_t n_wanted)
+static bool is_nfc(nfc_workspace *workspace, const uint8_t *text, size_t n_bytes,
+                   const uint8_t *wanted, size_t n_wanted)
 {
     uint8_t *out = malloc(n_bytes * NFC_GROWTH + 1);
     size_t n_out = 0;
-    const bool is = nfc_normalize(scratch, text, n_bytes, out, &n_out) && n_out == n_wanted &&
+    const bool is = nfc_normalize(workspace, text, n_bytes, out, &n_out) && n_out == n_wanted &&
                     memcmp(out, wanted, n_out) == 0;
     free(out);
     return is;
 }
 
-static const char *compare_nfc(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes,
+static const char *compare_nfc(nfc_workspace *workspace, const uint8_t *text, size_t n_bytes,
                                const uint8_t *nfc, size_t n_nfc)
 {
     const size_t prefix = nfc_stable_prefix_by(SIMD_SCALAR, text, n_bytes);
     const bool changed = n_nfc != n_bytes || memcmp(text, nfc, n_nfc) != 0;
-    if (!is_nfc(scratch, text, n_bytes, nfc, n_nfc))
+    if (!is_nfc(workspace, text, n_bytes, nfc, n_nfc))
         return "NFC differs";
-    if (!is_nfc(scratch, nfc, n_nfc, nfc, n_nfc))
+    if (!is_nfc(workspace, nfc, n_nfc, nfc, n_nfc))
         return "NFC again changes";
     for (simd_level e = SIMD_BEST; e <= SIMD_AVX512; e++) {
         if (simd_works(e) && nfc_stable_prefix_by(e, text, n_bytes) != prefix)
@@ -194,18 +194,18 @@ static const char *compare_nfc(nfc_scratch *scratch, const uint8_t *text, size_t
     if (prefix > n_bytes || (changed ? prefix == n_bytes : n_bytes <= 96 && prefix < n_bytes))
         return "the stable prefix is too long or too short";
     if (memcmp(text, nfc, prefix) != 0 ||
-        !is_nfc(scratch, text + prefix, n_bytes - prefix, nfc + prefix, n_nfc - prefix))
+        !is_nfc(workspace, text + prefix, n_bytes - prefix, nfc + prefix, n_nfc - prefix))
         return "NFC changes when it is cut behind the stable prefix";
     return NULL;
 }
 
 const char *naive_nfc_compare(const uint8_t *text, size_t n_bytes)
 {
-    nfc_scratch scratch = {0};
+    nfc_workspace workspace = {0};
     uint8_t *nfc = malloc(n_bytes * NFC_GROWTH + 4), *exact = exact_copy(text, n_bytes);
     const size_t n_nfc = naive_nfc(text, n_bytes, nfc);
-    const char *why = compare_nfc(&scratch, exact, n_bytes, nfc, n_nfc);
-    nfc_scratch_free(&scratch);
+    const char *why = compare_nfc(&workspace, exact, n_bytes, nfc, n_nfc);
+    nfc_workspace_free(&workspace);
     free(exact);
     free(nfc);
     return why;

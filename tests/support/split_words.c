@@ -2,6 +2,7 @@
 #include "support/split_words.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tokenizer/split/pattern.h"
 
@@ -53,7 +54,7 @@ const char *split_pattern_name(split_pattern p)
     return i < N_KNOWN ? known[i].name : "several splits";
 }
 
-static const splitter *kept(size_t i)
+const splitter *split_kept(size_t i)
 {
     static splitter *splitters[256];
     if (!splitters[i])
@@ -63,31 +64,26 @@ static const splitter *kept(size_t i)
     return splitters[i];
 }
 
-unsigned cuts_of(split_pattern p)
+size_t split_window(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes, size_t stop,
+                    uint64_t *starts)
 {
-    static unsigned found[STAGE_N];
-    if (p == SPLIT_NONE || p >= STAGE_N || kept(p)->stages[0]->match || kept(p)->joins[0])
-        return split_cuts(p, NULL);
-    if (found[p] == 0)
-        found[p] = 1u << 31 | split_cuts(p, NULL) | expression_cuts(kept(p)->expressions[0]);
-    return found[p] & ~(1u << 31);
+    splitter s = {.pattern = p};
+    memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
+    for (size_t i = 0; split_known(i) != SPLIT_UNKNOWN; i++) {
+        if (split_known(i) == p)
+            return splitter_words(split_kept(i), e, text, n_bytes, stop, starts);
+    }
+    for (; split_stage_at(p, s.n_stages); s.n_stages++) {
+        const splitter *one = split_kept(split_stage_at(p, s.n_stages));
+        s.stages[s.n_stages] = one->stages[0];
+        s.expressions[s.n_stages] = one->expressions[0];
+        s.joins[s.n_stages] = one->joins[0];
+    }
+    return splitter_words(&s, e, text, n_bytes, stop, starts);
 }
 
 void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
                  uint64_t *starts)
 {
-    splitter s = {.pattern = p};
-    for (size_t i = 0; split_known(i) != SPLIT_UNKNOWN; i++) {
-        if (split_known(i) == p) {
-            splitter_words(kept(i), e, text, n_bytes, starts);
-            return;
-        }
-    }
-    for (; split_stage_at(p, s.n_stages); s.n_stages++) {
-        const splitter *one = kept(split_stage_at(p, s.n_stages));
-        s.stages[s.n_stages] = one->stages[0];
-        s.expressions[s.n_stages] = one->expressions[0];
-        s.joins[s.n_stages] = one->joins[0];
-    }
-    splitter_words(&s, e, text, n_bytes, starts);
+    split_window(p, e, text, n_bytes, SIZE_MAX, starts);
 }

@@ -14,8 +14,12 @@ split_pattern split_known(size_t i);
 /* "gpt2", "deepseek3", ...; "several splits" if it is none of these. */
 const char *split_pattern_name(split_pattern p);
 
+/* The splitter of split_known(i). */
+const splitter *split_kept(size_t i);
+
+/* Clears `starts`, and does what splitter_words does. */
+size_t split_window(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes, size_t stop,
+                    uint64_t *starts);
+/* The same as split_window, but takes the whole text. */
 void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
                  uint64_t *starts);
-
-/* split_cuts(), and those that the automaton of a single stage has. */
-unsigned cuts_of(split_pattern p);

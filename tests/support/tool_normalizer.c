@@ -12,17 +12,17 @@
 
 static bool filter(const normalizer *n)
 {
-    normalize_scratch scratch = {0};
+    normalize_workspace workspace = {0};
     size_t n_bytes;
     bool ok = true;
     for (uint8_t *text; ok && (text = get_hex_line(&n_bytes, TEXT_PADDING));) {
         text_span span = {text, n_bytes};
-        ok = normalize_text(n, &scratch, NORMALIZE_FIRST, &span);
+        ok = normalize_text(n, &workspace, NORMALIZE_FIRST, &span);
         put_hex(span.bytes, ok ? span.n_bytes : 0);
         putchar('\n');
         free(text);
     }
-    normalize_scratch_free(&scratch);
+    normalize_workspace_free(&workspace);
     return ok;
 }
 

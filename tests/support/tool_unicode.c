@@ -30,14 +30,14 @@ static size_t repair(const uint8_t *text, size_t n_bytes, uint8_t *out)
 
 static int filter(bool is_nfc)
 {
-    nfc_scratch scratch = {0};
+    nfc_workspace workspace = {0};
     bool ok = true;
     size_t n_bytes;
     for (uint8_t *text; ok && (text = get_hex_line(&n_bytes, 0));) {
         uint8_t *out = malloc(n_bytes * 3 + 4);
         size_t n_out = 0;
         if (is_nfc)
-            ok = nfc_normalize(&scratch, text, n_bytes, out, &n_out);
+            ok = nfc_normalize(&workspace, text, n_bytes, out, &n_out);
         else
             n_out = repair(text, n_bytes, out);
         put_hex(out, n_out);
@@ -45,7 +45,7 @@ static int filter(bool is_nfc)
         free(text);
         free(out);
     }
-    nfc_scratch_free(&scratch);
+    nfc_workspace_free(&workspace);
     return ok ? 0 : 1;
 }
 

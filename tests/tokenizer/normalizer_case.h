@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "oracles/char_naive.h"
-#include "tokenizer/words/double_array.h"
+#include "tokenizer/model/double_array.h"
 
 #define N NAIVE_N
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_added_tokens.c - added tokens in a text: found leftmost and longest, and encoded
  * correctly. */
-#include "tokenizer/char_engine_case.h"
-#include "tokenizer/words/added_tokens.h"
-#include "tokenizer/words/pair_filter.h"
+#include "tokenizer/encoder_case.h"
+#include "tokenizer/encode/added_tokens.h"
+#include "tokenizer/merge/pair_filter.h"
 #include "tokenizer/load/model_load.h"
 
 static void add(model *m, const char *content, added_token how)
@@ -284,7 +284,7 @@ static void expect(specials_policy policy, const char *text, const uint32_t *ids
 {
     engine g = {.specials = policy};
     start(&g);
-    encode(&g, text, strlen(text), TEXT_FIRST);
+    encode(&g, text, strlen(text));
     CHECK_EQ(g.out.n, n_ids);
     for (size_t i = 0; i < n_ids; i++)
         CHECK_EQ(g.out.ids[i], ids[i]);
@@ -306,8 +306,7 @@ TEST(specials_are_text_or_ids_or_left_out_and_always_counted)
 
 #define STOP "\xE3\x80\x82" /* U+3002 */
 
-/* A text that begins after an added token differs from one that continues there. */
-TEST(cuts_beside_added_tokens_change_nothing)
+TEST(chunks_beside_added_tokens_change_nothing)
 {
     static const char *const tokens[] = {"x",  "a\n",       "\xD1\x8F", "7",  "1a", "b ", " b",
                                          "-x", " \xD1\x8F", STOP,       "+1", "a/", "+"};
@@ -319,24 +318,34 @@ TEST(cuts_beside_added_tokens_change_nothing)
                                          "7",   "+1",
                                          "a/b", "x+",
                                          "--",  "\xE8\xAA\x9E" STOP "\xE8\xAA\x9E"};
-    size_t n_cuts = 0;
     for (int round = 0; round < 4000; round++) {
         engine g = {.specials = SPECIALS_MATCH};
         make_with(&g.m, round % 2, tokens[check_below(13)], check_below(2));
         engine_start(&g, 0);
-        n_cuts += cut_keeps_ids(&g, pieces, 16, 20);
+        check_chunks(&g, pieces, 16, 20);
         engine_end(&g);
     }
-    CHECK(n_cuts > 1000);
 }
 
 TEST(a_special_that_matches_raw_or_normalized_text_is_an_error)
 {
-    static const uint8_t texts[2][100] = {"ab ab<end>", "ab<new>"};
-    for (int i = 0; i < 2; i++) {
+    static const struct {
+        const char *text;
+        size_t at;
+        const char *token;
+    } cases[] = {
+        {"ab ab<end>", 5, "<end>"}, {"ab<new>", 2, "<new>"}, {"--ab<new><end>", 9, "<end>"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         engine g = {.specials = SPECIALS_ERROR};
+        uint8_t text[100] = {0};
+        const size_t n = strlen(cases[i].text);
+        memcpy(text, cases[i].text, n);
         start(&g);
-        CHECK_INT(encoder_encode(g.e, texts[i], i ? 7 : 10, TEXT_FIRST, &g.out), TOKENIZE_SPECIAL);
+        CHECK_INT(encoder_encode(g.e, text, n, &g.out), TOKENIZE_SPECIAL);
+        const special_match match = encoder_refused_special(g.e, text, n);
+        CHECK_EQ(match.at, cases[i].at);
+        CHECK_EQ(match.n_bytes, strlen(cases[i].token));
+        CHECK(memcmp(match.bytes, cases[i].token, match.n_bytes) == 0);
         engine_end(&g);
     }
 }

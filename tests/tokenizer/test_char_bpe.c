@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_char_bpe.c - BPE over characters, through the whole engine, against its definition. */
-#include <sys/mman.h>
-
 #include "support/check.h"
 
-#include "tokenizer/char_engine_case.h"
-#include "tokenizer/chars/char_words.h"
+#include "tokenizer/encoder_case.h"
+#include "tokenizer/split/char_words.h"
 #include "tokenizer/split/splitter.h"
 
 /* ---- sentencepiece ---- */
@@ -81,35 +79,13 @@ static void make_listed(model *m, size_t n_kinds)
     }
 }
 
-/* ---- Cuts ---- */
+/* ---- Chunks ---- */
 
-static long encode_in_parts(engine *g, const char *text, size_t n)
+TEST(ids_do_not_depend_on_chunks)
 {
-    unsigned flags = TEXT_FIRST;
-    long n_parts = 0;
-    for (; n > 0; n_parts++) {
-        const size_t some = 1 + naive_any(40);
-        size_t part = some < n ? tokenizer_safe_cut(g->t, (const uint8_t *)text, 0, some) : n;
-        if (part == 0) {
-            part = tokenizer_safe_cut(g->t, (const uint8_t *)text, some, n);
-            CHECK_EQ(part, tokenizer_safe_cut(g->t, (const uint8_t *)text, 0, n));
-        }
-        part = part > 0 ? part : n;
-        encode(g, text, part, flags);
-        flags = 0;
-        text += part;
-        n -= part;
-    }
-    return n_parts - 1;
-}
-
-TEST(ids_do_not_depend_on_cuts)
-{
-    static naive_ids want;
     static const char *const glue[] = {"a b", "1 s", "s\nb", "b\na",
                                        "\xE4\xB8\x96\xE3\x80\x82\xE4\xB8\x96"};
     char text[2 * NAIVE_MAX_BYTES];
-    long n_cut = 0;
     for (long round = 0; round < rounds(300, 3000); round++) {
         engine g = {0};
         static void (*const make[])(model *, size_t) = {make_scored, make_listed, make_unmerged};
@@ -121,17 +97,10 @@ TEST(ids_do_not_depend_on_cuts)
                 n += naive_text(text + n, 12);
                 n += (size_t)sprintf(text + n, "%s", glue[naive_any(NAIVE_N(glue))]);
             }
-            g.out.n = 0;
-            encode(&g, text, n, TEXT_FIRST);
-            memcpy(want.ids, g.out.ids, g.out.n * sizeof *want.ids);
-            want.n = g.out.n;
-            g.out.n = 0;
-            n_cut += encode_in_parts(&g, text, n);
-            expect_ids(&g, &want, text);
+            check_chunks_of(&g, text, n);
         }
         engine_end(&g);
     }
-    CHECK(n_cut > 0);
 }
 
 /* ---- Words ---- */
@@ -221,7 +190,7 @@ static void gives(engine *g, const char *text, specials_policy specials, const c
     char got[256] = "";
     g->out.n = 0;
     encoder_set_specials(g->e, specials);
-    encode(g, text, strlen(text), TEXT_FIRST);
+    encode(g, text, strlen(text));
     for (size_t i = 0; i < g->out.n; i++)
         sprintf(got + strlen(got), "%s%u", i ? " " : "", g->out.ids[i]);
     CHECK_STR(got, want);
@@ -254,47 +223,7 @@ TEST(added_tokens_are_found_in_normalized_text)
     gives(&g, "a <y>b", SPECIALS_MATCH, "0 1 9 2");
     gives(&g, "a <y>b", SPECIALS_DROP, "0 1 2");
     CHECK_EQ(encoder_specials_seen(g.e), 3);
-    CHECK_EQ(tokenizer_safe_cut(g.t, (const uint8_t *)"ab <x>b", 0, 7), 2);
     engine_end(&g);
-}
-
-TEST(control_pieces_do_not_forbid_cuts)
-{
-    for (int is_control = 0; is_control < 2; is_control++) {
-        engine g = {0};
-        sentencepiece_model(&g.m, MODEL_CHAR_BPE);
-        g.m.rule = MERGE_SCORED;
-        naive_add(&g.m, "1", TOKEN_NORMAL, 0);
-        naive_add(&g.m, "11", is_control ? TOKEN_CONTROL : TOKEN_NORMAL, -1);
-        engine_start(&g, 1 << 14);
-        CHECK_EQ(tokenizer_safe_cut(g.t, (const uint8_t *)"11111111", 0, 8), is_control ? 5 : 0);
-        engine_end(&g);
-    }
-}
-
-/* The first page cannot be read. */
-TEST(text_that_was_searched_for_a_cut_is_not_read_again)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), searched = page + 20;
-    uint8_t *pages =
-        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    engine g = {0};
-    CHECK(pages != MAP_FAILED);
-    sentencepiece_model(&g.m, MODEL_CHAR_BPE);
-    g.m.rule = MERGE_SCORED;
-    naive_add(&g.m, "a", TOKEN_NORMAL, 0);
-    naive_add(&g.m, "aa", TOKEN_NORMAL, -1);
-    naive_add(&g.m, "b", TOKEN_NORMAL, 0);
-    naive_add(&g.m, NAIVE_MARK, TOKEN_NORMAL, 0);
-    engine_start(&g, 1 << 14);
-    memset(pages, 'a', 2 * page);
-    CHECK_EQ(tokenizer_safe_cut(g.t, pages, 0, 2 * page), 0);
-    CHECK_INT(mprotect(pages, page, PROT_NONE), 0);
-    CHECK_EQ(tokenizer_safe_cut(g.t, pages, searched, 2 * page), 0);
-    memcpy(pages + searched, " b", 2);
-    CHECK_EQ(tokenizer_safe_cut(g.t, pages, searched, 2 * page), searched + 2);
-    engine_end(&g);
-    munmap(pages, 2 * page);
 }
 
 /* ---- Decoding ---- */

@@ -3,7 +3,7 @@
  * again. */
 
 #include "support/check.h"
-#include "tokenizer/words/merge.h"
+#include "tokenizer/merge/merge.h"
 
 /* A small alphabet and few pairs, so that boundaries of windows and ties matter. */
 static size_t make_pairs(merge_pair *pairs, size_t n_pairs, uint32_t n_base, bool ties)
@@ -36,7 +36,7 @@ static size_t naive(const merge_table *t, uint32_t *symbols, size_t n)
     }
 }
 
-static bool same_as_naive(const merge_table *t, merge_scratch *s, const uint32_t *text, size_t n)
+static bool same_as_naive(const merge_table *t, merge_workspace *s, const uint32_t *text, size_t n)
 {
     uint32_t *a = malloc(n * sizeof *a + 4), *b = malloc(n * sizeof *b + 4);
     memcpy(a, text, n * sizeof *a);
@@ -51,7 +51,7 @@ static bool same_as_naive(const merge_table *t, merge_scratch *s, const uint32_t
 TEST(the_lowest_leftmost_pair_merges_first_for_any_length_and_any_table)
 {
     static uint32_t text[12000];
-    merge_scratch scratch = {0};
+    merge_workspace workspace = {0};
     for (int round = 0; round < (check_sanitized() ? 10 : check_long() ? 200 : 30); round++) {
         merge_pair pairs[64];
         const uint32_t n_base = 1 + check_below(4);
@@ -62,17 +62,17 @@ TEST(the_lowest_leftmost_pair_merges_first_for_any_length_and_any_table)
             const size_t n = check_below(i < 30 ? 60 : i < 50 ? 260 : 700);
             for (size_t k = 0; k < n; k++)
                 text[k] = check_below(n_base);
-            CHECK(same_as_naive(t, &scratch, text, n));
+            CHECK(same_as_naive(t, &workspace, text, n));
         }
         merge_table_free(t);
     }
-    merge_scratch_free(&scratch);
+    merge_workspace_free(&workspace);
 }
 
 TEST(windows_are_joined_exactly)
 {
     static uint32_t text[16000];
-    merge_scratch scratch = {0};
+    merge_workspace workspace = {0};
     for (int round = 0; round < (check_sanitized() ? 2 : check_long() ? 30 : 4); round++) {
         merge_pair pairs[200];
         const uint32_t n_base = 1 + check_below(3);
@@ -82,10 +82,10 @@ TEST(windows_are_joined_exactly)
         const uint32_t period = 1 + check_below(40);
         for (size_t k = 0; k < n; k++)
             text[k] = round % 2 && k >= period ? text[k - period] : check_below(n_base);
-        CHECK(same_as_naive(t, &scratch, text, n));
+        CHECK(same_as_naive(t, &workspace, text, n));
         merge_table_free(t);
     }
-    merge_scratch_free(&scratch);
+    merge_workspace_free(&workspace);
 }
 
 /* Tokens of very different lengths, so that pieces are joined far from their beginning. */
@@ -93,7 +93,7 @@ TEST(tokens_of_hundreds_of_symbols_are_joined_exactly)
 {
     static uint32_t text[9000];
     merge_pair pairs[40];
-    merge_scratch scratch = {0};
+    merge_workspace workspace = {0};
     for (int round = 0; round < (check_sanitized() ? 2 : check_long() ? 150 : 6); round++) {
         const uint32_t n_long = 2 + check_below(9), rank = check_below(2) ? 100 : 0;
         size_t n_pairs = 0;
@@ -106,30 +106,30 @@ TEST(tokens_of_hundreds_of_symbols_are_joined_exactly)
         const uint32_t rare = 1 + check_below(600);
         for (size_t k = 0; k < n; k++)
             text[k] = check_below(rare) ? 0 : check_below(4);
-        CHECK(same_as_naive(t, &scratch, text, n));
+        CHECK(same_as_naive(t, &workspace, text, n));
         merge_table_free(t);
     }
-    merge_scratch_free(&scratch);
+    merge_workspace_free(&workspace);
 }
 
 /* A chain in which each pair waits for its right neighbour. */
 TEST(a_run_whose_end_decides_its_beginning_is_exact)
 {
     static uint32_t text[20000];
-    merge_scratch scratch = {0};
+    merge_workspace workspace = {0};
     /* 0 0 -> 1, but 0 2 -> 2 comes first: the last 2 eats all zeros before it, from the right. */
     merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}};
     merge_table *t = merge_table_new(pairs, 3);
     for (size_t n = 4090; n < 20000; n += 3977) {
         memset(text, 0, sizeof text);
-        CHECK(same_as_naive(t, &scratch, text, n));
+        CHECK(same_as_naive(t, &workspace, text, n));
         text[n - 1] = 2;
-        CHECK(same_as_naive(t, &scratch, text, n));
+        CHECK(same_as_naive(t, &workspace, text, n));
         text[n / 2] = 2;
-        CHECK(same_as_naive(t, &scratch, text, n));
+        CHECK(same_as_naive(t, &workspace, text, n));
     }
     merge_table_free(t);
-    merge_scratch_free(&scratch);
+    merge_workspace_free(&workspace);
 }
 
 TEST(a_million_equal_symbols_take_no_time)
@@ -140,12 +140,12 @@ TEST(a_million_equal_symbols_take_no_time)
     for (uint32_t i = 0; i < 8; i++)
         pairs[i] = (merge_pair){i, i, i, i + 1};
     merge_table *t = merge_table_new(pairs, 8);
-    merge_scratch scratch = {0};
-    const size_t left = merge_symbols(t, &scratch, text, n);
+    merge_workspace workspace = {0};
+    const size_t left = merge_symbols(t, &workspace, text, n);
     CHECK(left == n / 256 + (size_t)__builtin_popcount((unsigned)(n % 256)));
-    CHECK(scratch.n_bytes < (size_t)1 << 20);
-    CHECK(scratch.n_merged < n / 10);
-    merge_scratch_free(&scratch);
+    CHECK(workspace.n_bytes < (size_t)1 << 20);
+    CHECK(workspace.n_merged < n / 10);
+    merge_workspace_free(&workspace);
     merge_table_free(t);
     free(text);
 }
@@ -161,12 +161,12 @@ TEST(long_words_of_any_kind_are_merged_about_once)
                          : (merge_pair){i / 8, i % 8, i, 100 + i};
     merge_table *t = merge_table_new(pairs, 60);
     for (uint32_t rare = 1; rare < 3000; rare *= 5) { /* runs of 0 are longer and longer */
-        merge_scratch scratch = {0};
+        merge_workspace workspace = {0};
         for (size_t k = 0; k < n; k++)
             text[k] = check_below(rare) ? 0 : check_below(8);
-        CHECK(merge_symbols(t, &scratch, text, n) < n);
-        CHECK(scratch.n_merged < n * 5 / 2);
-        merge_scratch_free(&scratch);
+        CHECK(merge_symbols(t, &workspace, text, n) < n);
+        CHECK(workspace.n_merged < n * 5 / 2);
+        merge_workspace_free(&workspace);
     }
     merge_table_free(t);
     free(text);
@@ -180,16 +180,16 @@ TEST(runs_whose_ends_decide_their_beginnings_take_linear_time)
     uint32_t *text = malloc(n * sizeof *text);
     merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}, {3, 3, 3, 4}};
     merge_table *t = merge_table_new(pairs, 4);
-    merge_scratch scratch = {0};
+    merge_workspace workspace = {0};
     static const size_t gaps[] = {7, 100, 5000, 99991};
     for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
         for (size_t k = 0; k < n; k++)
             text[k] = k % gaps[i] == gaps[i] - 1 ? 2 : 0;
         const size_t rest = n % gaps[i];
-        CHECK_EQ(merge_symbols(t, &scratch, text, n),
+        CHECK_EQ(merge_symbols(t, &workspace, text, n),
                  n / gaps[i] + rest / 8 + (size_t)__builtin_popcountll(rest % 8));
     }
-    merge_scratch_free(&scratch);
+    merge_workspace_free(&workspace);
     merge_table_free(t);
     free(text);
 }

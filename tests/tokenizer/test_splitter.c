@@ -5,7 +5,7 @@
 #include "oracles/naive_splitter.h"
 
 #include "support/split_words.h"
-#include "tokenizer/split/text_cut.h"
+#include "tokenizer/split/splitter_blocks.h"
 #include "base/utf8.h"
 
 enum {
@@ -282,58 +282,155 @@ static uint64_t bits_from(const uint64_t *bitmap, size_t from)
     return bitmap[from / 64] >> from % 64 | high;
 }
 
-/* The words on both sides of the cut are those of the whole. */
-static void cut_is_safe(split_pattern p, const uint8_t *text, size_t n_bytes, size_t cut)
+/* Splits a text window by window. wanted: the words of the whole text, and 0 in three words of bits
+ * after them. */
+static void windows_agree(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
+                          size_t window, const uint64_t *wanted)
 {
-    uint64_t whole[8] = {0}, part[8] = {0};
-    uint8_t alone[300 + TEXT_PADDING];
-    const size_t sizes[2] = {cut, n_bytes - cut};
-    split_words(p, SIMD_SCALAR, text, n_bytes, whole);
-    for (size_t side = 0, from = 0; side < 2; from = sizes[0], side++) {
-        memset(alone, 0xBF, sizeof alone);
-        memcpy(alone, text + from, sizes[side]);
-        split_words(p, SIMD_SCALAR, alone, sizes[side], part);
-        for (size_t i = 0; i < sizes[side]; i += 64) {
-            const size_t n = sizes[side] - i < 64 ? sizes[side] - i : 64;
-            const uint64_t wrong = bits_from(whole, from + i) ^ part[i / 64];
-            if (wrong & (n < 64 ? ((uint64_t)1 << n) - 1 : UINT64_MAX))
-                CHECK_FAIL("%s, cut at byte %zu: %s", split_pattern_name(p), cut,
-                           excerpt(text, n_bytes, whole, cut));
+    uint64_t *got = malloc((n_bytes / 64 + 1) * sizeof *got);
+    for (size_t at = 0, n; at < n_bytes; at += n) {
+        const size_t n_left = n_bytes - at;
+        n = split_window(p, e, text + at, n_left, window, got);
+        if (n == 0 || n > n_left || (n < n_left && !naive_has_bit(wanted, at + n)))
+            CHECK_FAIL("%s: a window of %zu bytes from %zu on ends at %zu", named(p, e), window, at,
+                       at + n);
+        for (size_t i = 0; i <= n_left; i += 64) {
+            const uint64_t exists = i >= n       ? 0
+                                    : n - i < 64 ? ((uint64_t)1 << (n - i)) - 1
+                                                 : UINT64_MAX;
+            if (got[i / 64] != (bits_from(wanted, at + i) & exists))
+                CHECK_FAIL("%s: in a window of %zu bytes from %zu on, near byte %zu: %s",
+                           named(p, e), window, at, at + i, excerpt(text, n_bytes, wanted, at + i));
         }
+    }
+    free(got);
+}
+
+static void all_windows_agree(const uint8_t *text, size_t n_bytes, size_t window)
+{
+    uint64_t *wanted = malloc((n_bytes / 64 + 4) * sizeof *wanted);
+    for (size_t i = 0; split_known(i) != SPLIT_UNKNOWN; i++) {
+        const split_pattern p = split_known(i);
+        memset(wanted, 0, (n_bytes / 64 + 4) * sizeof *wanted);
+        split_words(p, SIMD_SCALAR, text, n_bytes, wanted);
+        for (int e = SIMD_SCALAR; e <= SIMD_AVX512; e++)
+            if (simd_works((simd_level)e))
+                windows_agree(p, (simd_level)e, text, n_bytes, window, wanted);
+    }
+    free(wanted);
+}
+
+TEST(words_do_not_depend_on_windows)
+{
+    enum {
+        MAX_BYTES = 150000
+    };
+    uint8_t *text = malloc(MAX_BYTES + TEXT_PADDING);
+    for (int i = 0; i < (check_sanitized() ? 20 : check_long() ? 2000 : 150); i++) {
+        const size_t n = random_text(text, 900);
+        damage(text, n, i % 4 ? UINT32_MAX : 8);
+        damage(text + n, TEXT_PADDING, 1);
+        all_windows_agree(text, n, 64 + check_below(256));
+    }
+    for (int i = 0; i < (check_sanitized() ? 1 : check_long() ? 40 : 2); i++) {
+        size_t n = 0;
+        while (n + 3000 < MAX_BYTES)
+            n += random_text(text + n, 3000);
+        damage(text + n, TEXT_PADDING, 1);
+        all_windows_agree(text, n, (size_t)1 << (10 + i % 4));
+        all_windows_agree(text, n, 48 << 10);
+    }
+    free(text);
+}
+
+/* ---- Blocks that the algebra leaves to the scalar splitter ---- */
+
+static split_algebra *algebra_of[SPLIT_MAX_STAGES];
+static size_t n_blocks, forced_block; /* in all stages */
+
+#define FORCED(k)                                                                                  \
+    static uint64_t forced_##k(struct carry *c, const block *b, const block *next,                 \
+                               const pieces *p)                                                    \
+    {                                                                                              \
+        const uint64_t found = algebra_of[k](c, b, next, p);                                       \
+        c->undecided |= forced_block == SIZE_MAX || n_blocks == forced_block;                      \
+        n_blocks++;                                                                                \
+        return found;                                                                              \
+    }
+FORCED(0)
+FORCED(1)
+FORCED(2)
+FORCED(3)
+FORCED(4)
+FORCED(5)
+FORCED(6)
+FORCED(7)
+
+/* A splitter whose algebra gives up at a block. */
+static splitter forced_splitter(const splitter *s, split_stage stages[SPLIT_MAX_STAGES])
+{
+    static split_algebra *const forced[] = {forced_0, forced_1, forced_2, forced_3,
+                                            forced_4, forced_5, forced_6, forced_7};
+    splitter copy = *s;
+    copy.scanners = NULL;
+    for (unsigned k = 0; k < s->n_stages; k++) {
+        algebra_of[k] = s->stages[k]->words;
+        if (!algebra_of[k] || s->stages[k] == split_stages[STAGE_BYTE_LEVEL])
+            continue;
+        stages[k] = *s->stages[k];
+        stages[k].words = forced[k];
+        stages[k].scanners = NULL;
+        copy.stages[k] = &stages[k];
+    }
+    return copy;
+}
+
+/* Where all stages are split at once: from each block on. */
+static void list_takes_undecided_blocks(const splitter *s, const uint8_t *text, size_t n_bytes,
+                                        const uint64_t *wanted)
+{
+    uint64_t got[MAX_WORDS];
+    for (size_t at = 0; at < n_bytes; at += 64) {
+        const block_reader r = {.text = text, .n_bytes = n_bytes};
+        memset(got, 0, sizeof got);
+        memcpy(got, wanted, at / 64 * sizeof *got);
+        got[0] |= 1;
+        const size_t end = split_undecided(s, SPLIT_ALL, &r, at, got);
+        CHECK(end == n_bytes || (end >= at + 64 && naive_has_bit(wanted, end)));
+        for (size_t i = 0; i < end; i++)
+            if (naive_has_bit(got, i) != naive_has_bit(wanted, i))
+                CHECK_FAIL("%s, block %zu: %s, not %s", split_pattern_name(s->pattern), at / 64,
+                           excerpt(text, n_bytes, got, i), excerpt(text, n_bytes, wanted, i));
+        split_words(s->pattern, SIMD_BEST, text + end, n_bytes - end, got);
+        for (size_t i = end; i < n_bytes; i++)
+            CHECK(naive_has_bit(got, i - end) == naive_has_bit(wanted, i));
     }
 }
 
-TEST(words_do_not_go_on_over_cuts)
+TEST(any_block_may_be_left_to_the_scalar_splitter)
 {
-    static const unsigned kinds[] = {CUT_AT_SPACE,
-                                     CUT_AT_NEWLINE,
-                                     CUT_AT_STOP,
-                                     CUT_AT_DIGIT,
-                                     CUT_AT_SIGN,
-                                     CUT_ANYWHERE,
-                                     CUT_AT_SPACE | CUT_AT_WIDE};
-    uint8_t text[300 + TEXT_PADDING];
-    size_t n_cuts[7] = {0};
-    for (int i = 0; i < (check_sanitized() ? 1500 : check_long() ? 60000 : 20000); i++) {
-        const size_t n = random_text(text, 60), k = check_below(7);
-        for (size_t j = 0; j + 1 < n; j++) /* more of what cuts stand at */
-            if (text[j] < 0x80 && text[j + 1] < 0x80 && check_one_in(6))
-                text[j] = (uint8_t) "ab 1\nZ'+/"[check_below(9)];
-        memset(text + n, 0xBF, TEXT_PADDING);
-        const size_t limit = 1 + check_below((uint32_t)n);
-        const bool found = text_cut(text, 0, limit, kinds[k]) > 0;
-        n_cuts[k] += found;
-        if (!found)
-            CHECK_EQ(text_cut(text, limit, n, kinds[k]), text_cut(text, 0, n, kinds[k]));
-        for (size_t j = 0; split_known(j) != SPLIT_UNKNOWN; j++) {
-            const split_pattern p = split_known(j);
-            const size_t cut = text_cut(text, 0, limit, kinds[k] & cuts_of(p));
-            if (cut > 0)
-                cut_is_safe(p, text, n, cut);
+    uint8_t text[700 + TEXT_PADDING];
+    uint64_t wanted[MAX_WORDS] = {0}, got[MAX_WORDS];
+    for (int i = 0; i < (check_sanitized() ? 10 : check_long() ? 1000 : 80); i++) {
+        const size_t n = random_text(text, 40 + check_below(660));
+        damage(text, n, i % 4 ? UINT32_MAX : 8);
+        damage(text + n, TEXT_PADDING, 1);
+        for (size_t k = 0; split_known(k) != SPLIT_UNKNOWN; k++) {
+            split_stage stages[SPLIT_MAX_STAGES];
+            const splitter s = forced_splitter(split_kept(k), stages);
+            split_words(split_known(k), SIMD_SCALAR, text, n, wanted);
+            for (size_t forced = 0, n_all = 0; forced <= n_all; forced++) {
+                forced_block = forced < n_all ? forced : SIZE_MAX;
+                n_blocks = 0;
+                memset(got, 0, sizeof got);
+                splitter_words(&s, SIMD_BEST, text, n, SIZE_MAX, got);
+                same_words(text, n, got, wanted, named(split_known(k), SIMD_BEST));
+                n_all = forced == 0 ? n_blocks : n_all;
+            }
+            if (split_kept(k)->scanners)
+                list_takes_undecided_blocks(split_kept(k), text, n, wanted);
         }
     }
-    for (size_t k = 0; k < 7; k++)
-        CHECK(kinds[k] == CUT_AT_STOP || n_cuts[k] > (check_sanitized() ? 3 : 30));
 }
 
 TEST(special_tokens_of_clip_are_words)
@@ -492,22 +589,6 @@ TEST(nothing_is_read_beyond_the_padding)
         all_engines_agree(at_end, n);
     }
     munmap(pages, 3 * page);
-}
-
-/* The first page cannot be read. */
-TEST(text_that_was_searched_for_a_cut_is_not_read_again)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uint8_t *pages =
-        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(pages != MAP_FAILED);
-    memset(pages, 'a', 2 * page);
-    CHECK_EQ(text_cut(pages, 0, 2 * page, CUT_ANYWHERE), 0);
-    CHECK_INT(mprotect(pages, page, PROT_NONE), 0);
-    CHECK_EQ(text_cut(pages, page + CUT_BYTES_AFTER, 2 * page, CUT_ANYWHERE), 0);
-    memcpy(pages + page + 5, " b", 2);
-    CHECK_EQ(text_cut(pages, page + CUT_BYTES_AFTER, 2 * page, CUT_ANYWHERE), page + 5);
-    munmap(pages, 2 * page);
 }
 
 /* If one of them were quadratic, this would take hours. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tokenizer_library.c - libtokmap_tokenizer: its ids are those of one encoder, whatever
- * threads and cuts do; errors name the first wrong text; and what a caller may do wrong. */
+/* test_tokenizer_library.c - libtokmap_tokenizer: its ids are those of one encoder, however
+ * many threads there are; errors name the first wrong text; and what a caller may do wrong. */
 #include <errno.h>
 #include <pthread.h>
 
@@ -197,12 +197,11 @@ static void encode_plainly(const tokmap_tokenizer *t, const tokmap_encode_option
         CHECK(copy != NULL);
         if (o->texts[i].n_bytes)
             memcpy(copy, o->texts[i].bytes, o->texts[i].n_bytes);
-        CHECK(encoder_encode(e, copy, o->texts[i].n_bytes, TEXT_FIRST, ids) == TOKENIZE_OK);
+        CHECK(encoder_encode(e, copy, o->texts[i].n_bytes, ids) == TOKENIZE_OK);
         offsets[i + 1] = (int64_t)ids->n;
         const size_t first = (size_t)offsets[i];
         const encoded_text text = {.text = copy,
                                    .n_bytes = o->texts[i].n_bytes,
-                                   .begins = true,
                                    .drop_specials = o->specials == TOKMAP_SPECIALS_DROP,
                                    .take_specials = o->specials == TOKMAP_SPECIALS_MATCH,
                                    .ids = ids->ids ? ids->ids + first : NULL,
@@ -231,7 +230,7 @@ static void expect_plain_ids(tokmap_tokenizer *t, const tokmap_encode_options *o
     free(offsets);
 }
 
-TEST(ids_do_not_depend_on_threads_and_cuts)
+TEST(ids_do_not_depend_on_threads)
 {
     static tokmap_text texts[N_TEXTS];
     make_texts(texts);
@@ -509,7 +508,7 @@ TEST(a_text_that_a_normalizer_makes_too_long_is_named)
     tokmap_encode_options o = options_of(texts, 3, 0);
     expect_wrong(t, &o, TOKMAP_ERR_UNSUPPORTED,
                  "text number 2: the normalizer of the tokenizer makes more than 64 bytes of each "
-                 "byte of it, and 1 MiB");
+                 "byte of it, and 1 MiB, or more than 4 GiB in all");
     tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
     o.n_texts = 2;
     CHECK_INT(tokmap_tokenizer_encode(t, &o, &e, NULL), TOKMAP_OK);
@@ -533,6 +532,10 @@ TEST(wrong_options_are_refused)
                  "stride of tokmap_text is 0: set it to sizeof(tokmap_text)");
     o = options_of(&text, 1, 1025);
     expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT, "n_threads is 1025: at most 1024");
+    const tokmap_text too_long = {"a", ((size_t)2 << 30) + 1};
+    o = options_of(&too_long, 1, 0);
+    expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT,
+                 "text number 0 has 2147483649 bytes: at most 2147483648");
     o = options_of(&text, 1, 0);
     o.specials = (tokmap_specials)4;
     expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT, "specials is 4: no such value");

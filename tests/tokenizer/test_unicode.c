@@ -331,7 +331,7 @@ TEST(a_million_combining_marks_are_sorted_in_linear_time)
     static const uint32_t marks[] = {0x345, 0x301, 0x323, 0x334, 0x327, 0x315, 0x35C, 0x5B0};
     const size_t n_marks = 1000000, n_bytes = 1 + 2 * n_marks;
     uint8_t *text = malloc(n_bytes), *out = malloc(n_bytes * NFC_GROWTH);
-    nfc_scratch scratch = {0};
+    nfc_workspace workspace = {0};
     size_t n_out = 0, n = utf8_encode('q', text), counts[8] = {0};
     for (size_t i = 0; i < n_marks; i++) {
         const uint32_t k = check_below(8);
@@ -339,7 +339,7 @@ TEST(a_million_combining_marks_are_sorted_in_linear_time)
         counts[k]++;
     }
     CHECK_EQ(nfc_stable_prefix(text, n), 0);
-    CHECK(nfc_normalize(&scratch, text, n, out, &n_out));
+    CHECK(nfc_normalize(&workspace, text, n, out, &n_out));
     CHECK_EQ(n_out, n);
     uint8_t last_class = 0;
     for (size_t i = 1; i < n_out; i += 2) {
@@ -352,8 +352,8 @@ TEST(a_million_combining_marks_are_sorted_in_linear_time)
     }
     for (size_t k = 0; k < 8; k++)
         CHECK_EQ(counts[k], 0);
-    CHECK(scratch.capacity <= 4 * n_bytes);
-    nfc_scratch_free(&scratch);
+    CHECK(workspace.capacity <= 4 * n_bytes);
+    nfc_workspace_free(&workspace);
     free(text);
     free(out);
 }

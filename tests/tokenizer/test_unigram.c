@@ -4,9 +4,9 @@
 
 #include "support/check.h"
 
-#include "tokenizer/char_engine_case.h"
+#include "tokenizer/encoder_case.h"
 #include "tokenizer/split/splitter.h"
-#include "tokenizer/chars/unigram.h"
+#include "tokenizer/merge/unigram.h"
 
 /* ---- Models ---- */
 
@@ -87,18 +87,16 @@ TEST(sums_of_floats_are_right_up_to_where_they_are_reset_and_beyond)
             const size_t n = long_text(text, n_kinds);
             sentencepiece_ids(&g.m, text, n, &want);
             g.out.n = 0;
-            encode(&g, text, n, TEXT_FIRST);
+            encode(&g, text, n);
             expect_ids(&g, &want, text);
         }
         engine_end(&g);
     }
 }
 
-TEST(a_scratch_may_take_a_sentence_in_parts)
+TEST(ids_do_not_depend_on_chunks)
 {
-    static naive_ids want;
     static char text[2 * NAIVE_MAX_BYTES];
-    long n_cut = 0;
     for (long round = 0; round < rounds(300, 800); round++) {
         engine g = {0};
         if (naive_any(2))
@@ -107,33 +105,20 @@ TEST(a_scratch_may_take_a_sentence_in_parts)
             make_huggingface(&g.m, 8);
         engine_start(&g, 1 << 16);
         for (int i = 0; i < 4; i++) {
-            size_t n = long_text(text, 8), at = 0, part;
-            g.out.n = 0;
-            encode(&g, text, n, TEXT_FIRST);
-            memcpy(want.ids, g.out.ids, g.out.n * sizeof *want.ids);
-            want.n = g.out.n;
-            g.out.n = 0;
-            for (; at < n; at += part) {
-                part = tokenizer_safe_cut(g.t, (const uint8_t *)text + at, 0,
-                                          n - at < 99 ? n - at : 99);
-                n_cut += part > 0;
-                part = part > 0 ? part : n - at;
-                encode(&g, text + at, part, at == 0 ? TEXT_FIRST : 0);
-            }
-            expect_ids(&g, &want, text);
+            const size_t n = long_text(text, 8);
+            check_chunks_of(&g, text, n);
         }
         engine_end(&g);
     }
-    CHECK(n_cut > 0);
 }
 
-static void encode_after(unigram_scratch *s, double score, const char *text, size_t n,
+static void encode_after(unigram_workspace *s, double score, const char *text, size_t n,
                          const uint64_t *starts, id_buffer *ids)
 {
     const uint8_t *bytes = (const uint8_t *)text;
     ids->n = 0;
     unigram_begin(s);
-    unigram_scratch_state(s)->score = score;
+    unigram_workspace_state(s)->score = score;
     CHECK(starts ? unigram_words(s, bytes, n, starts, ids) : unigram_word(s, bytes, n, ids));
     CHECK(unigram_end(s, bytes + n, ids));
 }
@@ -150,8 +135,8 @@ TEST(words_that_are_kept_do_not_depend_on_the_sum_before_them)
         make_sentencepiece(&m, 6, some_grain());
         unigram *u = unigram_new(&m, true, &err);
         CHECK(u != NULL);
-        unigram_scratch *caching = unigram_scratch_new(u, 1 << 16);
-        unigram_scratch *plain = unigram_scratch_new(u, 0);
+        unigram_workspace *caching = unigram_workspace_new(u, 1 << 16);
+        unigram_workspace *plain = unigram_workspace_new(u, 0);
         CHECK(caching && plain);
         for (int i = 0; i < 40; i++) {
             const size_t n = naive_text(text, 6);
@@ -162,8 +147,8 @@ TEST(words_that_are_kept_do_not_depend_on_the_sum_before_them)
                 CHECK(ids.n == kept.n && memcmp(ids.ids, kept.ids, ids.n * 4) == 0);
             }
         }
-        unigram_scratch_free(caching);
-        unigram_scratch_free(plain);
+        unigram_workspace_free(caching);
+        unigram_workspace_free(plain);
         unigram_free(u);
         model_free(&m);
     }

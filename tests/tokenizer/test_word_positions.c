@@ -2,7 +2,7 @@
 /* test_word_positions.c - all ways to list the bits of a bitmap give the same list. */
 
 #include "support/check.h"
-#include "tokenizer/words/word_positions.h"
+#include "tokenizer/merge/word_positions.h"
 
 #define N_WORDS 400
 

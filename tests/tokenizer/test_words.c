@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_words.c - WordPiece, WordLevel and BPE over characters, with words of a pattern: the whole
  * tokenizer. test_oracles.py compares random ones with the reference. */
-#include "tokenizer/char_engine_case.h"
+#include "tokenizer/encoder_case.h"
 #include "tokenizer/load_model.h"
 
 /* ---- Tokenizers ---- */
@@ -45,7 +45,7 @@ static tokenizer *make_tokenizer(const char *fields, const vocabulary_case *v,
 static void encodes_to(const tokenizer *t, const char *text, const uint32_t *wanted, size_t n)
 {
     engine g = {.e = encoder_new(t, &(encoder_options){.cache_bytes = 1})};
-    encode(&g, text, strlen(text), TEXT_FIRST);
+    encode(&g, text, strlen(text));
     if (g.out.n != n || (n > 0 && memcmp(g.out.ids, wanted, n * sizeof *wanted) != 0))
         CHECK_FAIL("\"%s\": %zu ids, not %zu, or others", text, g.out.n, n);
     engine_end(&g);
@@ -158,16 +158,17 @@ TEST(decoders_put_blanks_between_words)
 #define BERT_NORMALIZER                                                                            \
     "{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "        \
     "\"strip_accents\": null, \"lowercase\": true}"
-#define ADDED(id, content)                                                                         \
+#define ADDED(id, content, special)                                                                \
     "{\"id\": " id ", \"content\": \"" content "\", \"single_word\": false, \"lstrip\": false, "   \
-    "\"rstrip\": false, \"normalized\": true, \"special\": false}"
+    "\"rstrip\": false, \"normalized\": true, \"special\": " special "}"
 
-static tokenizer *make_bert(const char *added)
+static tokenizer *make_bert(const char *added, const char *special)
 {
     blob b = {0};
     put_text(&b, "{\"normalizer\": %s, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, ",
              BERT_NORMALIZER);
-    put_text(&b, "\"decoder\": null, \"added_tokens\": [" ADDED("6", "%s") "], ", added);
+    put_text(&b, "\"decoder\": null, \"added_tokens\": [" ADDED("6", "%s", "%s") "], ", added,
+             special);
     put_text(&b,
              "\"model\": {%s, \"vocab\": {\"[U]\": 0, \"caf\": 1, \"##e\": 2, "
              "\"\u4e00\": 3, \".\": 4, \"a\": 5}}}",
@@ -182,7 +183,7 @@ static tokenizer *make_bert(const char *added)
 
 TEST(words_of_bert_are_normalized)
 {
-    tokenizer *t = make_bert("New X");
+    tokenizer *t = make_bert("New X", "false");
     encodes_to(t, "CAF\u00c9.caf\u00ade\u0301\u4e00a", IDS(1, 2, 4, 1, 2, 3, 5));
     encodes_to(t,
                "a\va A\xC2\x85"
@@ -190,13 +191,30 @@ TEST(words_of_bert_are_normalized)
                IDS(0, 0));
     encodes_to(t, "a NEW x a new\tX", IDS(5, 6, 5, 6));
     CHECK(!tokenizer_get_info(t)->takes_bytes);
-    uint8_t text[8 + TEXT_PADDING] = "new\nx a";
-    CHECK_EQ(tokenizer_safe_cut(t, text, 0, 7), 0);
     tokenizer_free(t);
 }
 
-/* Parts of a text, normalized alone, give the ids of the whole. */
-TEST(safe_cuts_do_not_change_normalized_words)
+TEST(the_place_of_a_special_in_normalized_text_is_one_of_the_text)
+{
+    static const struct {
+        const char *text;
+        size_t at; /* of the content, or where the text begins */
+    } cases[] = {{"\u00c9a New X", 4}, {"\u00c9a NEW X", 0}};
+    engine g = {.t = make_bert("New X", "true")};
+    g.e = encoder_new(g.t, &(encoder_options){.specials = SPECIALS_ERROR});
+    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+        uint8_t text[16 + TEXT_PADDING] = {0};
+        const size_t n = strlen(cases[i].text);
+        memcpy(text, cases[i].text, n);
+        CHECK_INT(encoder_encode(g.e, text, n, &g.out), TOKENIZE_SPECIAL);
+        const special_match match = encoder_refused_special(g.e, text, n);
+        CHECK_EQ(match.at, cases[i].at);
+        CHECK(match.n_bytes == 5 && memcmp(match.bytes, "New X", 5) == 0);
+    }
+    engine_end(&g);
+}
+
+TEST(chunks_do_not_change_normalized_words)
 {
     static const char *const pieces[] = {"a ",           "a+",
                                          "1/A",          "A\n",
@@ -205,12 +223,10 @@ TEST(safe_cuts_do_not_change_normalized_words)
                                          "\u4e00\u3002", "\u5b57\uff0c\u5b57",
                                          "\u00ad",       "\u0301",
                                          "  ",           "CAF\u00c9"};
-    engine g = {.t = make_bert("NewX")};
+    engine g = {.t = make_bert("NewX", "false")};
     g.e = encoder_new(g.t, &(encoder_options){.cache_bytes = 1});
-    size_t n_cuts = 0;
     for (int round = 0; round < (check_long() ? 200000 : 20000); round++)
-        n_cuts += cut_keeps_ids(&g, pieces, N_ELEMENTS(pieces), 25);
-    CHECK(n_cuts > 1000);
+        check_chunks(&g, pieces, N_ELEMENTS(pieces), 25);
     engine_end(&g);
 }
 

@@ -65,14 +65,14 @@ static int encode_line(encode_state *s, const text_line *line)
     if (code != CLI_OK)
         return code;
     s->ids.n = 0;
-    switch (encoder_encode(s->encoder, text.text, text.n_bytes, TEXT_FIRST, &s->ids)) {
+    switch (encoder_encode(s->encoder, text.text, text.n_bytes, &s->ids)) {
     case TOKENIZE_OK:
         line_writer_put(&s->out, "[", 1);
         line_writer_put_ids(&s->out, s->ids.ids, s->ids.n, ',', false);
         line_writer_put(&s->out, "]\n", 2);
         return CLI_OK;
     case TOKENIZE_SPECIAL:
-        place = special_place_find(s->tokenizer.tokenizer, text.text, text.n_bytes);
+        place = special_place_of(s->encoder, text.text, text.n_bytes);
         return cli_error(CLI_INPUT,
                          "%s: line %" PRIu64 ": byte %zu of the text: the special token %s",
                          s->lines.name, s->lines.number, place.at, place.name);

@@ -84,7 +84,7 @@ static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, i
     size_t place;
     if (!take_text(m, text))
         return TOKENIZE_NO_MEMORY;
-    const tokenize_status status = encoder_encode(e, m->text, m->n_bytes, TEXT_FIRST, ids);
+    const tokenize_status status = encoder_encode(e, m->text, m->n_bytes, ids);
     const size_t n_ids = ids->n - before;
     if (status != TOKENIZE_OK)
         return status;
@@ -92,7 +92,6 @@ static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, i
         return TOKENIZE_NO_MEMORY;
     const encoded_text encoded = {.text = m->text,
                                   .n_bytes = m->n_bytes,
-                                  .begins = true,
                                   .drop_specials = m->parts->options->specials == SPECIALS_DROP,
                                   .take_specials = m->parts->options->specials == SPECIALS_MATCH,
                                   .ids = ids->ids + before,
@@ -124,11 +123,10 @@ tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_
     if (begins && !id_buffer_append(ids, bos_id))
         return TOKENIZE_NO_MEMORY;
     const size_t first = ids->n;
-    const tokenize_status status =
-        o->input.list == LIST_TOKENS ? take_tokens(text, ids)
-        : o->input.list == LIST_PARTS
-            ? encode_parts(m, e, text, ids)
-            : encoder_encode(e, text.bytes, text.n_bytes, TEXT_FIRST, ids);
+    const tokenize_status status = o->input.list == LIST_TOKENS ? take_tokens(text, ids)
+                                   : o->input.list == LIST_PARTS
+                                       ? encode_parts(m, e, text, ids)
+                                       : encoder_encode(e, text.bytes, text.n_bytes, ids);
     if (status != TOKENIZE_OK) {
         ids->n = before;
         return status;

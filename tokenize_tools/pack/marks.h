@@ -4,7 +4,7 @@
 #pragma once
 
 #include "pack/fingerprint.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 typedef struct pack_marks { /* what an encoder needs for marked text; start with {parts} */
     const pack_parts *parts;

@@ -19,7 +19,7 @@
 #include "corpus/corpus.h"
 #include "pack/error.h"
 #include "pack/marks.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 /* What comes before an end in the batch. */
 typedef struct pack_end {

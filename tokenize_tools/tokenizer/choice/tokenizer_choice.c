@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "system/protected.h"
-#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/model/bytes_tokenizer.h"
 #include "tokenizer/load/presets.h"
 
 /* ---- Open ---- */

@@ -11,8 +11,8 @@
 /* Opens the tokenizer and protects its files (protected.h). Returns an exit code, and prints the
  * error. */
 int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice);
-/* The same as tokenizer_choice_open, but it is also an error if the tokenizer cannot turn ids into
- * text. */
+/* The same as tokenizer_choice_open, but a tokenizer that cannot turn ids into text is an error
+ * too. */
 int tokenizer_choice_open_decoder(tokenizer_file *file, const tokenizer_choice *choice);
 /* Prints the error and returns its exit code. For an error in the content of a file, the advice
  * follows, which is "" or begins with a semicolon. */

@@ -16,7 +16,7 @@ typedef struct stated_token {
     const char *source; /* the name of the file */
 } stated_token;
 
-/* Without duplicates; at most STATED_TOKENS_MAX. */
+/* The tokens, without duplicates; at most STATED_TOKENS_MAX. */
 typedef struct stated_tokens {
     stated_token list[STATED_TOKENS_MAX];
     size_t n;
@@ -26,13 +26,14 @@ typedef struct stated_tokens {
     size_t n_read;
 } stated_tokens;
 
-/* `role` is "eos" or "bos". If no file states an eos, takes special tokens with the usual names. A
- * bos that is null in tokenizer_config.json means that there is none, whatever the others state.
- * false: a file beside the tokenizer cannot be read. */
+/* Finds the tokens of a role, "eos" or "bos". If no file states an eos, takes special tokens with
+ * the usual names. A bos that is null in tokenizer_config.json means that there is none, whatever
+ * the others state. false: a file beside the tokenizer cannot be read. */
 bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file,
                         failure *err);
 
 #define STATED_TOKENS_LIST_BYTES 1024
-/* For messages: "</s>" (2, tokenizer_config.json) and "<eot>" (7, generation_config.json). */
+/* Lists them for messages: "</s>" (2, tokenizer_config.json) and "<eot>" (7,
+ * generation_config.json). */
 void stated_tokens_list(const stated_tokens *tokens, const tokenizer_file *file,
                         char list[STATED_TOKENS_LIST_BYTES]);

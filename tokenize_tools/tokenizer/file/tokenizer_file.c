@@ -9,7 +9,7 @@
 
 #include <xxhash.h>
 
-#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/model/bytes_tokenizer.h"
 #include "tokenizer/load/model_load.h"
 
 /* The largest vocabularies in use have 40 MB. */

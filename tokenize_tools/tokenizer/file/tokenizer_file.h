@@ -9,7 +9,7 @@
 
 #include "system/files.h"
 #include "base/error.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 typedef struct tokenizer_choice {
     const char *name;     /* "bytes", or the path of a file */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encode.c - texts to ids, by as many threads as there is text for. */
+/* encode.c - texts to ids, by several threads if there are many texts. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "tokenizer/file/special_place.h"
 #include "tokenizer/library/library.h"
-#include "tokenizer/tokenizer.h"
+#include "tokenizer/encode/tokenizer.h"
 
 enum {
     MAX_THREADS = 1024
@@ -24,12 +24,10 @@ enum {
 
 #define JOB_TEXTS 4096
 
-/* Bytes of text number `first`, or n_ended whole texts from there on. */
+/* n_texts texts from number `first` on. */
 typedef struct encode_job {
-    uint64_t first;
-    uint64_t n_ended; /* texts that end in this job: 0 for a part that is not the last */
-    size_t from, to;  /* of a part; 0 for whole texts */
-    bool done;        /* then it has n_ids */
+    uint64_t first, n_texts;
+    bool done; /* then it has n_ids */
     size_t n_ids, first_id;
 } encode_job;
 
@@ -54,7 +52,7 @@ _Static_assert(sizeof(byte_range) == sizeof(tokmap_byte_range), "one struct for 
 
 typedef struct encode_run encode_run;
 
-/* The ids of a job, in the kit of the worker. */
+/* The ids of a job, in the state of the worker. */
 typedef struct pending_job {
     size_t job, first_id;
 } pending_job;
@@ -62,7 +60,7 @@ typedef struct pending_job {
 /* A thread, and where it failed. */
 typedef struct encode_worker {
     encode_run *run;
-    encode_kit *kit;
+    worker_state *state;
     tokmap_i_thread thread;
     pending_job pending[MAX_PENDING];
     size_t n_pending;
@@ -103,21 +101,6 @@ static bool add_job(encode_output *o, encode_job job)
     return true;
 }
 
-/* Any encoder may take a part, unless it needs the state after the part before. */
-static bool add_long(encode_run *run, uint64_t index, tokmap_text text)
-{
-    const tokenizer *t = run->tokenizer;
-    const uint8_t *bytes = (const uint8_t *)text.bytes;
-    bool added = true;
-    for (size_t at = 0, n; added && at < text.n_bytes; at += n) {
-        const size_t left = text.n_bytes - at;
-        n = tokenizer_get_info(t)->in_order ? left : tokenizer_part(t, bytes + at, left, JOB_BYTES);
-        const encode_job job = {.first = index, .n_ended = n == left, .from = at, .to = at + n};
-        added = add_job(&run->output, job);
-    }
-    return added;
-}
-
 static bool make_jobs(encode_run *run)
 {
     encode_job job = {0};
@@ -125,23 +108,16 @@ static bool make_jobs(encode_run *run)
     bool added = true;
     for (uint64_t i = 0; added && i < run->options.n_texts; i++) {
         const tokmap_text text = get_text(run, i);
-        const bool is_long = text.n_bytes > JOB_BYTES;
         run->n_bytes += text.n_bytes;
-        if (job.n_ended > 0 && n_bytes + text.n_bytes > JOB_BYTES) {
+        if (job.n_texts > 0 && n_bytes + text.n_bytes > JOB_BYTES) {
             added = add_job(&run->output, job);
             job = (encode_job){.first = i};
             n_bytes = 0;
         }
-        if (added && is_long)
-            added = add_long(run, i, text);
-        if (is_long) {
-            job.first = i + 1;
-            continue;
-        }
         n_bytes += MAX(text.n_bytes, JOB_BYTES / JOB_TEXTS);
-        job.n_ended++;
+        job.n_texts++;
     }
-    return added && (job.n_ended == 0 || add_job(&run->output, job));
+    return added && (job.n_texts == 0 || add_job(&run->output, job));
 }
 
 /* ---- The ids of all jobs ---- */
@@ -162,7 +138,7 @@ static bool begin_output(encode_output *o, uint64_t n_texts, size_t n_ids_expect
     return o->ids && o->offsets && (o->ranges || !ranges);
 }
 
-/* Job k has n_ids. */
+/* Records that job k has n_ids. */
 static void end_job(encode_output *o, size_t k, size_t n_ids)
 {
     tokmap_i_mutex_lock(&o->lock);
@@ -177,7 +153,7 @@ static void end_job(encode_output *o, size_t k, size_t n_ids)
     tokmap_i_mutex_unlock(&o->lock);
 }
 
-/* false: out of memory, and the old one stays. */
+/* Moves a result to larger memory. false: out of memory, and the old one stays. */
 static bool grow_result(void *result, size_t old_bytes, size_t n_bytes)
 {
     array_elements *memory = result;
@@ -190,7 +166,7 @@ static bool grow_result(void *result, size_t old_bytes, size_t n_bytes)
     return true;
 }
 
-/* Nobody copies into the arrays. */
+/* Grows the arrays, into which nobody copies now. */
 static bool grow(encode_output *o)
 {
     const size_t old = o->capacity, n = MAX(o->n_ids, old + old / 2);
@@ -222,7 +198,8 @@ static bool get_place(encode_output *o, size_t k, bool wait)
 
 /* Copies the ids of job k, which is done, to their place. With `wait`, waits until the place is
  * known. false: not yet, or stopped. */
-static bool place_ids(encode_output *o, size_t k, const encode_kit *kit, size_t first_id, bool wait)
+static bool place_ids(encode_output *o, size_t k, const worker_state *state, size_t first_id,
+                      bool wait)
 {
     const encode_job *job = &o->jobs[k];
     tokmap_i_mutex_lock(&o->lock);
@@ -232,10 +209,10 @@ static bool place_ids(encode_output *o, size_t k, const encode_kit *kit, size_t 
     if (!placed)
         return false;
     if (job->n_ids > 0)
-        memcpy(o->ids + job->first_id, kit->ids.ids + first_id, job->n_ids * sizeof *o->ids);
+        memcpy(o->ids + job->first_id, state->ids.ids + first_id, job->n_ids * sizeof *o->ids);
     if (job->n_ids > 0 && o->ranges)
-        memcpy(o->ranges + job->first_id, kit->ranges + first_id, job->n_ids * sizeof *o->ranges);
-    for (uint64_t i = 1; i <= job->n_ended; i++)
+        memcpy(o->ranges + job->first_id, state->ranges + first_id, job->n_ids * sizeof *o->ranges);
+    for (uint64_t i = 1; i <= job->n_texts; i++)
         o->offsets[job->first + i] += (int64_t)job->first_id;
     tokmap_i_mutex_lock(&o->lock);
     o->n_copying--;
@@ -255,57 +232,54 @@ static bool fail_in(encode_worker *w, tokmap_status status, uint64_t text, size_
     return false;
 }
 
-/* Bytes of text number `text` from byte `at` on, copied with padding after them. */
-typedef struct text_part {
+/* The first bytes of text number `text`, copied with padding after them. */
+typedef struct text_copy {
     uint64_t text;
-    size_t at;
     const uint8_t *bytes;
     size_t n_bytes;
-} text_part;
+} text_copy;
 
-/* Of the ids of the part, which begin with number first_id. */
-static bool find_ranges(encode_worker *w, text_part part, size_t first_id)
+/* Finds the ranges of the ids of the text, which begin with number first_id. */
+static bool find_ranges(encode_worker *w, text_copy copy, size_t first_id)
 {
-    encode_kit *kit = w->kit;
+    worker_state *state = w->state;
     const tokmap_specials specials = w->run->options.specials;
-    if (!w->run->options.token_offsets || kit->ids.n == first_id)
+    if (!w->run->options.token_offsets || state->ids.n == first_id)
         return true;
-    const encoded_text text = {.text = part.bytes,
-                               .n_bytes = part.n_bytes,
-                               .begins = part.at == 0,
+    const encoded_text text = {.text = copy.bytes,
+                               .n_bytes = copy.n_bytes,
                                .drop_specials = specials == TOKMAP_SPECIALS_DROP,
                                .take_specials = specials == TOKMAP_SPECIALS_MATCH,
-                               .ids = kit->ids.ids + first_id,
-                               .n_ids = kit->ids.n - first_id};
+                               .ids = state->ids.ids + first_id,
+                               .n_ids = state->ids.n - first_id};
     size_t place;
-    if (!array_reserve(&kit->ranges, &kit->ranges_capacity, kit->ids.n, sizeof *kit->ranges))
-        return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
-    byte_range *ranges = kit->ranges + first_id;
-    w->no_ranges = tokenizer_find_ranges(w->run->tokenizer, &text, ranges, &place);
-    for (size_t i = 0; i < text.n_ids && part.at > 0; i++)
-        ranges[i] = (byte_range){part.at + ranges[i].begin, part.at + ranges[i].end};
-    return !w->no_ranges || fail_in(w, TOKMAP_ERR_UNSUPPORTED, part.text, part.at + place);
+    if (!array_reserve(&state->ranges, &state->ranges_capacity, state->ids.n,
+                       sizeof *state->ranges))
+        return fail_in(w, TOKMAP_ERR_MEMORY, copy.text, 0);
+    w->no_ranges =
+        tokenizer_find_ranges(w->run->tokenizer, &text, state->ranges + first_id, &place);
+    return !w->no_ranges || fail_in(w, TOKMAP_ERR_UNSUPPORTED, copy.text, place);
 }
 
-static bool encode_valid(encode_worker *w, text_part part, id_buffer *out)
+static bool encode_valid(encode_worker *w, text_copy copy, id_buffer *out)
 {
-    const unsigned flags = part.at == 0 ? TEXT_FIRST : 0;
+    const encoder *e = w->state->encoder;
     const size_t first_id = out->n;
     special_place place;
-    switch (encoder_encode(w->kit->encoder, part.bytes, part.n_bytes, flags, out)) {
+    switch (encoder_encode(w->state->encoder, copy.bytes, copy.n_bytes, out)) {
     case TOKENIZE_OK:
-        return find_ranges(w, part, first_id);
+        return find_ranges(w, copy, first_id);
     case TOKENIZE_SPECIAL:
-        place = special_place_find(w->run->tokenizer, part.bytes, part.n_bytes);
+        place = special_place_of(e, copy.bytes, copy.n_bytes);
         memcpy(w->special, place.name, sizeof w->special);
-        return fail_in(w, TOKMAP_ERR_MISMATCH, part.text, part.at + place.at);
+        return fail_in(w, TOKMAP_ERR_MISMATCH, copy.text, place.at);
     case TOKENIZE_TOO_LONG:
-        return fail_in(w, TOKMAP_ERR_UNSUPPORTED, part.text, part.at);
+        return fail_in(w, TOKMAP_ERR_UNSUPPORTED, copy.text, 0);
     case TOKENIZE_NO_MEMORY:
         break;
     }
-    w->kit->broken = true;
-    return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
+    w->state->broken = true;
+    return fail_in(w, TOKMAP_ERR_MEMORY, copy.text, 0);
 }
 
 /* Includes zeros of the padding, which are valid, because whole vectors are checked faster. */
@@ -316,55 +290,38 @@ static size_t count_valid(const uint8_t *text, size_t n_bytes)
     return MIN(n_valid, n_bytes);
 }
 
-static const uint8_t *copy_text(encode_kit *kit, const uint8_t *text, size_t n_bytes)
+static const uint8_t *copy_text(worker_state *state, const uint8_t *text, size_t n_bytes)
 {
-    if (!array_reserve(&kit->text, &kit->capacity, MAX(n_bytes, JOB_BYTES) + TEXT_PADDING, 1))
+    if (!array_reserve(&state->text, &state->capacity, MAX(n_bytes, JOB_BYTES) + TEXT_PADDING, 1))
         return NULL;
     if (text)
-        memcpy(kit->text, text, n_bytes);
-    memset(kit->text + n_bytes, 0, TEXT_PADDING);
-    return kit->text;
+        memcpy(state->text, text, n_bytes);
+    memset(state->text + n_bytes, 0, TEXT_PADDING);
+    return state->text;
 }
 
-/* From byte `at` of text number `index` to byte `to`. */
-static bool encode_text(encode_worker *w, text_part part, size_t to, id_buffer *out)
+static bool encode_text(encode_worker *w, uint64_t index, id_buffer *out)
 {
-    const uint8_t *bytes = (const uint8_t *)get_text(w->run, part.text).bytes;
-    do {
-        const uint8_t *own = bytes ? bytes + part.at : NULL;
-        part.n_bytes = tokenizer_part(w->run->tokenizer, own, to - part.at, JOB_BYTES);
-        part.bytes = copy_text(w->kit, own, part.n_bytes);
-        if (!part.bytes)
-            return fail_in(w, TOKMAP_ERR_MEMORY, part.text, part.at);
-        const size_t n_bytes = part.n_bytes;
-        if (!tokenizer_get_info(w->run->tokenizer)->takes_bytes)
-            part.n_bytes = count_valid(part.bytes, n_bytes);
-        if (!encode_valid(w, part, out))
-            return false;
-        part.at += part.n_bytes;
-        if (part.n_bytes < n_bytes)
-            return fail_in(w, TOKMAP_ERR_ARGUMENT, part.text, part.at);
-    } while (part.at < to);
-    return true;
+    const tokmap_text text = get_text(w->run, index);
+    text_copy copy = {.text = index, .n_bytes = text.n_bytes};
+    copy.bytes = copy_text(w->state, (const uint8_t *)text.bytes, text.n_bytes);
+    if (!copy.bytes)
+        return fail_in(w, TOKMAP_ERR_MEMORY, index, 0);
+    if (!tokenizer_get_info(w->run->tokenizer)->takes_bytes)
+        copy.n_bytes = count_valid(copy.bytes, text.n_bytes);
+    if (!encode_valid(w, copy, out))
+        return false;
+    return copy.n_bytes == text.n_bytes || fail_in(w, TOKMAP_ERR_ARGUMENT, index, copy.n_bytes);
 }
 
 /* Appends the ids of the job. The offsets of its texts count from its first id. */
 static bool encode_job_texts(encode_worker *w, const encode_job *job)
 {
     int64_t *ends = w->run->output.offsets + job->first + 1;
-    id_buffer *ids = &w->kit->ids;
+    id_buffer *ids = &w->state->ids;
     const size_t first_id = ids->n;
-    if (job->to > 0) {
-        const text_part part = {.text = job->first, .at = job->from};
-        if (!encode_text(w, part, job->to, ids))
-            return false;
-        if (job->n_ended > 0)
-            ends[0] = (int64_t)(ids->n - first_id);
-        return true;
-    }
-    for (uint64_t i = 0; i < job->n_ended; i++) {
-        const text_part part = {.text = job->first + i};
-        if (!encode_text(w, part, get_text(w->run, part.text).n_bytes, ids))
+    for (uint64_t i = 0; i < job->n_texts; i++) {
+        if (!encode_text(w, job->first + i, ids))
             return false;
         ends[i] = (int64_t)(ids->n - first_id);
     }
@@ -380,7 +337,7 @@ static void place_pending(encode_worker *w, bool all)
     while (n_placed < w->n_pending) {
         const pending_job *p = &w->pending[n_placed];
         const bool wait = all || w->n_pending - n_placed == MAX_PENDING;
-        if (place_ids(&w->run->output, p->job, w->kit, p->first_id, wait))
+        if (place_ids(&w->run->output, p->job, w->state, p->first_id, wait))
             n_placed++;
         else if (wait) /* the call fails */
             n_placed = w->n_pending;
@@ -390,7 +347,7 @@ static void place_pending(encode_worker *w, bool all)
     w->n_pending -= n_placed;
     memmove(w->pending, w->pending + n_placed, w->n_pending * sizeof *w->pending);
     if (w->n_pending == 0)
-        w->kit->ids.n = 0;
+        w->state->ids.n = 0;
 }
 
 /* Stops the others: jobs after k are not needed, and nothing more is placed. */
@@ -411,14 +368,14 @@ static void *encode_jobs(void *arg)
 {
     encode_worker *w = arg;
     encode_run *run = w->run;
-    w->kit->ids.n = 0;
+    w->state->ids.n = 0;
     for (size_t k; (k = atomic_fetch_add(&run->next, 1)) < atomic_load(&run->end);) {
-        const size_t first_id = w->kit->ids.n;
+        const size_t first_id = w->state->ids.n;
         if (!encode_job_texts(w, &run->output.jobs[k])) {
             note_failure(w, k);
             return NULL;
         }
-        end_job(&run->output, k, w->kit->ids.n - first_id);
+        end_job(&run->output, k, w->state->ids.n - first_id);
         w->pending[w->n_pending++] = (pending_job){k, first_id};
         place_pending(w, false);
     }
@@ -426,7 +383,7 @@ static void *encode_jobs(void *arg)
     return NULL;
 }
 
-/* The calling thread works too, and does everything if no other can be started. */
+/* Runs all workers. The calling thread is one, and does everything if no other can be started. */
 static void work_together(encode_run *run)
 {
     uint32_t n_started = 1;
@@ -439,7 +396,7 @@ static void work_together(encode_run *run)
         tokmap_i_thread_join(run->workers[i].thread);
 }
 
-/* Of the text that comes first. */
+/* Returns the failure of the first text that failed. */
 static tokmap_status find_failure(const encode_run *run, tokmap_error *err)
 {
     const encode_worker *first = NULL;
@@ -485,7 +442,7 @@ static void learn_ids(tokmap_tokenizer *t, size_t n_bytes, size_t n_ids)
                               memory_order_relaxed);
 }
 
-/* At least one worker has a kit, or memory ran out. */
+/* Takes a state for each worker. false: memory ran out before there was one. */
 static bool hire_workers(encode_run *run, tokmap_tokenizer *t)
 {
     const tokmap_encode_options *o = &run->options;
@@ -496,10 +453,10 @@ static bool hire_workers(encode_run *run, tokmap_tokenizer *t)
     for (; run->workers && run->n_workers < n; run->n_workers++) {
         encode_worker *w = &run->workers[run->n_workers];
         w->run = run;
-        w->kit = tokmap_i_take_kit(t);
-        if (!w->kit)
+        w->state = tokmap_i_take_state(t);
+        if (!w->state)
             break;
-        encoder_set_specials(w->kit->encoder, (specials_policy)o->specials);
+        encoder_set_specials(w->state->encoder, (specials_policy)o->specials);
     }
     return run->n_workers > 0;
 }
@@ -549,6 +506,10 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
         const tokmap_text text = get_text(&run, i);
         if (!text.bytes && text.n_bytes > 0)
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "text number %" PRIu64 " is NULL", i);
+        if (text.n_bytes > TEXT_MAX_BYTES)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "text number %" PRIu64 " has %zu bytes: at most %zu", i, text.n_bytes,
+                        TEXT_MAX_BYTES);
     }
     const bool ranges = run.options.token_offsets;
     if (make_jobs(&run) && begin_output(&run.output, n_texts, expect_ids(t, run.n_bytes), ranges) &&
@@ -577,7 +538,7 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
         status = tokmap_i_give_struct(out, &full, &kind, err);
     }
     for (uint32_t i = 0; i < run.n_workers; i++)
-        tokmap_i_return_kit(t, run.workers[i].kit);
+        tokmap_i_return_state(t, run.workers[i].state);
     tokmap_tokenizer_free(run.output.ids);
     tokmap_tokenizer_free(run.output.offsets);
     tokmap_tokenizer_free(run.output.ranges);

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "system/platform_memory.h"
-#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/model/bytes_tokenizer.h"
 #include "tokenizer/file/stated_tokens.h"
 
 _Static_assert(TOKMAP_NO_ID == MODEL_NO_ID, "one value for both");
@@ -27,7 +27,7 @@ const char *tokmap_tokenizer_version(void)
 /* glibc keeps smaller blocks, so that the next call gets the same pages. */
 #define LARGE_BYTES ((size_t)32 << 20)
 
-/* Before the memory. */
+/* The header before the memory. */
 typedef struct result_header {
     _Alignas(max_align_t) size_t mapped_bytes; /* 0: malloced */
 } result_header;
@@ -74,8 +74,8 @@ void tokmap_tokenizer_free(const void *memory)
 
 /* ---- Errors ---- */
 
-/* Loaders name the options of the command line. Those of the library have the same names, without
- * dashes before them. */
+/* Renames the options of the command line, which the loaders name: in the library they have no
+ * dashes. */
 static void rename_options(char *text)
 {
     static const struct {
@@ -142,55 +142,55 @@ static bool find_stated(tokmap_tokenizer *t, const stated_role *role)
 
 /* ---- Kits: handed out without a lock ---- */
 
-#define KEPT_BYTES ((size_t)1 << 20) /* of each buffer of a kit */
+#define KEPT_BYTES ((size_t)1 << 20) /* of each buffer of a state */
 
-static void free_kit(encode_kit *kit)
+static void free_state(worker_state *state)
 {
-    if (!kit)
+    if (!state)
         return;
-    encoder_free(kit->encoder);
-    id_buffer_free(&kit->ids);
-    free(kit->ranges);
-    free(kit->text);
-    free(kit);
+    encoder_free(state->encoder);
+    id_buffer_free(&state->ids);
+    free(state->ranges);
+    free(state->text);
+    free(state);
 }
 
-/* The kits that were used last are at the beginning. */
-encode_kit *tokmap_i_take_kit(tokmap_tokenizer *t)
+/* The states that were used last are at the beginning. */
+worker_state *tokmap_i_take_state(tokmap_tokenizer *t)
 {
-    for (size_t i = 0; i < MAX_KEPT_KITS; i++) {
-        encode_kit *kit = atomic_load_explicit(&t->kits[i], memory_order_relaxed);
-        if (kit && (kit = atomic_exchange(&t->kits[i], NULL)) != NULL)
-            return kit;
+    for (size_t i = 0; i < MAX_KEPT_STATES; i++) {
+        worker_state *state = atomic_load_explicit(&t->states[i], memory_order_relaxed);
+        if (state && (state = atomic_exchange(&t->states[i], NULL)) != NULL)
+            return state;
     }
     static const encoder_options options;
-    encode_kit *kit = calloc(1, sizeof *kit);
-    if (kit && (kit->encoder = encoder_new(t->file.tokenizer, &options)) != NULL)
-        return kit;
-    free(kit);
+    worker_state *state = calloc(1, sizeof *state);
+    if (state && (state->encoder = encoder_new(t->file.tokenizer, &options)) != NULL)
+        return state;
+    free(state);
     return NULL;
 }
 
-void tokmap_i_return_kit(tokmap_tokenizer *t, encode_kit *kit)
+void tokmap_i_return_state(tokmap_tokenizer *t, worker_state *state)
 {
-    if (kit->capacity > KEPT_BYTES) {
-        free(kit->text);
-        kit->text = NULL;
-        kit->capacity = 0;
+    if (state->capacity > KEPT_BYTES) {
+        free(state->text);
+        state->text = NULL;
+        state->capacity = 0;
     }
-    if (kit->ids.capacity * sizeof *kit->ids.ids > KEPT_BYTES)
-        id_buffer_free(&kit->ids);
-    if (kit->ranges_capacity * sizeof *kit->ranges > KEPT_BYTES) {
-        free(kit->ranges);
-        kit->ranges = NULL;
-        kit->ranges_capacity = 0;
+    if (state->ids.capacity * sizeof *state->ids.ids > KEPT_BYTES)
+        id_buffer_free(&state->ids);
+    if (state->ranges_capacity * sizeof *state->ranges > KEPT_BYTES) {
+        free(state->ranges);
+        state->ranges = NULL;
+        state->ranges_capacity = 0;
     }
-    for (size_t i = 0; i < MAX_KEPT_KITS && !kit->broken; i++) {
-        encode_kit *none = NULL;
-        if (atomic_compare_exchange_strong(&t->kits[i], &none, kit))
+    for (size_t i = 0; i < MAX_KEPT_STATES && !state->broken; i++) {
+        worker_state *none = NULL;
+        if (atomic_compare_exchange_strong(&t->states[i], &none, state))
             return;
     }
-    free_kit(kit);
+    free_state(state);
 }
 
 /* ---- Open and close ---- */
@@ -246,8 +246,8 @@ void tokmap_tokenizer_close(tokmap_tokenizer *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < MAX_KEPT_KITS; i++)
-        free_kit(t->kits[i]);
+    for (size_t i = 0; i < MAX_KEPT_STATES; i++)
+        free_state(t->states[i]);
     tokenizer_file_close(&t->file);
     free(t->eod_reason);
     free(t->bos_reason);

@@ -13,7 +13,7 @@
 #define JOB_BYTES ((size_t)128 << 10)
 
 /* What a thread needs to encode, kept for the next call: the caches are worth most. */
-typedef struct encode_kit {
+typedef struct worker_state {
     encoder *encoder;
     uint8_t *text; /* a copy, because encoders read TEXT_PADDING bytes after a text */
     size_t capacity;
@@ -21,9 +21,9 @@ typedef struct encode_kit {
     byte_range *ranges; /* of the ids, if they are wanted */
     size_t ranges_capacity;
     bool broken; /* memory ran out inside the encoder */
-} encode_kit;
+} worker_state;
 
-#define MAX_KEPT_KITS 1024
+#define MAX_KEPT_STATES 1024
 
 struct tokmap_tokenizer {
     tokenizer_file file;
@@ -33,14 +33,14 @@ struct tokmap_tokenizer {
     char *eod_reason, *bos_reason; /* or NULL */
     atomic_uint ids_per_kib;       /* of the last large call, to expect in the next */
     /* Without a lock, so that a child that is forked while another thread takes one can go on. */
-    _Atomic(encode_kit *) kits[MAX_KEPT_KITS];
+    _Atomic(worker_state *) states[MAX_KEPT_STATES];
 };
 
-/* NULL: out of memory. */
-encode_kit *tokmap_i_take_kit(tokmap_tokenizer *t);
-void tokmap_i_return_kit(tokmap_tokenizer *t, encode_kit *kit);
+/* Hands out a state. NULL: out of memory. */
+worker_state *tokmap_i_take_state(tokmap_tokenizer *t);
+void tokmap_i_return_state(tokmap_tokenizer *t, worker_state *state);
 
-/* The memory of what calls return, which tokmap_tokenizer_free frees: in huge pages when it is
+/* Allocates what a call returns, and tokmap_tokenizer_free frees: in huge pages when it is
  * large, because small ones would cost a fifth of the time of encoding. NULL: out of memory. */
 void *result_memory_new(size_t n_bytes);
 /* Gives back what is behind the first n_bytes, and returns the memory, which may have moved. */

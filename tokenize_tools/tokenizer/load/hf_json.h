@@ -13,7 +13,7 @@
 #define HF_TYPE_BYTES 64
 bool hf_read_type(json_reader *r, char type[HF_TYPE_BYTES]);
 
-/* The index of the word in the list, which may have NULL; n_words: it is not there. */
+/* Returns the index of the word in the list, which may have NULL; n_words: it is not there. */
 size_t hf_find_word(const char *const *words, size_t n_words, json_string word);
 
 /* Calls `read` for a component, or for each component of a Sequence in turn, with the reader before
@@ -29,7 +29,7 @@ typedef struct hf_sequence {
 } hf_sequence;
 bool hf_read_components(json_reader *r, const hf_sequence *s, failure *err);
 
-/* A component that has only a type. */
+/* Reads a component that has only a type. */
 bool hf_read_bare(json_reader *r, const char *type);
 
 /* {"String": ...} or {"Regex": ...} */

@@ -11,7 +11,7 @@
 
 /* ---- Vocabulary ---- */
 
-/* Of capitals; -1: it is none. */
+/* Returns the value of a digit in capitals, or -1. */
 static int hex_digit(char c)
 {
     return c >= 'a' ? -1 : json_hex_digits[(uint8_t)c] - 1;
@@ -25,7 +25,7 @@ int hf_byte_of_name(const char *name, size_t n_bytes)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* bytes: room for MODEL_MAX_TOKEN_BYTES. */
+/* Adds a token. bytes: room for MODEL_MAX_TOKEN_BYTES. */
 static bool add_token(model *m, json_string name, uint32_t id, uint8_t *bytes, failure *err)
 {
     new_token token = {id, name.s, name.n_bytes, TOKEN_NORMAL, 0};
@@ -102,7 +102,7 @@ static bool find_token(merge_reader *d, const char *name, size_t n_bytes, uint32
                       model_shown(n_bytes), name);
 }
 
-/* The first n_left bytes of `joined` are the left name. */
+/* Returns the first n_left bytes of `joined` are the left name. */
 static bool add_joined(merge_reader *d, size_t n_left, size_t n_bytes)
 {
     const model_token *tokens = d->m->tokens;

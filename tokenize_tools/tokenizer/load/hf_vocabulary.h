@@ -14,5 +14,5 @@ bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, failure *er
 bool hf_read_merges(json_reader *r, model *m, const name_table *names, failure *err);
 /* Reads lines of "a b". */
 bool hf_read_merge_lines(json_string text, model *m, const name_table *names, failure *err);
-/* The value of the byte that <0xNN>, with capitals, stands for; -1 for any other name. */
+/* Returns the value of the byte that <0xNN>, with capitals, stands for; -1 for any other name. */
 int hf_byte_of_name(const char *name, size_t n_bytes);

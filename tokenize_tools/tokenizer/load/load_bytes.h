@@ -15,6 +15,7 @@ typedef struct byte_vocabulary { /* set m and err, the rest 0; bytes_free frees 
 
 /* Adds a token written in base64. The same bytes twice are an error. */
 bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t n_bytes);
-/* Call after the last token: each of the 256 bytes must be a token. Sets the kind of the model. */
+/* Checks, after the last token, that each of the 256 bytes is a token. Sets the kind of the
+ * model. */
 bool bytes_check(byte_vocabulary *v);
 void bytes_free(byte_vocabulary *v);

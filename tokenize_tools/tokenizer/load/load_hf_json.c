@@ -113,8 +113,8 @@ static bool falls_back(const hf_file *f, uint32_t code_point)
     uint8_t bytes[4];
     const size_t n = utf8_encode(code_point, bytes);
     for (size_t i = 0; i < n; i++) {
-        snprintf(name, sizeof name, "<0x%02X>", bytes[i]);
-        if (name_table_find(&f->names, name, 6) == NAME_TABLE_NONE)
+        snprintf(name, sizeof name, MODEL_BYTE_NAME, bytes[i]);
+        if (name_table_find(&f->names, name, MODEL_BYTE_NAME_BYTES) == NAME_TABLE_NONE)
             return false;
     }
     return true;

@@ -248,7 +248,7 @@ static bool read_part(json_reader *r, size_t type, void *context)
 
 /* ---- Pre-tokenizer: what the parts make together ---- */
 
-/* The stage that the part is; STAGE_NONE: there is none. */
+/* Returns the stage that the part is; STAGE_NONE: there is none. */
 static split_stage_id find_stage(const part *p)
 {
     if (p->stage != STAGE_NONE)
@@ -336,7 +336,7 @@ _Static_assert(MAX_PARTS <= SPLIT_MAX_STAGES, "each part may be a stage");
  * (s->n_first of normalize_text): with `all` how much exactly, else whether anything does. */
 static bool knows_first(const model *m, bool all)
 {
-    /* Of a form of Unicode, only the beginning is known to come from it. NFD and NFKD put marks in
+    /* In a form of Unicode, only the beginning is known to come from it. NFD and NFKD put marks in
      * order, so they count if all marks are dropped at once. */
     enum {
         EXACT,

@@ -12,7 +12,7 @@
 
 typedef bool loader(model *m, const model_source *source, failure *err);
 
-/* The kind of the value of a key of the object; JSON_NONE: there is no such key. */
+/* Returns the kind of the value of a key of the object; JSON_NONE: there is no such key. */
 static json_kind kind_of(json_reader *r, const char *name)
 {
     json_string key;

@@ -19,7 +19,7 @@ typedef struct model_source {
 /* Recognizes the kind of the file by its content, loads it, and adds presets and specials. m is
  * initialised; the caller frees it, also after a failure. */
 bool model_load(model *m, const model_source *source, failure *err);
-/* The steps of model_load: one of these, then model_finish. */
+/* Returns the steps of model_load: one of these, then model_finish. */
 bool load_hf_json(model *m, const model_source *source, failure *err);
 bool load_tiktoken(model *m, const model_source *source, failure *err);
 bool load_sentencepiece(model *m, const model_source *source, failure *err);

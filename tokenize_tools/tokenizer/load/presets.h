@@ -36,10 +36,10 @@ typedef struct preset_choice {
 #define PRESET_TEKKEN "tekken"
 #define PRESET_ANY ":any"
 #define PRESET_ANY_RANKS 0
-/* What has other characters than a name is an expression. false: there is no preset with this name,
- * or it is NULL; err lists all names. */
+/* Finds a choice. A text with other characters than names have is an expression. false: there is no
+ * preset with this name, or it is NULL; err lists all names. */
 bool preset_find(preset_choice *choice, const char *name, failure *err);
-/* The names in order; NULL after the last. */
+/* Returns the names in order; NULL after the last. */
 const char *preset_name(size_t index);
 #define PRESET_MAX_NAMES 32
 #define PRESET_N_TEKKEN 20

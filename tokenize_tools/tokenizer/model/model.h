@@ -18,6 +18,9 @@
 #define MODEL_MAX_TOKENS ((uint32_t)1 << 21)
 #define MODEL_MAX_TOKEN_BYTES 65535
 #define MODEL_PADDING 16 /* zeros after the bytes of all tokens */
+/* The name of a TOKEN_BYTE in a vocabulary, for printf. */
+#define MODEL_BYTE_NAME "<0x%02X>"
+#define MODEL_BYTE_NAME_BYTES 6
 
 typedef enum model_kind {
     MODEL_BYTE_BPE, /* symbols are bytes; token bytes are raw bytes */
@@ -198,17 +201,20 @@ typedef struct new_token {
 } new_token;
 bool model_set_token(model *m, const new_token *token, failure *err);
 bool model_add_merge(model *m, model_merge merge, failure *err);
-/* Call after the last merge. If a pair is listed twice the last one counts, as in tokenizers. */
+/* Finishes the merges, after the last one. If a pair is listed twice the last one counts, as in
+ * tokenizers. */
 bool model_keep_last_merges(model *m, failure *err);
 /* Copies the content, which is not empty. */
 bool model_add_added(model *m, const added_token *token, failure *err);
-/* The same for a special of a preset or the user; an id that has another text is an error. */
+/* The same as model_add_added, but for a special of a preset or the user; an id that has another
+ * text is an error. */
 bool model_add_special(model *m, uint32_t id, model_text content, failure *err);
-/* The id of the special added token with this content, which may be NULL; or MODEL_NO_ID. */
+/* Returns the id of the special added token with this content, which may be NULL; or
+ * MODEL_NO_ID. */
 uint32_t model_special_id(const model *m, const char *content);
 /* Adds a step for the caller to fill in. NULL: there are too many. */
 normalize_step *model_add_step(model *m, normalize_kind kind, failure *err);
-/* The ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. */
+/* Finds the ids of the tokens of bytes, of several the last one; MODEL_NO_ID for others. */
 void model_byte_ids(const model *m, uint32_t byte_ids[256]);
 /* Copies the tokens, and nothing else, to a model without any. false: out of memory. */
 bool model_copy_tokens(model *to, const model *from);
@@ -218,7 +224,6 @@ bool model_text_is(const model_text *text, const char *s);
 bool model_text_same(const model_text *a, const model_text *b);
 /* Whether it is one character of UTF-8, and which. */
 bool model_text_is_character(const model_text *text, uint32_t *character);
-/* These return false. */
 /* Called after a table could not be made, with errno set to 0 before: out of memory, or too many
  * `entries` have the same hash. */
 bool model_table_failed(failure *err, const char *entries);
@@ -227,11 +232,11 @@ struct name_table;
 /* Adds a name that is new, or fails. `what` it names: "token". */
 bool model_add_name(struct name_table *names, model_text name, uint32_t id, const char *what,
                     failure *err);
-/* With the failure of the reader. */
+/* Sets err to the failure of the reader. */
 bool model_fail_json(failure *err, const char *before, const struct json_reader *r);
 /* Frees the reader; if not ok, err is its failure, if it has one. Returns ok. */
 bool model_end_json(bool ok, struct json_reader *r, failure *err);
-/* The place is a byte of the file, or 0. The text becomes one line. */
+/* Returns the place is a byte of the file, or 0. The text becomes one line. */
 bool model_fail(failure *err, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* How many bytes of a name from the file fit in a message, for "%.*s". */
@@ -239,7 +244,7 @@ static inline int model_shown(size_t n_bytes)
 {
     return n_bytes < 100 ? (int)n_bytes : 100;
 }
-/* A text that somebody else owns; it may end without a NUL. */
+/* Makes a text that somebody else owns; it may end without a NUL. */
 static inline model_text model_view(const void *s, size_t n_bytes)
 {
     return (model_text){(char *)(uintptr_t)s, n_bytes};

@@ -26,7 +26,7 @@ static uint32_t hash_name(const uint8_t *name, size_t n_bytes)
     return (uint32_t)(hash * 0xC2B2AE3D27D4EB4Fu >> 32);
 }
 
-/* The entry of the name, or the free one for it; NULL: too many probes. */
+/* Returns the entry of the name, or the free one for it; NULL: too many probes. */
 static name_entry *find_entry(const name_table *t, const uint8_t *name, size_t n_bytes,
                               uint32_t hash)
 {

@@ -32,6 +32,6 @@ typedef enum name_result {
 } name_result;
 
 void name_table_free(name_table *t);
-/* value must be less than NAME_TABLE_NONE. */
+/* Adds a name. value must be less than NAME_TABLE_NONE. */
 name_result name_table_add(name_table *t, const void *name, size_t n_bytes, uint32_t value);
 uint32_t name_table_find(const name_table *t, const void *name, size_t n_bytes);

@@ -293,22 +293,11 @@ static const map_entry *entry_of(const char_map *m, uint32_t c)
     return &m->pages[m->index[c / PAGE]][c % PAGE];
 }
 
-bool char_map_one(const char_map *m, uint32_t character, uint32_t *to)
-{
-    const map_entry *e = entry_of(m, character);
-    *to = character;
-    if (e->lead || e->trail)
-        return false;
-    return e->kind == ENTRY_SAME ||
-           (e->kind == ENTRY_TEXT && e->n_bytes > 0 &&
-            utf8_decode(m->texts.bytes + e->offset, e->n_bytes, to) == e->n_bytes);
-}
-
 /* ---- Run ---- */
 
 typedef struct map_run {
     const char_map *m;
-    nfc_scratch *scratch;
+    nfc_workspace *workspace;
     text_span text;
     size_t at;
     text_buffer *out;
@@ -393,17 +382,17 @@ static bool run_unordered(map_run *r)
             break;
         char_image image = {{c}, 1};
         apply(r->m->before, r->m->n_before, &image);
-        done = nfc_reserve(r->scratch, n + LONGEST);
+        done = nfc_reserve(r->workspace, n + LONGEST);
         if (done)
-            memcpy(r->scratch->code_points + n, image.c, image.n * sizeof *image.c);
+            memcpy(r->workspace->code_points + n, image.c, image.n * sizeof *image.c);
         n += image.n;
         at += length;
     }
     r->out->n_bytes = r->starter_out;
-    done = done && nfc_order(r->scratch, n);
+    done = done && nfc_order(r->workspace, n);
     for (size_t i = 0; i < n && done; i++) {
         uint8_t text[LONGEST * 4];
-        char_image image = {{r->scratch->code_points[i]}, 1};
+        char_image image = {{r->workspace->code_points[i]}, 1};
         done = text_buffer_append(r->out, text, finish_image(r->m, &image, text));
     }
     r->at = r->starter_at = at;
@@ -431,9 +420,9 @@ static bool run_character(map_run *r)
     return true;
 }
 
-bool char_map_run(const char_map *m, nfc_scratch *scratch, text_span text, text_buffer *out)
+bool char_map_run(const char_map *m, nfc_workspace *workspace, text_span text, text_buffer *out)
 {
-    map_run r = {.m = m, .scratch = scratch, .text = text, .out = out};
+    map_run r = {.m = m, .workspace = workspace, .text = text, .out = out};
     r.starter_out = out->n_bytes;
     while (r.at < text.n_bytes) {
         const size_t left = text.n_bytes - r.at;

@@ -21,13 +21,12 @@ typedef enum char_step {
 
 typedef struct char_map char_map;
 
-/* `steps` has at most CHAR_MAP_STEPS; at most one of them is CHAR_ORDER. NULL: out of memory. */
+/* Makes a table. `steps` has at most CHAR_MAP_STEPS; at most one of them is CHAR_ORDER. NULL: out
+ * of memory. */
 #define CHAR_MAP_STEPS 32
 char_map *char_map_new(const char_step *steps, size_t n_steps);
 void char_map_free(char_map *m);
 
 /* Appends the mapped text, which is UTF-8; TEXT_PADDING bytes after it are readable. false: out of
  * memory. */
-bool char_map_run(const char_map *m, nfc_scratch *scratch, text_span text, text_buffer *out);
-/* Whether the character becomes exactly one, in *to, whatever its neighbours are. */
-bool char_map_one(const char_map *m, uint32_t character, uint32_t *to);
+bool char_map_run(const char_map *m, nfc_workspace *workspace, text_span text, text_buffer *out);

@@ -3,8 +3,7 @@
  * the replacements. They come from the model file and are checked before any lookup. Pure. */
 #pragma once
 
-#include "tokenizer/normalize/char_pairs.h"
-#include "tokenizer/words/double_array.h"
+#include "tokenizer/model/double_array.h"
 #include "tokenizer/model/model.h"
 
 typedef struct charsmap { /* starts as {0}, which replaces nothing */
@@ -23,12 +22,7 @@ typedef struct replacement {
     size_t n_bytes;
 } replacement;
 
-/* The longest rule that text begins with, as in sentencepiece. Returns its length, or 0. */
+/* Returns the longest rule that text begins with, as in sentencepiece. Returns its length, or 0. */
 size_t charsmap_longest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r);
-/* The shortest one, as in HuggingFace: NUL ends the text. */
+/* Returns the shortest one, as in HuggingFace: NUL ends the text. */
 bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r);
-
-/* Adds (CHAR_ANY, character) for each character that continues a rule: before any other character,
- * no rule that began earlier can apply. Adds every pair if a rule does not consist of characters,
- * or if the rules, which are then those of a damaged file, would take too long. */
-void charsmap_add_pairs(const charsmap *c, char_pairs *pairs);

@@ -7,7 +7,6 @@
 #include "tokenizer/normalize/char_map.h"
 #include "tokenizer/normalize/charsmap.h"
 #include "tokenizer/split/splitter.h"
-#include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/unicode/unicode.h"
 #include "base/utf8.h"
@@ -190,14 +189,13 @@ static void strip_blanks(const normalizer *n, text_buffer *out)
 static bool normalize_sentencepiece(const normalizer *n, unsigned flags, text_span text,
                                     text_buffer *out)
 {
-    const bool goes_on = (flags & NORMALIZE_CONTINUES) != 0;
-    if (n->collapse && !goes_on)
+    if (n->collapse)
         text = without_leading_blanks(n, text);
     if (text.n_bytes == 0)
         return true;
     if (n->dummy && (flags & NORMALIZE_FIRST) && !text_buffer_append(out, " ", 1))
         return false;
-    if (!append_all(n, text, n->collapse && !goes_on, out))
+    if (!append_all(n, text, n->collapse, out))
         return false;
     if (n->collapse)
         strip_blanks(n, out);
@@ -325,7 +323,7 @@ static bool load_steps(normalizer *n, const model *m, bool all_steps, failure *e
 
 /* Each step writes the whole text to a new one. false: out of memory. */
 
-/* The end of the run of `what` that begins here. */
+/* Returns the end of the run of `what` that begins here. */
 static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model_text *what)
 {
     while ((size_t)(end - at) >= what->n_bytes && memcmp(at, what->s, what->n_bytes) == 0)
@@ -362,7 +360,7 @@ static size_t blanks_end(text_span text, size_t at)
     return at;
 }
 
-/* The length of the match of a Replace that begins here, or 0. */
+/* Returns the length of the match of a Replace that begins here, or 0. */
 static size_t match_at(const normalize_step *step, text_span text, size_t at)
 {
     const uint8_t *here = text.bytes + at, *end = text.bytes + text.n_bytes;
@@ -416,7 +414,8 @@ static bool append_characters(const charsmap *map, text_span text, text_buffer *
     return true;
 }
 
-/* The length of a beginning that stays unchanged: ASCII characters before ASCII characters. */
+/* Returns the length of a beginning that stays unchanged: ASCII characters before ASCII
+ * characters. */
 static size_t plain_prefix(const charsmap *map, text_span text)
 {
     size_t n = map->regular ? regular_prefix(text) : 0;
@@ -452,7 +451,7 @@ static bool step_charsmap(text_span text, const charsmap *map, text_buffer *out)
 }
 
 /* Text in NFC stays where it is. out is empty. */
-static bool step_nfc(text_span *text, nfc_scratch *scratch, text_buffer *out)
+static bool step_nfc(text_span *text, nfc_workspace *workspace, text_buffer *out)
 {
     const size_t stable = nfc_stable_prefix(text->bytes, text->n_bytes);
     const size_t n_rest = text->n_bytes - stable;
@@ -462,7 +461,7 @@ static bool step_nfc(text_span *text, nfc_scratch *scratch, text_buffer *out)
     if (!text_buffer_reserve(out, stable + n_rest * NFC_GROWTH))
         return false;
     memcpy(out->bytes, text->bytes, stable);
-    if (!nfc_normalize(scratch, text->bytes + stable, n_rest, out->bytes + stable, &written))
+    if (!nfc_normalize(workspace, text->bytes + stable, n_rest, out->bytes + stable, &written))
         return false;
     out->n_bytes = stable + written;
     *text = text_buffer_span(out);
@@ -478,7 +477,7 @@ static text_span step_strip(text_span text, bool left, bool right)
 }
 
 /* Leaves *text, or writes the whole text to `out`, which is empty, and sets *text to it. */
-static bool run_step(const normalizer *n, const normalize_step *step, nfc_scratch *nfc,
+static bool run_step(const normalizer *n, const normalize_step *step, nfc_workspace *nfc,
                      text_span *text, text_buffer *out)
 {
     bool done = true;
@@ -520,7 +519,7 @@ static size_t replaced_first(const normalize_step *step, text_span text, size_t 
 
 /* Counts s->n_first for the result of a step. Of NFC and a charsmap only the first character is
  * known to come from the first one. */
-static bool count_first(const list_step *l, normalize_scratch *s, text_span text)
+static bool count_first(const list_step *l, normalize_workspace *s, text_span text)
 {
     s->beginning.n_bytes = 0;
     if (l->map) {
@@ -548,7 +547,7 @@ static bool count_first(const list_step *l, normalize_scratch *s, text_span text
     return true;
 }
 
-/* Whole characters. */
+/* Rounds up to whole characters. */
 static size_t round_first(text_span text, size_t n_first)
 {
     while (n_first < text.n_bytes && n_first > 0 && (text.bytes[n_first] & 0xC0) == 0x80)
@@ -556,7 +555,7 @@ static size_t round_first(text_span text, size_t n_first)
     return n_first < text.n_bytes ? n_first : text.n_bytes;
 }
 
-static bool run_steps(const normalizer *n, normalize_scratch *s, bool goes_on, text_span *text)
+static bool run_steps(const normalizer *n, normalize_workspace *s, text_span *text)
 {
     size_t turn = 0;
     for (size_t i = 0; i < n->n_steps; i++) {
@@ -572,159 +571,15 @@ static bool run_steps(const normalizer *n, normalize_scratch *s, bool goes_on, t
                 return false;
             *text = text_buffer_span(out);
         } else if (step->kind == NORMALIZE_STRIP) {
-            *text = step_strip(*text, step->left && !goes_on, step->right);
-        } else if (step->kind != NORMALIZE_PREPEND || !goes_on) {
-            if (!run_step(n, step, &s->nfc, text, out))
-                return false;
+            *text = step_strip(*text, step->left, step->right);
+        } else if (!run_step(n, step, &s->nfc, text, out)) {
+            return false;
         }
         /* The next one must not write where this one has put the text. */
         if (text->bytes == out->bytes)
             turn = !turn;
     }
     s->n_first = round_first(*text, s->n_first);
-    return true;
-}
-
-/* ---- Cuts: whether the steps handle two neighbours in a text independently ---- */
-
-#define N NORMALIZER_CUT_CHARACTERS
-
-/* Replaces a character by the result of the rules for it alone. false: that is not exactly one
- * character. */
-static bool cut_map(const charsmap *map, uint32_t *character)
-{
-    uint8_t bytes[4];
-    const size_t length = utf8_encode(*character, bytes);
-    replacement r;
-    if (map->rules.n_units == 0 || charsmap_longest(map, bytes, length, &r) == 0)
-        return true;
-    return r.n_bytes > 0 && utf8_decode(r.bytes, r.n_bytes, character) == r.n_bytes;
-}
-
-static bool occurs_in(const model_text *text, uint32_t character)
-{
-    const uint8_t *bytes = (const uint8_t *)text->s;
-    for (size_t at = 0, length; at < text->n_bytes; at += length) {
-        uint32_t c = bytes[at];
-        length = c < 0x80 ? 1 : utf8_decode(bytes + at, text->n_bytes - at, &c);
-        if (length == 0 || c == character)
-            return true;
-    }
-    return false;
-}
-
-/* Whether the result for around[i] is known: it is unchanged, or replaced alone. */
-static bool replace_one(const normalize_step *step, uint32_t *around, size_t i)
-{
-    uint32_t from, to;
-    if (!occurs_in(&step->from, around[i]))
-        return true;
-    if (!model_text_is_character(&step->from, &from))
-        return false;
-    if (step->kind == NORMALIZE_REPLACE_RUNS) /* one is not a run */
-        return i == 2 && around[1] != from && around[3] != from;
-    if (!model_text_is_character(&step->to, &to))
-        return false;
-    around[i] = to;
-    return true;
-}
-
-/* Whether there is a cluster boundary between any two of them, whatever is before them. */
-static bool are_clusters(const uint32_t *around)
-{
-    bool alone = true;
-    for (size_t i = 0; i < N && alone; i++)
-        alone = grapheme_is_alone(around[i]);
-    if (alone)
-        return true;
-    uint8_t text[(N + 1) * 4];
-    size_t lengths[N], n_bytes = utf8_encode(around[0], text);
-    for (size_t i = 0; i < N; i++)
-        n_bytes += lengths[i] = utf8_encode(around[i], text + n_bytes);
-    /* Two equal characters, to find those that join with the ones before. */
-    if (grapheme_length(text, 2 * lengths[0]) != lengths[0])
-        return false;
-    const uint8_t *at = text + lengths[0], *end = text + n_bytes;
-    for (size_t i = 0; i < N; i++) {
-        if (grapheme_length(at, (size_t)(end - at)) != lengths[i])
-            return false;
-        at += lengths[i];
-    }
-    return true;
-}
-
-static bool is_normal(uint32_t character)
-{
-    uint8_t bytes[4];
-    const size_t length = utf8_encode(character, bytes);
-    return unicode_class_of(character) != CLASS_MARK && nfc_stable_prefix(bytes, length) == length;
-}
-
-/* The results for the outer characters are not known, because their neighbours are not. */
-static bool map_each(const normalize_step *step, const charsmap *map, uint32_t *around)
-{
-    for (size_t i = 1; i + 1 < N; i++)
-        if (step->kind == NORMALIZE_NFC ? !is_normal(around[i]) : !cut_map(map, &around[i]))
-            return false;
-    return true;
-}
-
-static bool is_blank(uint32_t character)
-{
-    return unicode_class_of(character) == CLASS_SPACE;
-}
-
-/* Only the two characters beside the cut matter, and whether a run goes on across it. */
-static bool replace_blanks(const normalize_step *step, uint32_t *around)
-{
-    if (is_blank(around[1]) || (is_blank(around[2]) && is_blank(around[3])))
-        return false;
-    if (is_blank(around[2]) && step->kind == NORMALIZE_REPLACE_BLANKS)
-        return model_text_is_character(&step->to, &around[2]);
-    return around[2] != '\n' && around[2] != '\r' && around[2] != '\t';
-}
-
-/* normalizer_cuts for the steps of a tokenizer.json. */
-static bool cut_steps(const normalizer *n, const uint32_t *around, uint32_t beside[2])
-{
-    uint32_t now[N];
-    bool mapped = false;
-    memcpy(now, around, sizeof now);
-    for (size_t i = 0; i < n->n_steps; i++) {
-        const normalize_step *step = &n->steps[i].step;
-        const char_map *map = n->steps[i].map;
-        if (map) {
-            for (size_t k = 0; k < N; k++)
-                if (mapped || !char_map_one(map, now[k], &now[k]))
-                    return false;
-            continue;
-        }
-        switch (step->kind) {
-        case NORMALIZE_PREPEND:
-            break;
-        case NORMALIZE_STRIP:
-            if (is_blank(now[1]))
-                return false;
-            break;
-        case NORMALIZE_REPLACE:
-        case NORMALIZE_REPLACE_RUNS:
-            for (size_t k = 0; k < N; k++)
-                if (!replace_one(step, now, k))
-                    return false;
-            break;
-        case NORMALIZE_REPLACE_BLANKS:
-        case NORMALIZE_REPLACE_LONG_BLANKS:
-            if (!replace_blanks(step, now))
-                return false;
-            break;
-        default:
-            if (mapped || !are_clusters(now) || !map_each(step, &n->map, now))
-                return false;
-            mapped = true;
-        }
-    }
-    beside[0] = now[1];
-    beside[1] = now[2];
     return true;
 }
 
@@ -770,81 +625,47 @@ normal_form normalizer_form(const normalizer *n)
     return n->form;
 }
 
-void normalizer_add_pairs(const normalizer *n, char_pairs *pairs)
-{
-    charsmap_add_pairs(&n->map, pairs);
-}
-
-bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
-                     uint32_t beside[2])
-{
-    beside[0] = around[1];
-    beside[1] = around[2];
-    if (n->identity)
-        return true;
-    if (!n->sentencepiece)
-        return cut_steps(n, around, beside);
-    /* A rule that includes one of these characters ends before the next one. Text in a user-defined
-     * piece is not replaced. */
-    for (size_t i = 1; i < 4; i++)
-        if (char_pairs_has(pairs, CHAR_ANY, around[i]))
-            return false;
-    if (n->suffix || !cut_map(&n->map, &beside[0]) || !cut_map(&n->map, &beside[1]))
-        return false;
-    return n->user.n_units == 0 || (beside[0] == around[1] && beside[1] == around[2]);
-}
-
-/* Characters farther away only forbid cuts. */
-uint32_t normalizer_neutral(const normalizer *n, const char_pairs *pairs)
-{
-    uint32_t beside[2];
-    for (uint32_t c = 'a'; c <= 'z'; c++) {
-        const uint32_t around[NORMALIZER_CUT_CHARACTERS] = {c, c, c, c, c};
-        if (normalizer_cuts(n, pairs, around, beside))
-            return c;
-    }
-    return CHAR_ANY;
-}
-
-bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span)
+bool normalize_text(const normalizer *n, normalize_workspace *s, unsigned flags, text_span *span)
 {
     uint32_t c;
     const size_t n_first = utf8_decode(span->bytes, span->n_bytes, &c);
     s->n_first = (flags & NORMALIZE_FIRST) == 0 ? 0 : n_first > 0 ? n_first : span->n_bytes > 0;
     for (size_t i = 0; i < 2; i++) {
-        s->texts[i].limit = span->n_bytes * NORMALIZE_MAX_GROWTH + NORMALIZE_MORE_BYTES;
+        const size_t limit = span->n_bytes * NORMALIZE_MAX_GROWTH + NORMALIZE_MORE_BYTES;
+        s->texts[i].limit = limit < NORMALIZE_MAX_BYTES ? limit : NORMALIZE_MAX_BYTES;
         s->texts[i].over = false;
     }
     if (!n || n->identity)
         return true;
-    if (!n->sentencepiece)
-        return run_steps(n, s, (flags & NORMALIZE_CONTINUES) != 0, span);
     s->texts[0].n_bytes = 0;
-    if (!normalize_sentencepiece(n, flags, *span, &s->texts[0]))
+    if (!(n->sentencepiece ? normalize_sentencepiece(n, flags, *span, &s->texts[0])
+                           : run_steps(n, s, span)))
         return false;
-    *span = text_buffer_span(&s->texts[0]);
-    return true;
+    if (n->sentencepiece)
+        *span = text_buffer_span(&s->texts[0]);
+    s->texts[0].over = span->n_bytes > NORMALIZE_MAX_BYTES;
+    return !s->texts[0].over;
 }
 
-bool normalize_too_long(const normalize_scratch *s)
+bool normalize_too_long(const normalize_workspace *s)
 {
     return s->texts[0].over || s->texts[1].over;
 }
 
 static bool normalize_content(const normalizer *n, model_text *content, failure *err)
 {
-    normalize_scratch scratch = {0};
+    normalize_workspace workspace = {0};
     text_buffer padded = {0};
     bool done = text_buffer_append(&padded, content->s, content->n_bytes);
     text_span span = text_buffer_span(&padded);
-    done = done && normalize_text(n, &scratch, 0, &span) &&
+    done = done && normalize_text(n, &workspace, 0, &span) &&
            model_text_set(content, span.bytes, span.n_bytes);
-    if (!done && normalize_too_long(&scratch))
+    if (!done && normalize_too_long(&workspace))
         model_fail(err, 0, "an added token is too long when normalized");
     else if (!done)
         fail_memory(err);
     text_buffer_free(&padded);
-    normalize_scratch_free(&scratch);
+    normalize_workspace_free(&workspace);
     return done;
 }
 
@@ -864,64 +685,10 @@ bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, fa
     return true;
 }
 
-void normalize_scratch_free(normalize_scratch *s)
+void normalize_workspace_free(normalize_workspace *s)
 {
     text_buffer_free(&s->texts[0]);
     text_buffer_free(&s->texts[1]);
     text_buffer_free(&s->beginning);
-    nfc_scratch_free(&s->nfc);
-}
-
-/* ---- Words of a pattern ---- */
-
-/* Whether no match has a character that is beside a cut. */
-static bool is_beside_no_cut(const model_text *from)
-{
-    for (size_t i = 0; i < from->n_bytes; i++) {
-        const uint8_t c = (uint8_t)from->s[i];
-        if (c <= ' ' || cut_is_word(c))
-            return false;
-    }
-    return true;
-}
-
-/* What the step leaves of the places of text_cut.h. Letters there begin and end with a letter or
- * its marks in all forms; a newline may become a blank, and ideographs may get blanks. */
-static unsigned cuts_of_step(const normalize_step *step, bool drops_blanks)
-{
-    const unsigned ascii = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_DIGIT;
-    const unsigned no_newline = CUT_ANYWHERE & ~(unsigned)CUT_AT_NEWLINE;
-    switch (step->kind) {
-    case NORMALIZE_NFC:
-    case NORMALIZE_NFD:
-    case NORMALIZE_NFKC:
-    case NORMALIZE_NFKD:
-    case NORMALIZE_STRIP_ACCENTS:
-    case NORMALIZE_LOWERCASE:
-    case NORMALIZE_PREPEND:
-        return CUT_ANYWHERE;
-    case NORMALIZE_NMT:
-        return drops_blanks ? CUT_ANYWHERE : no_newline;
-    case NORMALIZE_BERT:
-        return drops_blanks ? CUT_ANYWHERE : CUT_AT_SPACE | CUT_AT_DIGIT | CUT_AT_SIGN;
-    case NORMALIZE_STRIP: /* no part of the text ends with a blank */
-        return step->right ? no_newline : CUT_ANYWHERE;
-    case NORMALIZE_REPLACE:
-        return is_beside_no_cut(&step->from) ? ascii : 0;
-    case NORMALIZE_REPLACE_RUNS: /* the blank of a cut is a single one */
-        return model_text_is(&step->from, " ") ? ascii : 0;
-    case NORMALIZE_REPLACE_BLANKS:
-    case NORMALIZE_REPLACE_LONG_BLANKS:
-        return model_text_is(&step->to, " ") ? CUT_AT_SPACE | CUT_AT_DIGIT : 0;
-    default:
-        return 0;
-    }
-}
-
-unsigned normalizer_text_cuts(const model *m)
-{
-    unsigned cuts = split_cuts(m->split, m->own);
-    for (size_t i = 0; i < m->n_steps; i++)
-        cuts &= cuts_of_step(&m->steps[i], m->split != SPLIT_NONE && split_drops_blanks(m->split));
-    return cuts;
+    nfc_workspace_free(&s->nfc);
 }

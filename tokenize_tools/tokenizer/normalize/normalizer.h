@@ -3,14 +3,12 @@
  * the one of a tokenizer.json. Pure. */
 #pragma once
 
-#include "tokenizer/normalize/char_pairs.h"
 #include "tokenizer/model/model.h"
 #include "tokenizer/normalize/text_buffer.h"
 #include "tokenizer/unicode/unicode.h"
 
 enum {
-    NORMALIZE_FIRST = 1,    /* the text begins a document */
-    NORMALIZE_CONTINUES = 2 /* it continues the text before a cut */
+    NORMALIZE_FIRST = 1 /* the text begins a document; else it follows an added token */
 };
 
 typedef struct normalizer normalizer;
@@ -20,12 +18,13 @@ typedef struct normal_form {
     bool spaces_are_marks; /* a blank stands for U+2581 */
     bool blank_prefix;     /* later code puts a blank before the text, else U+2581 */
     /* When to put it before a text that is not empty: */
-    bool prefix_all;   /* any text that does not continue another */
+    bool prefix_all;   /* any text */
     bool prefix_first; /* one that begins a document */
     bool not_twice;    /* but not if the text already begins with U+2581 */
 } normal_form;
 
-/* all_steps: no steps are left to the reader of the text. NULL: err names what is not supported. */
+/* Makes the normalizer of m. all_steps: no steps are left to the reader of the text. NULL: err
+ * names what is not supported. */
 normalizer *normalizer_new(const model *m, bool all_steps, failure *err);
 void normalizer_free(normalizer *n);
 normal_form normalizer_form(const normalizer *n);
@@ -33,41 +32,28 @@ normal_form normalizer_form(const normalizer *n);
 /* Adds the added tokens that are searched for in normalized text, with their contents normalized.
  * n has all steps; NULL: none. */
 bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, failure *err);
-/* Where text_cut may cut a text that is normalized and then split into words by m->split. */
-unsigned normalizer_text_cuts(const model *m);
 
 /* Appends the text with each `from`, from left to right, replaced by `to`; with `runs`, each run of
  * two or more by one `to`. */
 bool normalize_replace(text_span text, model_text from, model_text to, bool runs, text_buffer *out);
 
-/* Adds the pairs of characters that it handles together anywhere. */
-void normalizer_add_pairs(const normalizer *n, char_pairs *pairs);
-/* Whether a text with these characters in a row may be cut between around[1] and around[2], with
- * the part after the cut normalized with NORMALIZE_CONTINUES. pairs: those that it added. The pair
- * must not be in a user-defined piece, and beside[0] must not be a blank. beside: the characters of
- * the normalized text on the two sides of the cut. */
-#define NORMALIZER_CUT_CHARACTERS 5
-bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
-                     uint32_t beside[2]);
-/* A letter: where normalizer_cuts allows a cut between two characters of ASCII, it also does if all
- * others around it are this letter, with the same `beside`. CHAR_ANY: there is none. */
-uint32_t normalizer_neutral(const normalizer *n, const char_pairs *pairs);
-
-typedef struct normalize_scratch { /* starts as {0}; one for each thread */
+typedef struct normalize_workspace { /* starts as {0}; one for each thread */
     text_buffer texts[2], beginning;
-    nfc_scratch nfc;
+    nfc_workspace nfc;
     size_t n_first; /* a result of normalize_text */
-} normalize_scratch;
-void normalize_scratch_free(normalize_scratch *s);
+} normalize_workspace;
+void normalize_workspace_free(normalize_workspace *s);
 
-/* Normalizes *span, which afterwards is the original text or in the scratch. s->n_first: how many
+/* Normalizes *span, which afterwards is the original text or in the workspace. s->n_first: how many
  * bytes of it come from the first character of a document; if the normalizer may change, move or
  * remove that character, this is known only for a model that puts something before it alone
  * (PREPEND_FIRST). n may be NULL: no steps. false: normalize_too_long, or out of memory. */
-bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span);
+bool normalize_text(const normalizer *n, normalize_workspace *s, unsigned flags, text_span *span);
 
 /* What a step may write: a file with three Replace of a by 1000 a would fill any memory. */
 #define NORMALIZE_MAX_GROWTH 64 /* bytes for each byte of the text, and */
 #define NORMALIZE_MORE_BYTES ((size_t)1 << 20)
-/* Whether the last text was refused because a step wrote more. */
-bool normalize_too_long(const normalize_scratch *s);
+/* What all steps may make of a text: offsets of words have 32 bits. */
+#define NORMALIZE_MAX_BYTES ((size_t)UINT32_MAX - 16)
+/* Whether the last text was refused because a step or all of them wrote more. */
+bool normalize_too_long(const normalize_workspace *s);

@@ -24,6 +24,6 @@ bool text_buffer_reserve(text_buffer *t, size_t n_more);
 bool text_buffer_append(text_buffer *t, const void *bytes, size_t n_bytes);
 /* Replaces the contents by the prefix and the text, and makes *text the result. */
 bool text_buffer_prefix(text_buffer *t, const void *prefix, size_t n_bytes, text_span *text);
-/* The text written so far, followed by zeroed padding. */
+/* Returns the text written so far, followed by zeroed padding. */
 text_span text_buffer_span(text_buffer *t);
 void text_buffer_free(text_buffer *t);

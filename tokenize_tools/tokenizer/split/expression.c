@@ -15,7 +15,6 @@
 
 #include "base/array.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/hf_tables.h"
 
 enum {
@@ -24,7 +23,7 @@ enum {
     MAX_STATES = 8192,
     MAX_CELLS = 1 << 18, /* states times symbols */
     N_BUCKETS = 1024,
-    WIDE = 0xFF,   /* of a byte that alone is no character */
+    WIDE = 0xFF,   /* of a byte that alone is not a character */
     FAR_BYTES = 32 /* a search that goes further after its last match is remembered */
 };
 
@@ -180,7 +179,7 @@ static uint16_t add_step(compiler *c, step s)
     return (uint16_t)c->n_steps++;
 }
 
-/* The symbols of is_one_character(). */
+/* Returns the symbols of is_one_character(). */
 static uint64_t symbols_of(const compiler *c, uint32_t i)
 {
     const node *n = &c->tree.nodes[i];
@@ -212,7 +211,7 @@ static uint16_t emit_repeat(compiler *c, const node *n, uint16_t next)
     return at;
 }
 
-/* The step at which the node begins, if `next` follows it. */
+/* Returns the step at which the node begins, if `next` follows it. */
 static uint16_t emit(compiler *c, uint32_t i, uint16_t next)
 {
     const node *n = &c->tree.nodes[i];
@@ -264,7 +263,7 @@ static bool follow(compiler *c, uint16_t at, uint64_t bit)
     }
 }
 
-/* The state with the threads from first_thread[n_states] on: an old one, or a new one. */
+/* Returns the state with the threads from first_thread[n_states] on: an old one, or a new one. */
 static uint32_t find_state(compiler *c)
 {
     const uint32_t first = c->first_thread[c->n_states], n = c->n_threads - first;
@@ -463,64 +462,6 @@ int expression_matches_everywhere(const expression *x)
     const bool everywhere = marks && always_matches(x, x->start, marks);
     free(marks);
     return marks ? everywhere : -1;
-}
-
-/* ---- Cuts ---- */
-
-/* Whether, after any of `before`, each of `at` begins another match, whatever the text before: no
- * match goes on, it ends there as at the end of the text, and one of `before` alone is a match. */
-static bool always_ends(const expression *x, uint64_t before, uint64_t at)
-{
-    for (uint32_t row = x->start; row < x->n_cells; row += x->start) {
-        for (uint64_t left = before; left != 0; left &= left - 1) {
-            const uint32_t *then =
-                x->cells + (x->cells[row + (uint32_t)__builtin_ctzll(left)] >> 1);
-            if (then == x->cells && row != x->start)
-                continue;
-            for (uint64_t next = at; next != 0; next &= next - 1) {
-                const uint32_t cell = then[__builtin_ctzll(next)];
-                if (then == x->cells || cell > 1 || cell != (then[0] & 1) ||
-                    (row == x->start && cell == 0))
-                    return false;
-            }
-        }
-    }
-    return true;
-}
-
-static uint64_t symbols_between(const expression *x, uint32_t from, uint32_t to, unsigned classes)
-{
-    uint64_t found = 0;
-    for (uint32_t c = from; c <= to; c++) {
-        const uint16_t page = x->page_index[c >> 7];
-        if (c % 128 == 0 && c >= from + 128 && page == x->page_index[(c >> 7) - 1])
-            c += 127; /* the same characters again */
-        else if (classes >> class_of(c) & 1)
-            found |= (uint64_t)1 << x->pages[page][c & 127];
-    }
-    return found;
-}
-
-unsigned expression_cuts(const expression *x)
-{
-    const uint64_t letter = symbols_between(x, 'A', 'z', LETTERS);
-    const uint64_t digit = symbols_between(x, '0', '9', NUMBERS), text = letter | digit;
-    const uint64_t any = symbols_between(x, 0, 0x10FFFF, LETTERS);
-    const uint64_t space = symbols_between(x, ' ', ' ', BLANKS);
-    const uint64_t newline = symbols_between(x, '\n', '\n', BLANKS);
-    const uint64_t sign =
-        symbols_between(x, '+', '+', VISIBLE) | symbols_between(x, '/', '/', VISIBLE);
-    const uint64_t stop =
-        symbols_between(x, 0x3002, 0x3002, VISIBLE) | symbols_between(x, 0xFF0C, 0xFF0C, VISIBLE);
-    const bool at_space = always_ends(x, text, space), at_newline = always_ends(x, newline, letter);
-    unsigned cuts = (at_space ? CUT_AT_SPACE : 0) | (at_newline ? CUT_AT_NEWLINE : 0);
-    if (cuts != 0 && (!at_space || always_ends(x, any, space)) &&
-        (!at_newline || always_ends(x, newline, any)))
-        cuts |= CUT_AT_WIDE;
-    cuts |= always_ends(x, letter, digit) ? CUT_AT_DIGIT : 0;
-    cuts |= always_ends(x, text, sign) ? CUT_AT_SIGN : 0;
-    cuts |= always_ends(x, symbols_between(x, 0x5000, 0x8FFF, LETTERS), stop) ? CUT_AT_STOP : 0;
-    return cuts;
 }
 
 /* ---- Matching ---- */

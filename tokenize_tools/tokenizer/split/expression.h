@@ -13,7 +13,7 @@
 typedef enum expression_dialect {
     EXPRESSION_RUBY, /* Oniguruma with the syntax of Ruby: tokenizer.json */
     EXPRESSION_RUST, /* fancy-regex: tiktoken */
-    EXPRESSION_OWN,  /* the same, with \p{HfNumber} and \p{HfPunctuation} (unicode.h) */
+    EXPRESSION_OWN,  /* EXPRESSION_RUST with \p{HfNumber} and \p{HfPunctuation} (unicode.h) */
     EXPRESSION_TEXT  /* a text, whose characters stand for themselves */
 } expression_dialect;
 
@@ -24,21 +24,18 @@ typedef struct expression_error {
     char why[96]; /* "a look-behind at byte 7"; empty: out of memory */
 } expression_error;
 
-/* NULL: refused, or out of memory. */
+/* Compiles an expression. NULL: refused, or out of memory. */
 expression *expression_new(const char *text, size_t n_bytes, expression_dialect dialect,
                            expression_error *err);
-/* The same one, to be freed once more. Not while another thread shares or frees it. */
+/* Returns x, which then has to be freed once more. Not while another thread shares or frees it. */
 expression *expression_share(expression *x);
 void expression_free(expression *x);
-
-/* The places of text_cut.h where a match always ends and another begins. */
-unsigned expression_cuts(const expression *x);
 
 /* Whether a match begins at every character of every text in UTF-8; -1: out of memory. */
 int expression_matches_everywhere(const expression *x);
 
-/* The first byte from i on where a match may begin; n_bytes or more: there is none. */
+/* Returns the first byte from i on where a match may begin; n_bytes or more: there is none. */
 size_t expression_next(const expression *x, const view *v, size_t i);
-/* The end of the match that begins at byte `start` of the piece; 0: there is none. The view
+/* Returns the end of the match that begins at byte `start` of the piece; 0: there is none. The view
  * remembers long vain searches. */
 size_t expression_match(const expression *x, view *v, size_t start);

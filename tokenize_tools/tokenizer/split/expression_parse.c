@@ -108,7 +108,7 @@ static uint32_t take_char(tree *t)
     return code_point;
 }
 
-/* min to max digits. */
+/* Takes min to max digits. */
 static uint32_t take_hex(tree *t, int min, int max)
 {
     uint32_t value = 0;
@@ -228,7 +228,7 @@ static uint32_t parse_escape(tree *t, bool in_class, uint32_t *code_point)
 
 static uint32_t parse_class(tree *t, bool nested);
 
-/* Of a class: a set, or a range of characters. */
+/* Parses an item of a class: a set, or a range of characters. */
 static uint32_t parse_item(tree *t)
 {
     uint32_t ends[2] = {0, 0};

@@ -22,13 +22,14 @@ typedef uint64_t split_algebra(struct carry *c, const struct block *b, const str
                                const struct pieces *p);
 
 /* Finds the words of a stage, or of all if it is SPLIT_ALL. The bits of the stages before are set,
- * and that of byte 0. n_bytes > 0. The processor must have the instructions. */
-typedef void split_walker(const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes,
-                          uint64_t *starts);
-typedef struct split_walkers {
-    split_walker *avx2, *avx512; /* NULL: not on this platform */
-} split_walkers;
-extern const split_walkers any_walkers; /* for any stage that has `words` */
+ * and that of byte 0. n_bytes > 0. The processor must have the instructions. From byte `stop` on it
+ * may end at the start of a word, whose bit it clears. Returns where it ended. */
+typedef size_t split_scanner(const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes,
+                             size_t stop, uint64_t *starts);
+typedef struct split_scanners {
+    split_scanner *avx2, *avx512; /* NULL: not on this platform */
+} split_scanners;
+extern const split_scanners any_scanners; /* for any stage that has `words` */
 
 typedef struct split_stage {
     /* Ended by NULL: an expression is a list of alternatives in a fixed order. Each alternative is
@@ -41,7 +42,6 @@ typedef struct split_stage {
     bool
         drops_blanks; /* see split_drops_blanks. With `everything`, a blank may be left at the start
                           of a word; without, what it does not match is dropped */
-    unsigned cuts;    /* the places of text_cut.h where it always starts a word */
     expression_dialect dialect;
     /* The end of the match at `start`, which may be empty; 0: none. NULL: the first spellings of
      * the alternatives say it. */
@@ -51,7 +51,7 @@ typedef struct split_stage {
     split_algebra *words; /* the same faster; NULL: there is none */
     unsigned wanted;      /* what it needs of a block, WANT_... */
     const struct family *family;
-    const split_walkers *walkers; /* the same faster still, as the first stage; or NULL */
+    const split_scanners *scanners; /* the same faster still, as the first stage; or NULL */
 } split_stage;
 
 extern const split_stage *const split_stages[STAGE_N];
@@ -59,7 +59,7 @@ extern const split_stage *const split_stages[STAGE_N];
 struct splitter {
     split_pattern pattern;
     bool drops_blanks, removes;
-    const split_walkers *walkers; /* all stages at once, which is faster; or NULL */
+    const split_scanners *scanners; /* all stages at once, which is faster; or NULL */
     unsigned n_stages;
     const split_stage *stages[SPLIT_MAX_STAGES];
     expression *expressions[SPLIT_MAX_STAGES]; /* of what the stage's `match` does not say */

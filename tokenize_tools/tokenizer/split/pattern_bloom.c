@@ -4,7 +4,6 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/text_cut.h"
 
 /* `[^(\s|[.,!?\u2026...])]` excludes the blanks, the marks of the inner class, and the parentheses
  * and the bar themselves. */
@@ -55,6 +54,5 @@ static uint64_t bloom_words(carry *c, const block *b, const block *next, const p
 
 const split_stage stage_bloom = {
     .alternatives = {"\\x20?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"},
-    .cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_WIDE | CUT_AT_STOP,
     .words = bloom_words,
 };

@@ -17,11 +17,10 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
-#include "tokenizer/split/text_cut.h"
 
 typedef struct family {
     bool joiners; /* U+200C and U+200D are letters too */
-    bool han;     /* \p{Han} is no letter; [\p{Han}]+ comes first */
+    bool han;     /* \p{Han} is not a letter; [\p{Han}]+ comes first */
     bool cased;   /* a word ends where lower case is followed by upper case */
     bool contraction_first, contraction_last;
     bool no_tail;  /* nothing, or else ... */
@@ -215,8 +214,8 @@ SPLITTER_INLINE uint64_t o200k_words(carry *c, const block *b, const block *next
 }
 
 /* For all families of each kind. */
-SPLIT_WALKERS(cl100k, WANT_MARKS_AS_LETTERS & s->stages[0]->wanted, true)
-SPLIT_WALKERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted), true)
+SPLIT_SCANNERS(cl100k, WANT_MARKS_AS_LETTERS & s->stages[0]->wanted, true)
+SPLIT_SCANNERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted), true)
 
 /* ---- The rows ---- */
 
@@ -244,8 +243,8 @@ SPLIT_WALKERS(o200k, WANT_CASE | ((WANT_HIGH | WANT_HAN) & s->stages[0]->wanted)
 /* What the stages of this file share. */
 /* clang-format off */
 #define FAMILY(like, ...)                                                                          \
-    .everything = true, .cuts = CUT_ANYWHERE, .words = like##_words,                               \
-    .walkers = &like##_walkers, .family = &(const family){__VA_ARGS__}
+    .everything = true, .words = like##_words,                               \
+    .scanners = &like##_scanners, .family = &(const family){__VA_ARGS__}
 /* clang-format on */
 
 const split_stage stage_cl100k = {FAMILY(cl100k, .contraction_first = true, .n_digits = 3),
@@ -310,7 +309,6 @@ const split_stage stage_k_exaone = {
                      "[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?:\\x20\\p{L}\\p{M}*)*)+", "\\p{N}",
                      "\\x20?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?", REGEX_NEWLINES, REGEX_BLANKS},
     .everything = true,
-    .cuts = CUT_ANYWHERE & ~CUT_AT_SPACE,
 };
 
 const split_stage stage_o200k = {

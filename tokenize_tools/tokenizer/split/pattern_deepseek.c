@@ -6,9 +6,9 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/text_cut.h"
 
-/* [\r\n]|\s+(?!\S)|\s+ but for the last blank of a run: newlines at its beginning are words. */
+/* Finds words of [\r\n]|\s+(?!\S)|\s+, except the last blank of a run: newlines at its beginning
+ * are words. */
 SPLITTER_INLINE uint64_t blanks_and_newlines(carry *c, const block *b, const pieces *p)
 {
     uint64_t first = b->blank & ~(next_to(b->blank, c->blank) & ~p->begin);
@@ -88,7 +88,7 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
     return deepseek_words(c, b, next, &p);
 }
 
-SPLIT_WALKERS(deepseek3, WANT_DEEPSEEK, true)
+SPLIT_SCANNERS(deepseek3, WANT_DEEPSEEK, true)
 
 /* ---- The rows ---- */
 
@@ -98,7 +98,6 @@ SPLIT_WALKERS(deepseek3, WANT_DEEPSEEK, true)
 const split_stage stage_deepseek = {
     .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+[\\r\\n]*",
                      "\\s*[\\r\\n]+", "\\s+(?!\\S)|\\s+"},
-    .cuts = CUT_ANYWHERE,
     .words = deepseek_words,
     .wanted = WANT_DEEPSEEK,
 };
@@ -106,7 +105,6 @@ const split_stage stage_deepseek = {
 const split_stage stage_spark = {
     .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+", "[\\r\\n]",
                      "\\s+(?!\\S)|\\s+"},
-    .cuts = CUT_ANYWHERE,
     .words = spark_words,
     .wanted = WANT_DEEPSEEK,
 };

@@ -7,7 +7,6 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/text_cut.h"
 
 SPLITTER_INLINE uint64_t gpt2_words(carry *c, const block *b, const block *next, const pieces *p)
 {
@@ -28,20 +27,20 @@ SPLITTER_INLINE uint64_t starcoder_words(carry *c, const block *b, const block *
     return gpt2_words(c, b, next, &numbers);
 }
 
-SPLIT_WALKERS(gpt2, 0, true)
-SPLIT_WALKERS(starcoder, WANT_HF_NUMERIC, true)
+SPLIT_SCANNERS(gpt2, 0, true)
+SPLIT_SCANNERS(starcoder, WANT_HF_NUMERIC, true)
 
 /* ---- The rows ---- */
 
 /* `\s++$` before `\s+(?!\S)` matches the same at the end of the text. In cl100k, which has an
  * alternative for newlines, it would change words; so it is known here only. */
 #define GPT2                                                                                       \
-    .everything = true, .cuts = CUT_ANYWHERE, .words = gpt2_words, .walkers = &gpt2_walkers,       \
+    .everything = true, .words = gpt2_words, .scanners = &gpt2_scanners,                           \
     .alternatives = {"'s|'t|'re|'ve|'m|'ll|'d '(?:[sdmt]|ll|ve|re)",                               \
                      "\\x20?\\p{L}+ \\x20?\\p{L}++ \\x20?[\\p{L}]+",                               \
                      "\\x20?\\p{N}+ \\x20?\\p{N}++ \\x20?[\\p{N}]+",                               \
                      "\\x20?[^\\s\\p{L}\\p{N}]+ \\x20?[^\\s\\p{L}\\p{N}]++",                       \
                      REGEX_BLANKS " \\s++$|\\s+(?!\\S)|\\s"}
 const split_stage stage_gpt2 = {GPT2};
-/* The same, before stages that see its bytes. */
+/* The same as stage_gpt2, but before stages that see its bytes. */
 const split_stage stage_byte_level = {GPT2};

@@ -11,7 +11,6 @@
  *                                      Digits and Punctuation, with ByteLevel */
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_algebra.h"
-#include "tokenizer/split/text_cut.h"
 
 /* ---- Masks ---- */
 
@@ -62,31 +61,24 @@ static uint64_t last_blank_words(carry *c, const block *b, const block *next, co
 
 /* ---- The rows ---- */
 
-const split_stage stage_numbers = {.cuts = CUT_AT_DIGIT, .alternatives = {"\\p{N}{1,3}"}};
-const split_stage stage_cjk = {.cuts = CUT_AT_STOP,
-                               .alternatives = {"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
+const split_stage stage_numbers = {.alternatives = {"\\p{N}{1,3}"}};
+const split_stage stage_cjk = {.alternatives = {"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
 const split_stage stage_old_cjk = {.alternatives = {"[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"}};
 const split_stage stage_youtu = {
-    .cuts = CUT_AT_STOP,
     .alternatives = {"[\uac00-\ud7a3\u3131-\u318e]+",
                      "[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-"
                      "\u303f\ufe30-\ufe4f]+",
                      "[\u3105-\u312f]+", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}};
-const split_stage stage_newline = {.cuts = CUT_AT_NEWLINE, .alternatives = {"[\\r\\n]"}};
+const split_stage stage_newline = {.alternatives = {"[\\r\\n]"}};
 /* A match takes all newlines, so its look-ahead always holds. */
 const split_stage stage_lines = {.join = JOIN_NEXT,
                                  .alternatives = {"(?:\\n|\\r\\n)+ (?:\\r?\\n)+(?!\\r?\\n)"}};
 const split_stage stage_marks = {.join = JOIN_NEXT, .alternatives = {"\u2581"}};
 const split_stage stage_last_blanks = {.words = last_blank_words, .alternatives = {"\\s+$"}};
-const split_stage stage_blank_letters = {.cuts = CUT_AT_SPACE | CUT_AT_WIDE | CUT_AT_DIGIT,
-                                         .words = letter_runs,
-                                         .alternatives = {"\\s?\\p{L}+"}};
-const split_stage stage_blank_punctuation = {.cuts = CUT_AT_STOP,
-                                             .words = punctuation_runs,
-                                             .wanted = WANT_PUNCTUATION,
-                                             .alternatives = {"\\s?\\p{P}+"}};
+const split_stage stage_blank_letters = {.words = letter_runs, .alternatives = {"\\s?\\p{L}+"}};
+const split_stage stage_blank_punctuation = {
+    .words = punctuation_runs, .wanted = WANT_PUNCTUATION, .alternatives = {"\\s?\\p{P}+"}};
 const split_stage stage_deepseek_letters = {
-    .cuts = CUT_AT_SPACE | CUT_AT_DIGIT,
     .words = letter_runs,
     .wanted = WANT_OLD_DEEPSEEK,
     .alternatives = {
@@ -106,17 +98,14 @@ const split_stage stage_deepseek_letters = {
         "\U0001e900-\U0001e943"
         "]+"}};
 const split_stage stage_deepseek_marks = {
-    .cuts = CUT_AT_STOP,
     .words = punctuation_runs,
     .wanted = WANT_OLD_DEEPSEEK,
     .alternatives = {"\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"}};
 
-const split_stage stage_digits = {
-    .cuts = CUT_AT_DIGIT, .dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfNumber}+"}};
-const split_stage stage_each_digit = {
-    .cuts = CUT_AT_DIGIT, .dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfNumber}"}};
+const split_stage stage_digits = {.dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfNumber}+"}};
+const split_stage stage_each_digit = {.dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfNumber}"}};
 const split_stage stage_three_digits = {.alternatives = {"[0-9][0-9][0-9]"}};
-const split_stage stage_punctuation = {
-    .cuts = CUT_AT_SIGN, .dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfPunctuation}+"}};
-const split_stage stage_each_punctuation = {
-    .cuts = CUT_AT_SIGN, .dialect = EXPRESSION_OWN, .alternatives = {"\\p{HfPunctuation}"}};
+const split_stage stage_punctuation = {.dialect = EXPRESSION_OWN,
+                                       .alternatives = {"\\p{HfPunctuation}+"}};
+const split_stage stage_each_punctuation = {.dialect = EXPRESSION_OWN,
+                                            .alternatives = {"\\p{HfPunctuation}"}};

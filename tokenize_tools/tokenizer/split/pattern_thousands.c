@@ -6,7 +6,6 @@
  * superbpe         and words: SuperBPE's first step */
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_algebra.h"
-#include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/unicode.h"
 
 static bool is_decimal(character c)
@@ -90,7 +89,6 @@ const split_stage stage_thousands_only = {
 const split_stage stage_superbpe = {
     .alternatives = {"(?=(\\d{3})+(?!\\d))", "\\x20?\\p{L}+", "\\x20?[^\\s\\p{L}\\p{N}]+",
                      "\\s+(?!\\S)|\\s+"},
-    .cuts = CUT_ANYWHERE,
     .match = thousands_only_match,
     .words = superbpe_words,
 };

@@ -12,7 +12,6 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/text_cut.h"
 
 SPLITTER_INLINE uint64_t removing_words(carry *c, const block *b, const block *next,
                                         const uint64_t runs[2], const pieces *p)
@@ -52,7 +51,6 @@ static uint64_t bert_words(carry *c, const block *b, const block *next, const pi
 const split_stage stage_whitespace = {
     .everything = true,
     .drops_blanks = true,
-    .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
     .dialect = EXPRESSION_RUST,
     .alternatives = {"\\x20?\\w+", "\\x20?[^\\s\\w]+", REGEX_BLANKS},
     .words = whitespace_words,
@@ -62,7 +60,6 @@ const split_stage stage_whitespace = {
 const split_stage stage_whitespace_split = {
     .everything = true,
     .drops_blanks = true,
-    .cuts = CUT_ANYWHERE & ~(unsigned)(CUT_AT_DIGIT | CUT_AT_STOP | CUT_AT_SIGN),
     .dialect = EXPRESSION_RUST,
     .alternatives = {"\\x20?\\S+", REGEX_BLANKS},
     .words = whitespace_split_words,
@@ -72,7 +69,6 @@ const split_stage stage_whitespace_split = {
 const split_stage stage_bert = {
     .everything = true,
     .drops_blanks = true,
-    .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
     .dialect = EXPRESSION_OWN,
     .alternatives = {"\\x20?\\p{HfPunctuation}", "\\x20?[^\\s\\p{HfPunctuation}]+", REGEX_BLANKS},
     .words = bert_words,
@@ -85,11 +81,9 @@ const split_stage stage_bert = {
 const split_stage stage_clip = {
     .alternatives = {"<\\|startoftext\\|>", "<\\|endoftext\\|>", REGEX_CLIP},
     .drops_blanks = true,
-    .cuts = CUT_ANYWHERE,
 };
 
 const split_stage stage_clip_old = {
     .alternatives = {REGEX_CLIP},
     .drops_blanks = true,
-    .cuts = CUT_ANYWHERE,
 };

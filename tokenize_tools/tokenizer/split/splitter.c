@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/split/splitter.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/split/pattern.h"
-#include "tokenizer/split/splitter_blocks.h"
 #include "tokenizer/split/splitter_scalar.h"
 
 #define DECLARE(X, x) extern const split_stage stage_##x;
@@ -18,11 +16,11 @@ const split_stage *const split_stages[STAGE_N] = {SPLIT_STAGES(ROW)};
 #undef ROW
 
 /* Patterns of several stages that are faster together. */
-extern const split_walkers deepseek3_walkers, starcoder_walkers;
+extern const split_scanners deepseek3_scanners, starcoder_scanners;
 static const struct {
     split_pattern pattern;
-    const split_walkers *walkers;
-} lists[] = {{SPLIT_DEEPSEEK3, &deepseek3_walkers}, {SPLIT_STARCODER, &starcoder_walkers}};
+    const split_scanners *scanners;
+} lists[] = {{SPLIT_DEEPSEEK3, &deepseek3_scanners}, {SPLIT_STARCODER, &starcoder_scanners}};
 
 static const split_stage *stage_of(split_pattern p, unsigned place)
 {
@@ -47,30 +45,6 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
     for (character c = char_at(&v, i); is_of(c, BLANKS); c = char_at(&v, i))
         i += c.n_bytes;
     return i;
-}
-
-static unsigned cuts_of_own(const split_own *own)
-{
-    const bool both =
-        own->join != JOIN_NEXT && own->join != JOIN_MATCHES && own->join != JOIN_BYTES;
-    return both ? expression_cuts(own->expression) : 0;
-}
-
-/* Known stages never hinder each other's cuts. A stage of the tokenizer's own may have a match
- * across any place that is not a cut of itself. */
-unsigned split_cuts(split_pattern p, const split_own *own)
-{
-    unsigned by_known = 0, by_own = UINT_MAX;
-    bool any_known = false;
-    for (unsigned k = 0; split_stage_at(p, k); k++) {
-        const unsigned id = split_stage_at(p, k);
-        any_known |= id < STAGE_N;
-        if (id < STAGE_N)
-            by_known |= split_stages[id]->cuts;
-        else
-            by_own &= cuts_of_own(&own[id - STAGE_OWN]);
-    }
-    return any_known || by_own == UINT_MAX ? by_known & by_own : by_own;
 }
 
 /* ---- Which stage an expression is ---- */
@@ -125,7 +99,7 @@ static bool matches(const split_stage *stage, const char *text, size_t n_bytes)
     return at > 0 && at == n_bytes;
 }
 
-/* Of stages with the same expressions, the first one. */
+/* Returns the first stage with this expression. */
 split_stage_id split_find_stage(const char *text, size_t n_bytes)
 {
     for (int id = STAGE_NONE + 1; id < STAGE_N; id++) {
@@ -138,7 +112,7 @@ split_stage_id split_find_stage(const char *text, size_t n_bytes)
 
 /* ---- New and free ---- */
 
-/* The first spelling of each alternative that `match` does not stand for. */
+/* Returns the first spelling of each alternative that `match` does not stand for. */
 static size_t write_expression(const split_stage *stage, char *out)
 {
     const size_t first = stage->match ? 1 : 0;
@@ -163,7 +137,7 @@ splitter *splitter_new(split_pattern p, const split_own *own)
     s->pattern = p;
     s->drops_blanks = split_drops_blanks(p);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        s->walkers = lists[i].pattern == p ? lists[i].walkers : s->walkers;
+        s->scanners = lists[i].pattern == p ? lists[i].scanners : s->scanners;
     for (unsigned k = 0; split_stage_at(p, k); k++) {
         const split_stage *stage = s->stages[k] = stage_of(p, k);
         const unsigned id = split_stage_at(p, k);
@@ -196,91 +170,44 @@ void splitter_free(splitter *s)
 
 /* ---- One stage after the other ---- */
 
-size_t split_next_start(const uint64_t *starts, size_t at, size_t end)
-{
-    while (at < end) {
-        const uint64_t rest = starts[at / 64] >> at % 64;
-        if (rest != 0)
-            return at + (size_t)__builtin_ctzll(rest) < end ? at + (size_t)__builtin_ctzll(rest)
-                                                            : end;
-        at = (at / 64 + 1) * 64;
-    }
-    return end;
-}
-
-void split_range(const splitter *s, unsigned k, const view *range, uint64_t *starts)
-{
-    const split_join join = s->joins[k];
-    const split_stage *stage = s->stages[k];
-    const expression *begins = stage->match && !stage->begins ? NULL : s->expressions[k];
-    const expression *rest = stage->begins ? NULL : s->expressions[k];
-    view v = *range;
-    size_t i = range->begin, last = SIZE_MAX;
-    v.n_bytes = i;
-    split_set_bit(starts, i);
-    for (;;) {
-        if (begins && join != JOIN_KEPT)
-            i = expression_next(begins, range, i);
-        if (i >= range->n_bytes)
-            return;
-        if (i >= v.n_bytes) { /* the piece that it is in */
-            v = *range;
-            v.n_bytes = split_next_start(starts, i + 1, range->n_bytes);
-            last = SIZE_MAX;
-        }
-        size_t end = stage->match ? stage->match(&v, i) : 0;
-        if (end == 0 && rest)
-            end = expression_match(rest, &v, i);
-        if (end >= i && join != JOIN_PREVIOUS)
-            split_set_bit(starts, i);
-        if (end > i && i == last && join == JOIN_MATCHES)
-            starts[i / 64] &= ~((uint64_t)1 << i % 64);
-        if (end > i && end < v.n_bytes && join != JOIN_NEXT)
-            split_set_bit(starts, end);
-        last = end > i ? end : last;
-        const size_t next = end > i ? end : i + char_at(&v, i).n_bytes;
-        for (; join == (end > i ? JOIN_REMOVED : JOIN_KEPT) && i < next; i++)
-            split_set_bit(range->removed, i);
-        i = next;
-    }
-}
-
-static split_walker *walker_of(const split_walkers *w, simd_level level)
+static split_scanner *scanner_of(const split_scanners *w, simd_level level)
 {
     return !w || level == SIMD_SCALAR ? NULL : level == SIMD_AVX512 ? w->avx512 : w->avx2;
 }
 
-static void find_words(const splitter *s, simd_level e, view whole, uint64_t *starts)
+/* Runs all stages. The later ones take what the first one has split as the whole text. */
+static size_t find_words(const splitter *s, simd_level e, view whole, size_t stop, uint64_t *starts)
 {
     const uint8_t *text = whole.text;
-    const size_t n_bytes = whole.n_bytes;
     const simd_level level = e == SIMD_BEST ? simd_best() : e;
     whole.vectors = level != SIMD_SCALAR;
-    memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
-    if (n_bytes == 0)
-        return;
+    if (whole.n_bytes == 0)
+        return 0;
     split_set_bit(starts, 0);
-    if (walker_of(s->walkers, level)) {
-        walker_of(s->walkers, level)(s, SPLIT_ALL, text, n_bytes, starts);
-        return;
-    }
+    if (scanner_of(s->scanners, level))
+        return scanner_of(s->scanners, level)(s, SPLIT_ALL, text, whole.n_bytes, stop, starts);
     for (unsigned k = 0; k < s->n_stages; k++) {
         const split_stage *stage = s->stages[k];
-        const split_walkers *walkers = k == 0 && stage->walkers ? stage->walkers : &any_walkers;
-        split_walker *walk = walker_of(walkers, level);
+        const split_scanners *scanners =
+            k == 0 && stage->scanners ? stage->scanners : &any_scanners;
+        split_scanner *walk = scanner_of(scanners, level);
         const bool only_bytes = s->joins[k] == JOIN_BYTES;
+        const size_t end = k == 0 ? stop : SIZE_MAX;
         if (walk && stage->words && !whole.as_bytes)
-            walk(s, k, text, n_bytes, starts);
+            whole.n_bytes = walk(s, k, text, whole.n_bytes, end, starts);
         else if (!only_bytes)
-            split_range(s, k, &whole, starts);
+            whole.n_bytes = split_range(s, k, &whole, end, starts);
+        if (k == 0)
+            split_clear_bit(starts, whole.n_bytes);
         whole.as_bytes |= only_bytes || stage == &stage_byte_level;
     }
+    return whole.n_bytes;
 }
 
-void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
-                    uint64_t *starts)
+size_t splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
+                      size_t stop, uint64_t *starts)
 {
-    find_words(s, e, (view){.text = text, .n_bytes = n_bytes}, starts);
+    return find_words(s, e, (view){.text = text, .n_bytes = n_bytes}, stop, starts);
 }
 
 size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes)
@@ -293,15 +220,15 @@ bool splitter_removes(const splitter *s)
     return s->removes;
 }
 
-size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, uint8_t *kept,
-                           uint64_t *starts, uint64_t *removed)
+size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, size_t stop,
+                           uint8_t *kept, size_t *n_taken, uint64_t *starts, uint64_t *removed)
 {
+    const view whole = {.text = text, .n_bytes = n_bytes, .removed = removed};
     size_t n_kept = 0;
-    memset(removed, 0, (n_bytes / 64 + 1) * sizeof *removed);
-    find_words(s, SIMD_BEST, (view){.text = text, .n_bytes = n_bytes, .removed = removed}, starts);
-    for (size_t at = 0, end; at < n_bytes; at = end) {
+    *n_taken = find_words(s, SIMD_BEST, whole, stop, starts);
+    for (size_t at = 0, end; at < *n_taken; at = end) {
         const uint64_t bit = (uint64_t)1 << at % 64;
-        end = split_next_start(starts, at + 1, n_bytes);
+        end = split_next_start(starts, at + 1, *n_taken);
         starts[at / 64] &= ~bit;
         if ((removed[at / 64] & bit) != 0)
             continue;

@@ -15,6 +15,7 @@
 
 #include "base/simd.h"
 #include "tokenizer/split/expression.h"
+#include "tokenizer/split/start_bits.h"
 
 /* Vector loads may read this many bytes after the text; their values do not matter. */
 #define TEXT_PADDING 64
@@ -63,8 +64,8 @@ typedef enum split_join {
     JOIN_NEXT,     /* where it begins: MergedWithNext, and MergedWithPrevious with invert */
     JOIN_PREVIOUS, /* where it ends: the other way around */
     JOIN_MATCHES,  /* both, but not between two matches: Contiguous */
-    JOIN_REMOVED,  /* both, and the match is no word: Removed */
-    JOIN_KEPT,     /* both, and what is not matched is no word: Removed with invert */
+    JOIN_REMOVED,  /* both, and the match is not a word: Removed */
+    JOIN_KEPT,     /* both, and only matches are words: Removed with invert */
     JOIN_BYTES     /* nowhere: later stages see a character for each byte (ByteLevel) */
 } split_join;
 
@@ -85,28 +86,26 @@ typedef struct split_own {
 bool split_drops_blanks(split_pattern p);
 size_t split_leading_blanks(const uint8_t *word, size_t n_bytes);
 
-/* The places of text_cut.h where a word always starts. */
-unsigned split_cuts(split_pattern p, const split_own *own);
-
 /* What finds the words of a pattern. It shares the expressions, and never changes. NULL: out of
  * memory. */
 typedef struct splitter splitter;
 splitter *splitter_new(split_pattern p, const split_own *own);
 void splitter_free(splitter *s);
 
-/* starts has room for n_bytes / 64 + 1 words; bits from n_bytes on are 0. text has TEXT_PADDING
- * readable bytes after n_bytes. */
-void splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
-                    uint64_t *starts);
+/* Finds the words of a text, or of its beginning: from byte `stop` on, it may end before the start
+ * of a word, where the rest of the text is to be split as a text of its own. Returns where it
+ * ended. starts: n_bytes / 64 + 1 words that are 0; bits from the end on stay 0. text has
+ * TEXT_PADDING readable bytes after n_bytes. */
+size_t splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
+                      size_t stop, uint64_t *starts);
 
-/* The first bit from `at` on; `end` if there is none before it. */
-size_t split_next_start(const uint64_t *starts, size_t at, size_t end);
-
-/* How many bytes of blanks the word begins with, if they are dropped. */
+/* Returns how many bytes of blanks the word begins with, if they are dropped. */
 size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes);
 /* Whether stages remove text: JOIN_REMOVED, JOIN_KEPT. */
 bool splitter_removes(const splitter *s);
-/* For those: writes the words that stay to `kept`, for which n_bytes are enough; starts is of
- * `kept`. `removed` is scratch space like starts. Returns the number of bytes. */
-size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, uint8_t *kept,
-                           uint64_t *starts, uint64_t *removed);
+/* The same as splitter_words, but for stages that remove text: *n_taken is where it ended. Writes
+ * the words that stay to `kept`, for which n_bytes are enough, and their starts. Sets a bit in
+ * `removed`, which has the size of starts, for each byte of the text that does not stay. Returns
+ * the number of bytes in `kept`. */
+size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, size_t stop,
+                           uint8_t *kept, size_t *n_taken, uint64_t *starts, uint64_t *removed);

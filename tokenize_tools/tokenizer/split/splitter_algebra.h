@@ -35,7 +35,7 @@ SPLITTER_INLINE uint64_t through(uint64_t seeds, uint64_t run)
     return run & (~(run + seeds) | seeds);
 }
 
-/* Where the run that holds bit i ends, in two blocks; 128 if it continues after them. */
+/* Returns where the run that holds bit i ends, in two blocks; 128 if it continues after them. */
 SPLITTER_INLINE unsigned run_end(uint64_t mask, uint64_t mask_after, unsigned i)
 {
     uint64_t rest = ~mask >> i;
@@ -65,7 +65,7 @@ SPLITTER_INLINE uint64_t followed_by(uint64_t which, uint64_t then, uint64_t the
     return found | (four & ahead(then, then_after, 4));
 }
 
-/* The edges of runs of a class. */
+/* Returns the edges of runs of a class. */
 SPLITTER_INLINE uint64_t edges(uint64_t mask, uint64_t mask_before)
 {
     return mask ^ next_to(mask, mask_before);
@@ -130,13 +130,13 @@ SPLITTER_INLINE uint64_t found_bytes(uint64_t *before, const block *b, uint64_t 
     return *before;
 }
 
-/* All bytes of the characters of which `first` are the first bytes. */
+/* Returns all bytes of the characters of which `first` are the first bytes. */
 SPLITTER_INLINE uint64_t all_bytes(uint64_t first, uint64_t first_before, const block *b)
 {
     return first | through(next_to(first, first_before), b->wide & ~b->lead);
 }
 
-/* Of the blanks after a newline, those that start a word. \s*[\r\n]+ extends to the last newline of
+/* Returns the blanks after a newline that start a word. \s*[\r\n]+ extends to the last newline of
  * the run, so a word starts only where no other newline follows in the run of blanks. */
 SPLITTER_INLINE uint64_t after_last_newline(carry *c, uint64_t candidates, const block *b,
                                             const block *next, const pieces *p)
@@ -194,7 +194,7 @@ SPLITTER_INLINE unsigned contraction_of(const block *b, unsigned i, bool any_cas
     return n;
 }
 
-/* For each apostrophe that starts a word. */
+/* Finds the contractions after apostrophes that start a word. */
 SPLITTER_INLINE contractions first_contractions(carry *c, const block *b, uint64_t apostrophes,
                                                 bool any_case, const pieces *p)
 {

@@ -63,8 +63,9 @@ typedef struct wide_masks {
     uint64_t four; /* bytes of characters of four bytes */
 } wide_masks;
 
-/* false: some bytes are not UTF-8. Does not compare first bytes with second bytes. */
-TARGET_AVX2 SPLITTER_INLINE bool read_wide_avx2(const text_reader *r, const uint8_t *p,
+/* Reads characters of several bytes. false: some bytes are not UTF-8. Does not compare first bytes
+ * with second bytes. */
+TARGET_AVX2 SPLITTER_INLINE bool read_wide_avx2(const block_reader *r, const uint8_t *p,
                                                 uint64_t wide, wide_masks *w)
 {
     __m256i low = load32(p), high = load32(p + 32);
@@ -180,14 +181,14 @@ TARGET_AVX2 SPLITTER_INLINE bool paint_pages_avx2(const uint8_t *p, uint64_t lef
     return true;
 }
 
-/* The classes of all bytes of 0x80 and more. */
-TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at, unsigned wanted,
+/* Returns the classes of all bytes of 0x80 and more. */
+TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(block_reader *r, size_t at, unsigned wanted,
                                                        block *b)
 {
     const uint8_t *p = b->bytes;
     wide_masks w;
     wide_half low, high;
-    painted_block painted;
+    classified_block classified;
     begin_half(p, &low);
     begin_half(p + 32, &high);
     bool ok = read_wide_avx2(r, p, b->wide, &w);
@@ -200,7 +201,7 @@ TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at
         uint8_t buffer[64 + FOUR_MARGIN * 2];
         _mm256_storeu_si256((__m256i *)(buffer + FOUR_MARGIN), low.classes);
         _mm256_storeu_si256((__m256i *)(buffer + FOUR_MARGIN + 32), high.classes);
-        ok = text_reader_paint_fours(r, p, wanted, w.lead4, buffer);
+        ok = block_reader_classify_fours(r, p, wanted, w.lead4, buffer);
         low.classes = load32(buffer + FOUR_MARGIN);
         high.classes = load32(buffer + FOUR_MARGIN + 32);
     }
@@ -216,13 +217,13 @@ TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at
                                        is_between32(high.first, 0xE3, 0xE9));
         return (bytes64){low.classes, high.classes};
     }
-    text_reader_paint(r, at, wanted, &painted);
-    b->lead = painted.lead;
-    b->cjk = painted.cjk;
+    block_reader_classify(r, at, wanted, &classified);
+    b->lead = classified.lead;
+    b->cjk = classified.cjk;
     __m256i ascii_low = _mm256_cmpgt_epi8(load32(p), all32(0xFF));
     __m256i ascii_high = _mm256_cmpgt_epi8(load32(p + 32), all32(0xFF));
-    return (bytes64){_mm256_andnot_si256(ascii_low, load32(painted.classes)),
-                     _mm256_andnot_si256(ascii_high, load32(painted.classes + 32))};
+    return (bytes64){_mm256_andnot_si256(ascii_low, load32(classified.classes)),
+                     _mm256_andnot_si256(ascii_high, load32(classified.classes + 32))};
 }
 
 TARGET_AVX2 SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
@@ -232,7 +233,7 @@ TARGET_AVX2 SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
 }
 
 /* Adds the bytes of 0x80 and more to masks that have only ASCII. */
-TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wanted, block *b)
+TARGET_AVX2 SPLITTER_INLINE void add_wide(block_reader *r, size_t at, unsigned wanted, block *b)
 {
     static const uint8_t bits[16] = {
         [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
@@ -272,9 +273,10 @@ TARGET_AVX2 SPLITTER_INLINE __m256i is_symbol32(__m256i v)
     return either(found, either(is32(v, '|'), is32(v, '~')));
 }
 
-TARGET_AVX2 SPLITTER_INLINE void classify_avx2(text_reader *r, size_t at, unsigned wanted, block *b)
+TARGET_AVX2 SPLITTER_INLINE void classify_avx2(block_reader *r, size_t at, unsigned wanted,
+                                               block *b)
 {
-    const uint8_t *p = text_reader_block(r, at);
+    const uint8_t *p = block_reader_block(r, at);
     __m256i low = load32(p), high = load32(p + 32);
     __m256i fold_low = either(low, all32(0x20)), fold_high = either(high, all32(0x20));
     __m256i space_low = is32(low, ' '), space_high = is32(high, ' ');

@@ -42,8 +42,9 @@ typedef struct wide_block {
     uint64_t four;  /* bytes of characters of four bytes */
 } wide_block;
 
-/* false: some bytes are not UTF-8. Does not compare first bytes with second bytes. */
-TARGET_AVX512 SPLITTER_INLINE bool read_wide_avx512(text_reader *r, const uint8_t *p, __m512i v,
+/* Reads characters of several bytes. false: some bytes are not UTF-8. Does not compare first bytes
+ * with second bytes. */
+TARGET_AVX512 SPLITTER_INLINE bool read_wide_avx512(block_reader *r, const uint8_t *p, __m512i v,
                                                     uint64_t wide, wide_block *w)
 {
     __m512i before1 = load64(p - 1), before2 = load64(p - 2), after1 = load64(p + 1);
@@ -109,7 +110,7 @@ TARGET_AVX512 SPLITTER_INLINE uint64_t is_cjk_avx512(const wide_block *w)
     return in_range_avx512(w, cjk_from, cjk_to) & ~after;
 }
 
-TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_t at,
+TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(block_reader *r, size_t at,
                                                            unsigned wanted, __m512i classes,
                                                            block *b)
 {
@@ -123,7 +124,7 @@ TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_
     if (ok && w.four) {
         uint8_t buffer[64 + FOUR_MARGIN * 2];
         _mm512_storeu_si512(buffer + FOUR_MARGIN, classes);
-        ok = text_reader_paint_fours(r, p, wanted, w.lead4, buffer);
+        ok = block_reader_classify_fours(r, p, wanted, w.lead4, buffer);
         classes = load64(buffer + FOUR_MARGIN);
     }
     if (ok) {
@@ -134,14 +135,14 @@ TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_
             b->cjk = letters & _mm512_cmplt_epu8_mask(w.first, all64(0xEA));
         return classes;
     }
-    painted_block painted;
-    text_reader_paint(r, at, wanted, &painted);
-    b->lead = painted.lead;
-    b->cjk = painted.cjk;
-    return load64(painted.classes);
+    classified_block classified;
+    block_reader_classify(r, at, wanted, &classified);
+    b->lead = classified.lead;
+    b->cjk = classified.cjk;
+    return load64(classified.classes);
 }
 
-TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, unsigned wanted,
+TARGET_AVX512 SPLITTER_INLINE void classify_avx512(block_reader *r, size_t at, unsigned wanted,
                                                    block *b)
 {
     /* One bit for each class, so that one test finds any set of classes. */
@@ -149,7 +150,7 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
         [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
         [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
     };
-    const uint8_t *p = text_reader_block(r, at);
+    const uint8_t *p = block_reader_block(r, at);
     const uint8_t *ascii = wanted & WANT_WORDS ? unicode_word_pages[unicode_word_index[0]]
                            : wanted & WANT_OLD_DEEPSEEK
                                ? unicode_deepseek_pages[unicode_deepseek_index[0]]

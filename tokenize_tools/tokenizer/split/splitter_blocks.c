@@ -5,7 +5,6 @@
 
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
-#include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/unicode.h"
 #include "base/utf8.h"
 
@@ -18,7 +17,7 @@ const uint8_t cjk_from[16] = {NONE, NONE, NONE, 0x81, 0xB8, 0x80, 0x80, 0x80,
                               0x80, 0x80, NONE, NONE, NONE, NONE, NONE, NONE};
 const uint8_t cjk_to[16] = {0, 0, 0, 0x83, 0xBF, 0xBF, 0xBF, 0xBF, 0xBF, 0xBE, 0, 0, 0, 0, 0, 0};
 
-const uint8_t *text_reader_edge(text_reader *r, size_t at)
+const uint8_t *block_reader_edge(block_reader *r, size_t at)
 {
     uint8_t *edge = r->edges[at / 64 % 2];
     const size_t from = at > r->begin + EDGE_BEFORE ? at - EDGE_BEFORE : r->begin;
@@ -34,8 +33,8 @@ static bool is_continuation(uint8_t byte)
     return (byte & 0xC0) == 0x80;
 }
 
-/* The first byte of the character that byte `at` belongs to. */
-static size_t first_byte(const text_reader *r, size_t at)
+/* Returns the first byte of the character that byte `at` belongs to. */
+static size_t first_byte(const block_reader *r, size_t at)
 {
     size_t first = at;
     uint32_t code_point;
@@ -57,11 +56,12 @@ static unicode_class class_wanted(uint32_t code_point, unsigned wanted)
     return class;
 }
 
-void text_reader_paint(text_reader *r, size_t at, unsigned wanted, painted_block *painted)
+void block_reader_classify(block_reader *r, size_t at, unsigned wanted,
+                           classified_block *classified)
 {
     uint64_t leads[5] = {0};
     size_t end = r->n_bytes - at > 64 ? at + 64 : r->n_bytes, n_bytes;
-    memset(painted, 0, sizeof *painted);
+    memset(classified, 0, sizeof *classified);
     for (size_t i = at > r->begin ? first_byte(r, at) : r->begin; i < end; i += n_bytes) {
         uint32_t code_point = 0;
         unicode_class class = CLASS_OTHER;
@@ -73,18 +73,18 @@ void text_reader_paint(text_reader *r, size_t at, unsigned wanted, painted_block
         if (i >= at)
             leads[n_bytes] |= (uint64_t)1 << (i - at);
         for (size_t k = i < at ? at : i; k < i + n_bytes && k < end; k++) {
-            painted->classes[k - at] = (uint8_t) class;
-            painted->cjk |= (uint64_t)cjk << (k - at);
+            classified->classes[k - at] = (uint8_t) class;
+            classified->cjk |= (uint64_t)cjk << (k - at);
         }
     }
-    painted->lead = leads[1] | leads[2] | leads[3] | leads[4];
+    classified->lead = leads[1] | leads[2] | leads[3] | leads[4];
     r->lead2 = leads[2];
     r->lead3 = leads[3];
     r->lead4 = leads[4];
 }
 
-bool text_reader_paint_fours(const text_reader *r, const uint8_t *p, unsigned wanted,
-                             uint64_t lead4, uint8_t *classes)
+bool block_reader_classify_fours(const block_reader *r, const uint8_t *p, unsigned wanted,
+                                 uint64_t lead4, uint8_t *classes)
 {
     uint64_t before = r->lead4 >> 61; /* at most one, 1 to 3 bytes before the block */
     for (uint64_t left = lead4; left != 0 || before != 0;) {
@@ -101,30 +101,20 @@ bool text_reader_paint_fours(const text_reader *r, const uint8_t *p, unsigned wa
 
 /* ---- The walk ---- */
 
-size_t split_undecided(const splitter *s, unsigned stage, const text_reader *r, size_t at,
+size_t split_undecided(const splitter *s, unsigned stage, const block_reader *r, size_t at,
                        uint64_t *starts)
 {
-    const unsigned cuts =
-        stage == SPLIT_ALL ? split_cuts(s->pattern, NULL) : s->stages[stage]->cuts;
-    size_t begin = r->begin, end = r->n_bytes, searched = 0;
-    if (begin < at) {
+    view range = {.text = r->text, .begin = r->begin, .n_bytes = r->n_bytes, .vectors = true};
+    if (range.begin < at) {
         size_t k = at / 64;
         while (starts[k - 1] == 0)
             k--;
-        begin = k * 64 - 1 - (size_t)__builtin_clzll(starts[k - 1]);
+        range.begin = k * 64 - 1 - (size_t)__builtin_clzll(starts[k - 1]);
     }
-    for (size_t size = at + 128 - begin; size < r->n_bytes - begin; size *= 2) {
-        const size_t cut = text_cut(r->text + begin, searched, size, cuts);
-        searched = size;
-        if (cut > 0 && begin + cut >= at + 64) {
-            end = begin + cut;
-            break;
-        }
-    }
-    const view range = {.text = r->text, .begin = begin, .n_bytes = end, .vectors = true};
-    for (unsigned k = stage % SPLIT_ALL; k < s->n_stages && (k == stage || stage == SPLIT_ALL); k++)
-        split_range(s, k, &range, starts);
-    return end;
+    range.n_bytes = split_range(s, stage % SPLIT_ALL, &range, at + 64, starts);
+    for (unsigned k = 1; stage == SPLIT_ALL && k < s->n_stages; k++)
+        split_range(s, k, &range, SIZE_MAX, starts);
+    return range.n_bytes;
 }
 
 /* The algebra of any stage. */
@@ -133,4 +123,4 @@ SPLITTER_INLINE uint64_t any_words(carry *c, const block *b, const block *next, 
     return c->words(c, b, next, p);
 }
 
-SPLIT_WALKERS(any, s->stages[stage]->wanted, stage == 0)
+SPLIT_SCANNERS(any, s->stages[stage]->wanted, stage == 0)

@@ -7,7 +7,7 @@
  * characters. The algebra sees a block and the one after it, and carries over what it needs of the
  * one before. Two blocks are not enough for a few cases, such as a run of more than 64 blanks that
  * may end with a newline. These are left to the scalar splitter, which splits from the last word
- * until a word starts after the block. */
+ * until a word of the first stage starts after the block. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,7 +46,7 @@ enum {
     WANT_OLD_DEEPSEEK = 256 /* letter, punctuation: the letters and marks of DeepSeek-LLM */
 };
 
-/* The classes whose characters are letters or blanks: bit 0 is CLASS_UPPER. */
+/* Returns the classes whose characters are letters or blanks: bit 0 is CLASS_UPPER. */
 SPLITTER_INLINE unsigned letter_bits(unsigned wanted)
 {
     if (wanted & WANT_WORDS)
@@ -65,41 +65,42 @@ enum {
     EDGE_BYTES = 256
 };
 
-typedef struct text_reader {
+typedef struct block_reader {
     const uint8_t *text;
     size_t begin, n_bytes; /* the text before `begin` reads as zeros */
     /* First bytes of characters of two, three and four bytes in the block before: the highest bits
      * say which of this block's bytes belong to them. */
     uint64_t lead2, lead3, lead4;
     uint8_t edges[2][EDGE_BYTES]; /* a block is used until the one after the next is read */
-} text_reader;
+} block_reader;
 
-/* Of p = text_reader_block(), p[-64] to p[129] can be read; what is not of the text is 0. */
-__attribute__((cold)) const uint8_t *text_reader_edge(text_reader *r, size_t at);
+/* Returns p, of which p[-64] to p[129] can be read; bytes outside the text are 0. */
+__attribute__((cold)) const uint8_t *block_reader_edge(block_reader *r, size_t at);
 
-SPLITTER_INLINE const uint8_t *text_reader_block(text_reader *r, size_t at)
+SPLITTER_INLINE const uint8_t *block_reader_block(block_reader *r, size_t at)
 {
     const bool at_edge = at < r->begin + EDGE_BEFORE || at + 64 + 66 > r->n_bytes;
-    return __builtin_expect(at_edge, 0) ? text_reader_edge(r, at) : r->text + at;
+    return __builtin_expect(at_edge, 0) ? block_reader_edge(r, at) : r->text + at;
 }
 
-/* For a block with bytes that are not UTF-8, by the scalar decoder: the class of each byte, which
- * are first bytes, and which belong to Chinese or Japanese characters. Sets r->lead*. */
-typedef struct painted_block {
+/* A block with bytes that are not UTF-8, by the scalar decoder: the class of each byte, which are
+ * first bytes, and which belong to Chinese or Japanese characters. */
+typedef struct classified_block {
     uint8_t classes[64];
     uint64_t lead, cjk;
-} painted_block;
-__attribute__((cold)) void text_reader_paint(text_reader *r, size_t at, unsigned wanted,
-                                             painted_block *painted);
+} classified_block;
+/* Classifies such a block, and sets r->lead2 to r->lead4. */
+__attribute__((cold)) void block_reader_classify(block_reader *r, size_t at, unsigned wanted,
+                                                 classified_block *classified);
 
 /* Writes the classes of the characters of four bytes that begin in the block at p, and of one that
  * began before it, to classes[FOUR_MARGIN + byte]; false if they are not UTF-8. */
 enum {
     FOUR_MARGIN = 3
 };
-__attribute__((cold)) bool text_reader_paint_fours(const text_reader *r, const uint8_t *p,
-                                                   unsigned wanted, uint64_t lead4,
-                                                   uint8_t *classes);
+__attribute__((cold)) bool block_reader_classify_fours(const block_reader *r, const uint8_t *p,
+                                                       unsigned wanted, uint64_t lead4,
+                                                       uint8_t *classes);
 
 /* The classes of the 64 characters that differ only in their last byte. `second` is 0 for
  * characters of two bytes. NULL: they are surrogates or overlong. */
@@ -148,16 +149,16 @@ typedef struct pieces {
     uint64_t begin_after; /* the same of the next block; at least after a blank */
 } pieces;
 
-/* The scalar splitter takes a block that the algebra cannot decide: from the last word start that
- * is known to a place after the block where a word starts whatever comes before. Returns that
- * place. */
+/* Splits a block that the algebra cannot decide with the scalar splitter: from the last known start
+ * of a word to the first one of `stage`, or of the first stage, after the block. Returns where that
+ * is. */
 __attribute__((cold)) size_t split_undecided(const splitter *s, unsigned stage,
-                                             const text_reader *r, size_t at, uint64_t *starts);
+                                             const block_reader *r, size_t at, uint64_t *starts);
 
 /* Reads a block, of which b->exists is set. */
-typedef void classify_function(text_reader *r, size_t at, unsigned wanted, block *b);
+typedef void classify_function(block_reader *r, size_t at, unsigned wanted, block *b);
 
-SPLITTER_INLINE void walk_read(text_reader *r, size_t at, unsigned wanted,
+SPLITTER_INLINE void scan_read(block_reader *r, size_t at, unsigned wanted,
                                classify_function *classify, block *b)
 {
     if (at >= r->n_bytes) {
@@ -169,19 +170,20 @@ SPLITTER_INLINE void walk_read(text_reader *r, size_t at, unsigned wanted,
     classify(r, at, wanted, b);
 }
 
-/* Finds the words of a stage, or of all if it is SPLIT_ALL. A block is split after the next one was
- * read. `first`: no stage comes before. */
-SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader *r,
-                                 uint64_t *starts, unsigned wanted, bool first,
-                                 classify_function *classify, split_algebra *algebra)
+/* Does what a split_scanner does. A block is split after the next one was read. `first`: no stage
+ * comes before. */
+SPLITTER_INLINE size_t scan_blocks(const splitter *s, unsigned stage, block_reader *r, size_t stop,
+                                   uint64_t *starts, unsigned wanted, bool first,
+                                   classify_function *classify, split_algebra *algebra)
 {
     const split_stage *about = s->stages[stage % SPLIT_ALL];
     const carry nothing = {.family = about->family, .words = about->words};
     const size_t n_bytes = r->n_bytes;
+    size_t limit = stop < n_bytes ? stop : n_bytes;
     carry c = nothing;
     block blocks[2], *b = &blocks[0], *next = &blocks[1];
     for (size_t at = 0;; at += 64) { /* of the block that is read */
-        walk_read(r, at, wanted, classify, next);
+        scan_read(r, at, wanted, classify, next);
         if (__builtin_expect(at > r->begin, 1)) {
             uint64_t *here = &starts[at / 64 - 1];
             const pieces p = {.begin = first ? 0 : here[0],
@@ -189,8 +191,8 @@ SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader 
             const uint64_t found = algebra(&c, b, next, &p);
             if (__builtin_expect(c.undecided, 0)) {
                 r->begin = split_undecided(s, stage, r, at - 64, starts);
-                if (r->begin == n_bytes)
-                    return;
+                if (r->begin >= limit)
+                    return split_clear_bit(starts, r->begin);
                 r->lead2 = r->lead3 = r->lead4 = 0;
                 c = nothing;
                 at = r->begin / 64 * 64 - 64;
@@ -198,8 +200,12 @@ SPLITTER_INLINE void walk_blocks(const splitter *s, unsigned stage, text_reader 
             }
             *here |= found;
         }
-        if (at >= n_bytes)
-            return;
+        if (__builtin_expect(at >= limit, 0)) {
+            const size_t end = at < n_bytes ? split_take_last_start(starts, at) : n_bytes;
+            if (end > 0)
+                return end;
+            limit = n_bytes - at > at ? 2 * at : n_bytes; /* a long word */
+        }
         block *last = b;
         b = next;
         next = last;

@@ -60,7 +60,8 @@ static inline character decode_char(const view *v, size_t i)
     return (character){code_point, class_of(code_point), (uint8_t)n_bytes};
 }
 
-/* GPT-2's alphabet: bytes that are visible in Latin-1 stand for themselves. */
+/* Returns the character of GPT-2's alphabet: bytes that are visible in Latin-1 stand for
+ * themselves. */
 static inline character byte_char(uint8_t byte)
 {
     uint32_t code_point = byte;
@@ -95,10 +96,7 @@ static inline bool is_of(character c, unsigned classes)
     return classes >> c.class & 1;
 }
 
-static inline void split_set_bit(uint64_t *bits, size_t i)
-{
-    bits[i / 64] |= (uint64_t)1 << i % 64;
-}
-
-/* Splits what the stages before left of a range, and sets bits in starts. */
-void split_range(const splitter *s, unsigned stage, const view *range, uint64_t *starts);
+/* Splits what the stages before left of a range, and sets bits in starts, up to the first start of
+ * a word from byte `stop` on. Returns where that is, or the end of the range. */
+size_t split_range(const splitter *s, unsigned stage, const view *range, size_t stop,
+                   uint64_t *starts);

@@ -9,22 +9,23 @@
 #include "tokenizer/split/splitter_avx2.h"
 #include "tokenizer/split/splitter_avx512.h"
 
-#define SPLIT_WALKER(target, engine, x, wanted, first)                                             \
-    target static void x##_##engine(const splitter *s, unsigned stage, const uint8_t *text,        \
-                                    size_t n_bytes, uint64_t *starts)                              \
+#define SPLIT_SCANNER(target, engine, x, wanted, first)                                            \
+    target static size_t x##_##engine(const splitter *s, unsigned stage, const uint8_t *text,      \
+                                      size_t n_bytes, size_t stop, uint64_t *starts)               \
     {                                                                                              \
-        text_reader r = {.text = text, .n_bytes = n_bytes};                                        \
-        walk_blocks(s, stage, &r, starts, wanted, first, classify_##engine, x##_words);            \
+        block_reader r = {.text = text, .n_bytes = n_bytes};                                       \
+        return scan_blocks(s, stage, &r, stop, starts, wanted, first, classify_##engine,           \
+                           x##_words);                                                             \
     }
-/* Defines x_walkers. x_words is the algebra; `wanted`, what it needs of a block, and `first`,
+/* Defines x_scanners. x_words is the algebra; `wanted`, what it needs of a block, and `first`,
  * whether no stage comes before, are faster if they are constant. */
-#define SPLIT_WALKERS(x, wanted, first)                                                            \
-    SPLIT_WALKER(TARGET_AVX2, avx2, x, wanted, first)                                              \
-    SPLIT_WALKER(TARGET_AVX512, avx512, x, wanted, first)                                          \
-    const split_walkers x##_walkers = {x##_avx2, x##_avx512};
+#define SPLIT_SCANNERS(x, wanted, first)                                                           \
+    SPLIT_SCANNER(TARGET_AVX2, avx2, x, wanted, first)                                             \
+    SPLIT_SCANNER(TARGET_AVX512, avx512, x, wanted, first)                                         \
+    const split_scanners x##_scanners = {x##_avx2, x##_avx512};
 
 #else
 
-#define SPLIT_WALKERS(x, wanted, first) const split_walkers x##_walkers = {NULL, NULL};
+#define SPLIT_SCANNERS(x, wanted, first) const split_scanners x##_scanners = {NULL, NULL};
 
 #endif

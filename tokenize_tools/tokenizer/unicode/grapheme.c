@@ -49,11 +49,6 @@ static uint32_t kind_of(uint32_t code_point)
     return grapheme_ranges[first] & 0xFF;
 }
 
-bool grapheme_is_alone(uint32_t code_point)
-{
-    return kind_of(code_point) == OTHER;
-}
-
 /* What the rules need to know of the cluster so far. */
 typedef struct history {
     uint32_t last;          /* break property of the character before */

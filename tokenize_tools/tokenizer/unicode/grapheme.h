@@ -9,7 +9,6 @@
 
 #define GRAPHEME_UNICODE "17.0.0"
 
-/* The length of the cluster at text[0], which must be the start of one, in UTF-8; n_bytes > 0. */
+/* Returns the length of the cluster at text[0], which must be the start of one, in UTF-8; n_bytes >
+ * 0. */
 size_t grapheme_length(const uint8_t *text, size_t n_bytes);
-/* Whether it is a cluster of its own between any two such characters. */
-bool grapheme_is_alone(uint32_t code_point);

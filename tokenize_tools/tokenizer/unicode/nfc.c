@@ -233,10 +233,10 @@ static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_byte
     return s;
 }
 
-bool nfc_reserve(nfc_scratch *scratch, size_t n)
+bool nfc_reserve(nfc_workspace *workspace, size_t n)
 {
-    return array_reserve(&scratch->code_points, &scratch->capacity, n,
-                         sizeof *scratch->code_points);
+    return array_reserve(&workspace->code_points, &workspace->capacity, n,
+                         sizeof *workspace->code_points);
 }
 
 /* One step of the decomposition of a code point that is not Hangul. */
@@ -276,20 +276,20 @@ size_t unicode_nfd(uint32_t code_point, uint32_t out[4])
     return n_out;
 }
 
-/* Decomposes into scratch, without reordering; n is the number of code points. */
-static bool decompose_text(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, size_t *n)
+/* Decomposes into workspace, without reordering; n is the number of code points. */
+static bool decompose_text(nfc_workspace *workspace, const uint8_t *text, size_t n_bytes, size_t *n)
 {
     *n = 0;
     for (size_t i = 0; i < n_bytes;) {
         uint32_t code_point, parts[4];
         i += decode_any(text + i, n_bytes - i, &code_point);
         const size_t n_parts = unicode_nfd(code_point, parts);
-        if (!nfc_reserve(scratch, *n + n_parts))
+        if (!nfc_reserve(workspace, *n + n_parts))
             return false;
         for (size_t k = 0; k < n_parts; k++) {
             const nfc_kind kind = kind_of(parts[k]);
-            scratch->code_points[(*n)++] = parts[k] | (uint32_t)kind.combining_class << 24 |
-                                           (kind.flags & KIND_SECOND ? SECOND : 0);
+            workspace->code_points[(*n)++] = parts[k] | (uint32_t)kind.combining_class << 24 |
+                                             (kind.flags & KIND_SECOND ? SECOND : 0);
         }
     }
     return true;
@@ -320,16 +320,16 @@ static void sort_long(uint32_t *run, size_t n, uint32_t *spare)
 }
 
 /* Sorts each run of combining characters by class, stably. */
-static bool reorder_runs(nfc_scratch *scratch, size_t n)
+static bool reorder_runs(nfc_workspace *workspace, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const size_t start = i;
-        while (i < n && scratch->code_points[i] >> 24)
+        while (i < n && workspace->code_points[i] >> 24)
             i++;
         if (i - start <= SHORT_RUN) {
-            sort_short(scratch->code_points + start, i - start);
-        } else if (nfc_reserve(scratch, n + (i - start))) {
-            sort_long(scratch->code_points + start, i - start, scratch->code_points + n);
+            sort_short(workspace->code_points + start, i - start);
+        } else if (nfc_reserve(workspace, n + (i - start))) {
+            sort_long(workspace->code_points + start, i - start, workspace->code_points + n);
         } else {
             return false;
         }
@@ -337,17 +337,18 @@ static bool reorder_runs(nfc_scratch *scratch, size_t n)
     return true;
 }
 
-bool nfc_order(nfc_scratch *scratch, size_t n)
+bool nfc_order(nfc_workspace *workspace, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        scratch->code_points[i] |= (uint32_t)unicode_combining_class(scratch->code_points[i]) << 24;
-    const bool ordered = reorder_runs(scratch, n);
+        workspace->code_points[i] |= (uint32_t)unicode_combining_class(workspace->code_points[i])
+                                     << 24;
+    const bool ordered = reorder_runs(workspace, n);
     for (size_t i = 0; i < n; i++)
-        scratch->code_points[i] &= CODE_POINT;
+        workspace->code_points[i] &= CODE_POINT;
     return ordered;
 }
 
-/* The code point to which the pair composes, or 0. */
+/* Returns the code point to which the pair composes, or 0. */
 static uint32_t compose_pair(uint32_t first, uint32_t second)
 {
     if (first - HANGUL_LEAD < N_LEADS && second - HANGUL_VOWEL < N_VOWELS)
@@ -388,16 +389,16 @@ static size_t compose_text(uint32_t *code_points, size_t n)
 }
 
 /* Normalizes a segment by the full rules. */
-static bool normalize_segment(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes,
+static bool normalize_segment(nfc_workspace *workspace, const uint8_t *text, size_t n_bytes,
                               uint8_t *out, size_t *n_out)
 {
     size_t n;
     *n_out = 0;
-    if (!decompose_text(scratch, text, n_bytes, &n) || !reorder_runs(scratch, n))
+    if (!decompose_text(workspace, text, n_bytes, &n) || !reorder_runs(workspace, n))
         return false;
-    n = compose_text(scratch->code_points, n);
+    n = compose_text(workspace->code_points, n);
     for (size_t i = 0; i < n; i++)
-        *n_out += encode_any(scratch->code_points[i] & CODE_POINT, out + *n_out);
+        *n_out += encode_any(workspace->code_points[i] & CODE_POINT, out + *n_out);
     return true;
 }
 
@@ -409,8 +410,8 @@ static bool segment_is_nfc(const uint8_t *text, size_t n_bytes)
     uint32_t code_points[SMALL_SEGMENT * 3];
     uint8_t out[SMALL_SEGMENT * NFC_GROWTH];
     size_t n_out;
-    nfc_scratch scratch = {code_points, SMALL_SEGMENT * 3};
-    return n_bytes <= SMALL_SEGMENT && normalize_segment(&scratch, text, n_bytes, out, &n_out) &&
+    nfc_workspace workspace = {code_points, SMALL_SEGMENT * 3};
+    return n_bytes <= SMALL_SEGMENT && normalize_segment(&workspace, text, n_bytes, out, &n_out) &&
            n_out == n_bytes && memcmp(out, text, n_bytes) == 0;
 }
 
@@ -429,7 +430,7 @@ size_t nfc_stable_prefix(const uint8_t *text, size_t n_bytes)
     return nfc_stable_prefix_by(SIMD_BEST, text, n_bytes);
 }
 
-bool nfc_normalize(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, uint8_t *out,
+bool nfc_normalize(nfc_workspace *workspace, const uint8_t *text, size_t n_bytes, uint8_t *out,
                    size_t *out_bytes)
 {
     const simd_level engine = simd_best();
@@ -440,7 +441,7 @@ bool nfc_normalize(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, ui
         if (s.start > i)
             memcpy(out + n_out, text + i, s.start - i);
         n_out += s.start - i;
-        if (!normalize_segment(scratch, text + s.start, s.end - s.start, out + n_out, &n_segment))
+        if (!normalize_segment(workspace, text + s.start, s.end - s.start, out + n_out, &n_segment))
             return false;
         n_out += n_segment;
         i = s.end;
@@ -449,8 +450,8 @@ bool nfc_normalize(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, ui
     return true;
 }
 
-void nfc_scratch_free(nfc_scratch *scratch)
+void nfc_workspace_free(nfc_workspace *workspace)
 {
-    free(scratch->code_points);
-    *scratch = (nfc_scratch){0};
+    free(workspace->code_points);
+    *workspace = (nfc_workspace){0};
 }

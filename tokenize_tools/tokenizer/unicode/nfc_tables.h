@@ -42,8 +42,8 @@ extern const nfc_decomposition nfc_decompositions[NFC_N_DECOMPOSITIONS];
  * empty one, 1 + the index of the decomposition that composing undoes. */
 extern const uint16_t nfc_slots[NFC_N_SLOTS];
 
-/* Compatibility: the full decompositions, where they are not the canonical ones. Those of first to
- * last are one after another in compatibility_parts, n_parts each. Sorted. */
+/* Compatibility: the full decompositions, where they are not the canonical ones. The decompositions
+ * of first to last are one after another in compatibility_parts, n_parts each. Sorted. */
 enum {
     COMPATIBILITY_N_RUNS = 410
 };

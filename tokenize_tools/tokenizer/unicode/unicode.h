@@ -28,7 +28,7 @@ typedef enum unicode_class {
     CLASS_SYMBOL       /* S */
 } unicode_class;
 
-/* code_point <= 0x10FFFF */
+/* Returns the class of a code point up to 0x10FFFF. */
 unicode_class unicode_class_of(uint32_t code_point);
 /* For hot loops: unicode_class_pages[unicode_class_index[cp >> 7]][cp & 127]. */
 extern const uint16_t unicode_class_index[0x110000 >> 7];
@@ -49,29 +49,26 @@ typedef enum hf_class {
     HF_CONTROL      /* what BertNormalizer removes: Cc, Cf and Co of Unicode 8, and U+FFFD */
 } hf_class;
 bool unicode_hf_is(hf_class class, uint32_t code_point);
-/* Lowercase, of Unicode 17. Returns how many code points. */
+/* Lowercases a code point, as Unicode 17. Returns how many code points it becomes. */
 size_t unicode_lowercase(uint32_t code_point, uint32_t out[2]);
-/* Where the white space before `end` begins, from `from` on; where that at `at` ends. */
+/* Return where the white space before `end` begins, from `from` on; and where the white space at
+ * `at` ends. */
 size_t unicode_blanks_before(const uint8_t *text, size_t from, size_t end);
 size_t unicode_blanks_after(const uint8_t *text, size_t n_bytes, size_t at);
 
-/* The same for Whitespace and BertPreTokenizer, which split by Rust's \w and by the punctuation of
- * Punctuation. Each code point has one of these classes:
- *
- * CLASS_NUMBER       \d, which is part of \w
- * CLASS_LETTER       the rest of \w, if not punctuation
- * CLASS_MARK         \w and punctuation: connectors such as the underscore
- * CLASS_PUNCTUATION  punctuation and not \w
- * CLASS_SPACE        \s
- * CLASS_OTHER        the others */
+/* Tables like unicode_class_index, for Whitespace and BertPreTokenizer, which split by Rust's \w
+ * and by the punctuation of Punctuation. Each code point has one of these classes:  CLASS_NUMBER
+ * \d, which is part of \w CLASS_LETTER       the rest of \w, if not punctuation CLASS_MARK
+ * \w and punctuation: connectors such as the underscore CLASS_PUNCTUATION  punctuation and not \w
+ * CLASS_SPACE        \s CLASS_OTHER        the others */
 extern const uint16_t unicode_word_index[0x110000 >> 7];
 extern const uint8_t unicode_word_pages[][128];
-/* Rust's \w: it also decides where an added token is a single word. */
+/* Whether it is in Rust's \w, which also decides where an added token is a single word. */
 bool unicode_is_word(uint32_t code_point);
-/* \d, the same in all engines. */
+/* Whether it is in \d, the same in all engines. */
 bool unicode_is_decimal(uint32_t code_point);
 
-/* The same for DeepSeek-LLM, whose expressions name their characters:
+/* Tables like unicode_class_index, for DeepSeek-LLM, whose expressions name their characters:
  *
  * CLASS_UPPER        letters that are marks too: ASCII's
  * CLASS_LETTER       other letters
@@ -91,25 +88,25 @@ extern const uint8_t unicode_deepseek_pages[][128];
 size_t nfc_stable_prefix(const uint8_t *text, size_t n_bytes);
 size_t nfc_stable_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
 /* Writes the NFC form of the whole text: at most NFC_GROWTH * n_bytes bytes; `out` must not overlap
- * it. Linear time. scratch grows to the size of the longest segment that needs work (start with
- * {0}, free with nfc_scratch_free). false: out of memory. */
+ * it. Linear time. workspace grows to the size of the longest segment that needs work (start with
+ * {0}, free with nfc_workspace_free). false: out of memory. */
 #define NFC_GROWTH 3
-typedef struct nfc_scratch {
+typedef struct nfc_workspace {
     uint32_t *code_points;
     size_t capacity;
-} nfc_scratch;
-bool nfc_normalize(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, uint8_t *out,
+} nfc_workspace;
+bool nfc_normalize(nfc_workspace *workspace, const uint8_t *text, size_t n_bytes, uint8_t *out,
                    size_t *out_bytes);
-void nfc_scratch_free(nfc_scratch *scratch);
+void nfc_workspace_free(nfc_workspace *workspace);
 
 /* ---- Decompositions, of the same version ---- */
 
-/* The full decomposition of one code point; return how many it has. */
+/* Returns the full decomposition of one code point; return how many it has. */
 size_t unicode_nfd(uint32_t code_point, uint32_t out[4]);
 #define NFKD_LONGEST 18
 size_t unicode_nfkd(uint32_t code_point, uint32_t out[NFKD_LONGEST]);
 uint8_t unicode_combining_class(uint32_t code_point);
-/* Makes room for n code points in the scratch. false: out of memory. */
-bool nfc_reserve(nfc_scratch *scratch, size_t n);
-/* Puts the first n code points of the scratch into canonical order. false: out of memory. */
-bool nfc_order(nfc_scratch *scratch, size_t n);
+/* Makes room for n code points in the workspace. false: out of memory. */
+bool nfc_reserve(nfc_workspace *workspace, size_t n);
+/* Puts the first n code points of the workspace into canonical order. false: out of memory. */
+bool nfc_order(nfc_workspace *workspace, size_t n);
