@@ -27,7 +27,8 @@ struct pack_pipeline {
     uint64_t n_read, n_taken, n_out;    /* jobs that were read, taken by an encoder, handed out */
     bool out;                           /* the caller still has job n_out - 1 */
     size_t in_flight;                   /* bytes in the jobs from n_out - out to n_read */
-    size_t largest;                     /* bytes of a job, once the reader waited for memory */
+    size_t waited_for;                  /* the largest job, if threads wait because of it */
+    size_t largest;                     /* of those that another document waited for */
     bool at_end, stop, reader_started;
     bool no_memory; /* an encoder ran out of memory */
     int read_status;
@@ -145,6 +146,20 @@ static uint64_t memory_for_jobs(const pack_options *o)
     return o->memory / 4 * o->n_threads;
 }
 
+/* Notes the largest job, if there are too few to keep all threads busy. */
+static void note_largest(pack_pipeline *p)
+{
+    const uint64_t first = p->n_out - p->out;
+    if (p->n_read - first > p->options.parts->options->n_threads)
+        return;
+    for (uint64_t n = first; n < p->n_read; n++) {
+        const pipeline_slot *slot = &p->slots[n % p->n_slots];
+        const size_t memory =
+            slot->done ? slot->memory : 2 * slot->memory; /* its ids will follow */
+        p->waited_for = memory > p->waited_for ? memory : p->waited_for;
+    }
+}
+
 /* Waits for a free slot. NULL: the reader must end. */
 static pipeline_slot *take_room(pack_pipeline *p)
 {
@@ -156,10 +171,7 @@ static pipeline_slot *take_room(pack_pipeline *p)
         const bool is_large = p->in_flight > 0 && p->in_flight + usual > most;
         if (p->stop || (!is_full && !is_large))
             break;
-        for (uint64_t n = p->n_out - p->out; !is_full && n < p->n_read; n++) {
-            const size_t memory = p->slots[n % p->n_slots].memory;
-            p->largest = memory > p->largest ? memory : p->largest;
-        }
+        note_largest(p);
         tokmap_i_condition_wait(&p->room, &p->lock);
     }
     pipeline_slot *slot = p->stop ? NULL : &p->slots[p->n_read % p->n_slots];
@@ -199,6 +211,8 @@ static bool read_job(pack_pipeline *p)
         slot->memory = slot->job.batch.n_bytes + slot->job.batch.values_bytes;
         p->in_flight += slot->memory;
         p->n_read++;
+        if (slot->job.batch.n_bytes > 0 && p->waited_for > p->largest)
+            p->largest = p->waited_for;
         tokmap_i_condition_signal(&p->text);
     } else {
         tokmap_i_condition_broadcast(&p->text);
@@ -304,9 +318,8 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
 
 uint64_t pack_pipeline_needed(const pack_pipeline *p)
 {
-    /* One job for each encoder, one being read, and the caller's. */
-    const uint64_t n = p->options.parts->options->n_threads;
-    return p->largest > 4 * p->options.batch_bytes ? p->largest * (n + 2) / n * 4 : 0;
+    const uint64_t needed = 4 * (uint64_t)p->largest; /* as memory_for_jobs */
+    return needed > p->options.parts->options->memory ? needed : 0;
 }
 
 void pack_pipeline_close(pack_pipeline *p)

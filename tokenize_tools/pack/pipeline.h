@@ -94,7 +94,7 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
                                    pack_error *err);
 /* Waits at most wait_ms for the next job, which the caller has until the next call. */
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err);
-/* The --memory with which no thread would have waited for long documents; 0: none waited. */
+/* The --memory with which all threads would have had long documents to encode; 0: they had. */
 uint64_t pack_pipeline_needed(const pack_pipeline *p);
 /* Stops the threads at once. */
 void pack_pipeline_close(pack_pipeline *p);
