@@ -178,7 +178,7 @@ typedef struct tokmap_tokenizer_info {
      * or generation_config.json beside it say. TOKMAP_NO_ID: none, or more than one that differ. */
     uint32_t eod_id;
     uint32_t bos_id;
-    int32_t eod_is_guess; /* 1: no file says it; the special token has a usual name */
+    int32_t eod_is_guess; /* 1: a guess from the usual name of the token; no file tells it */
     int32_t takes_bytes;  /* 1: encodes bytes that are not UTF-8 */
     int32_t decodes;      /* 1: decode works */
     /* Valid until close. */

@@ -61,7 +61,7 @@ bool load_data_works(const tokmap_dataset *ds, tokmap_io io);
 /* Opens a loader. Sets the sizes of structs, and, if a page has not, the rows of a batch and seed
  * 1. */
 tokmap_loader *load_data_loader(tokmap_loader_options options);
-/* The same as load_data_loader, but for datasets that form one source. */
+/* The same as load_data_loader, but the datasets form one source. */
 tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
                                     tokmap_loader_options options);
 /* Takes the next batch; with `gather` it is copied. */

@@ -58,9 +58,8 @@ SYSTEM_CALLS = """
     """.split()
 # Not a member that has such a name.
 SYSTEM_CALL = re.compile(r"\bpthread_\w+|(?<![\w.>])(%s)\s*\(" % "|".join(SYSTEM_CALLS))
-# The beginnings of the paths of files whose comments are checked for words that stop a reader. Others are added
-# when they are clean.
-PLAIN = ("include/tokmap.h", "include/tokmap_loader.h", "include/tokmap_stage.h", "include/tokmap_writer.h", "src/")
+# Folders in whose files comments are checked for words that stop a reader.
+PLAIN = ("bench/", "include/", "src/", "tokenize_tools/")
 # At the beginning of a comment.
 UNPLAIN_OPENING = re.compile(r"Of |Those of |That of |The same(?! as `?\w*[_A-Z])")
 # English that is hard to read, and words that only this project uses.

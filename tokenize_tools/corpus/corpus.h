@@ -88,7 +88,7 @@ typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_ba
      * writes them. */
     uint8_t *values;
     size_t values_bytes, values_capacity;
-    bool failed;        /* the next call returns an error: `after` has counts, but is no place */
+    bool failed;        /* the next call returns an error: `after` has counts, but not a place */
     corpus_place after; /* where this batch ends */
 } corpus_batch;
 

@@ -10,7 +10,7 @@ static const reader_kind *choose_kind(const corpus_options *options, const windo
 {
     const uint8_t *head = window_text(w);
     const size_t n_bytes = window_size(w);
-    if (w->part) /* what begins in the middle of a file says nothing about it */
+    if (w->part) /* the middle of a file does not tell what the file is */
         return &text_reader_kind;
     if (options->format == CORPUS_ARROW ||
         (options->format == CORPUS_AUTO && arrow_is_magic(head, n_bytes)))

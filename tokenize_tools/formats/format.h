@@ -36,12 +36,12 @@ struct reader {
     corpus_format format; /* CORPUS_AUTO: not decided yet */
     window window;        /* the plain bytes of the input; of Parquet only its name */
     bool names_byte;      /* a failure is told with the place of the window */
-    uint64_t n_records;   /* up to the current one; of kinds whose position is no row */
+    uint64_t n_records;   /* up to the current one; of kinds whose position is not a row */
     uint64_t n_in_all;    /* as the input says, or READER_UNKNOWN */
     bool resumed;         /* the beginning was not read */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
     marked_text marked;   /* of the last record, if it is a list */
-    /* Itself, but for an archive: what reads the members, and has the window and the values. The
+    /* The reader of an archive's members, with the window and the values; else this reader. The
      * functions that an archive does not provide are those of this one. */
     reader *inner;
 };

@@ -21,7 +21,7 @@
 typedef enum json_line_status {
     JSON_LINE_OK,
     JSON_LINE_MALFORMED, /* not one JSON value, or trailing data after it */
-    JSON_LINE_NO_FIELD,  /* no such key, or its value is no string, or no list */
+    JSON_LINE_NO_FIELD,  /* no such key, or its value is not a string or a list */
     JSON_LINE_NULL,      /* its value, or that of a key before it in the path, is null; if the key
                             appeared before with a string, it is JSON_LINE_NO_FIELD */
     JSON_LINE_NO_OBJECT

@@ -63,7 +63,7 @@ INLINE json_span_moved decode(const uint8_t *text, size_t n_bytes, uint8_t *out,
     return all;
 }
 
-/* ---- The scalar twin ---- */
+/* ---- Scalar, for every machine ---- */
 
 INLINE bool is_special(uint8_t c)
 {

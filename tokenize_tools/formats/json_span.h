@@ -20,5 +20,5 @@ typedef struct json_span_calls {
     json_span_moved (*decode)(const uint8_t *text, size_t n_bytes, uint8_t *out);
 } json_span_calls;
 
-/* Of this level, or of the next best that works on this machine. */
+/* Returns the calls of this level, or of the next best that works on this machine. */
 const json_span_calls *json_span_engine(simd_level level);

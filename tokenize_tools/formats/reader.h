@@ -23,7 +23,7 @@ typedef struct document {
     uint64_t offset; /* start of the record, in the plain bytes */
     uint64_t line;
     uint64_t record_bytes; /* in the plain bytes */
-    /* Of options->fields. NULL: the record is too bad to have values. */
+    /* The values of options->fields. NULL: the record is too bad to have values. */
     const tokmap_value *values;
     tokmap_value marks;       /* with options->marks, or if is_stored: the list of marks */
     uint64_t lone_surrogates; /* how many were replaced by U+FFFD */

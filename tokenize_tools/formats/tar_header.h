@@ -38,7 +38,7 @@ typedef struct tar_member {
 
 /* Whether the block has the checksum of a header. */
 bool tar_is_header(const uint8_t *block);
-/* Reads the next header; *m begins with {0}. NULL, or why it is no header that can be read. */
+/* Reads the next header; *m begins with {0}. NULL, or why it cannot be read. */
 const char *tar_read_header(tar_member *m, const uint8_t *block);
 /* After TAR_EXTRA: its data. NULL, or what is wrong with it. */
 const char *tar_add_extra(tar_member *m, const uint8_t *data, size_t n_bytes);

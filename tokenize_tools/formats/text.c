@@ -398,7 +398,7 @@ static reader_result find_record(text_reader *r, failure *err)
     }
 }
 
-/* Passes over a record that is too long, but for its last bytes. */
+/* Passes over a record that is too long, up to its last bytes. */
 static bool pass_long(text_reader *r, document *d, failure *err)
 {
     window *w = &r->base.window;

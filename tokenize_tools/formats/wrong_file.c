@@ -144,7 +144,7 @@ static bool is_bzip2(const uint8_t *b, size_t n)
            (memcmp(b + 4, "1AY&SY", 6) == 0 || memcmp(b + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
 }
 
-/* The DOS header says where the PE header is. */
+/* The place of the PE header is in the DOS header. */
 static bool is_pe(const uint8_t *b, size_t n)
 {
     if (n < 64 || memcmp(b, "MZ", 2) != 0)

@@ -24,12 +24,12 @@ typedef struct wrong_file_head { /* the first bytes of an input, decompressed */
 /* Whether the input may be packed; if not, the text says why, and what to do, without the name of
  * the input. */
 bool wrong_file_check(const wrong_file_head *head, const corpus_options *options, failure *err);
-/* The same for an input whose bytes are text, by its name: whether that says that it is something
- * else. A name never decides what an input is taken for. */
+/* Whether an input whose bytes are text has a name that fits; if not, the text says what the name
+ * means. A name never decides what an input is taken for. */
 bool wrong_name_check(const wrong_file_head *head, failure *err);
 /* Whether it ends in .gz or .zst. */
 bool wrong_name_is_compressed(const char *name);
 /* What a file that begins with these bytes is, such as "a tar archive"; NULL: unknown. */
 const char *wrong_file_name(const uint8_t *bytes, size_t n_bytes);
-/* The same for the files that tokmap itself writes, except token files; NULL for all others. */
+/* Returns what a file that tokmap writes is, except a token file; NULL for all others. */
 const char *wrong_file_own_name(const uint8_t *bytes, size_t n_bytes);

@@ -191,7 +191,7 @@ static bool append_entry(void *context, const char *name)
     return l->ok;
 }
 
-/* Only what does not exist is no match: glob(3) leaves out all that it cannot look at. */
+/* glob(3) leaves out all that it cannot look at; only what does not exist does not match. */
 static bool is_no_match(const char *path, int sys_errno)
 {
     char target[2];

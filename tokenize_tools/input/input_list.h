@@ -28,7 +28,7 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
                                                         NULL */
     bool (*needs_no_file)(void *context, const char *name); /* may be NULL */
     void *context;
-    bool may_match_nothing; /* a pattern; *err then says so, but it is no failure */
+    bool may_match_nothing; /* a pattern; *err then says so, but the call succeeds */
 } input_list;
 
 /* Appends a name that was malloced, and frees it if that fails. NULL: out of memory. */

@@ -53,7 +53,7 @@ static double stored_ratio(const char *name)
     return n_plain ? (double)n_stored / (double)n_plain : 1;
 }
 
-/* Of the tokens in an input whose beginning was encoded to n_tokens. */
+/* Estimates the tokens in an input whose beginning was encoded to n_tokens. */
 static double estimate_input(const pack_parts *parts, size_t which, const reader_summary *summary,
                              const corpus_place *sampled, uint64_t n_tokens)
 {

@@ -127,7 +127,7 @@ static bool is_in_cells(const char *name, const pack_options *options)
     return file_in_same_folder(name, path_of(options->cells_folder, "/x").s);
 }
 
-/* Of a plan: whether it is the plan, unfinished or not, or in the folder of the cells. */
+/* Whether a file is of this run's plan: the plan, unfinished or not, or in the folder of cells. */
 static bool is_own(const char *name, const pack_options *options)
 {
     const bool of_plan = options->cells_folder != NULL;
@@ -215,7 +215,7 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
         if (*arguments[i] == '@' &&
             path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
             return CLI_AGAIN;
-        if (is_skipped(arguments[i], options)) /* also one that is no file, or cannot be read */
+        if (is_skipped(arguments[i], options)) /* also one that is not a file or cannot be read */
             continue;
         if (!input_list_expand(files, arguments[i], &err))
             code = cli_print_failure(&err);

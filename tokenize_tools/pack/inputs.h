@@ -24,12 +24,12 @@ typedef struct pack_inputs {
     size_t n;
     uint64_t total_bytes; /* 0: unknown */
     const char *once;     /* the first one that cannot be read again, or NULL */
-    /* Of a cell: where it begins in its first input, and ends in its last one; {0}: at its end. */
+    /* Where a cell begins in its first input, and ends in its last one; {0}: at its end. */
     corpus_cut begin, end;
     const corpus_format *formats; /* of each input, as corpus_options takes them; else NULL */
     input_list files;             /* owns the names of a plain pack */
-    /* Of a plain pack, set by pack_inputs_look: of each corpus_format, and as CORPUS_AUTO empty
-     * ones. */
+    /* The inputs of each corpus_format, and as CORPUS_AUTO the empty ones; set by
+     * pack_inputs_look, for a plain pack. */
     size_t kinds[PACK_N_KINDS];
     pack_seen *seen; /* of each input, for --dry-run; else NULL */
 } pack_inputs;

@@ -94,7 +94,7 @@ typedef struct pack_tokens {
 /* Opens the tokenizer that the options name, and resolves the words of the options to ids. Returns
  * an exit code, and prints the error; then too the file must be closed. */
 int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_options *options);
-/* Of each token in the outputs: 2 or 4. */
+/* Returns the size of a token in the outputs: 2 or 4. */
 uint32_t pack_token_bytes(const pack_tokens *tokens, const pack_options *options);
 
 /* ---- The files that a run reads and writes ---- */

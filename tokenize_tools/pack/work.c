@@ -159,7 +159,7 @@ static void set_rates(pack_work *w)
              (double)w->text_bytes / seconds / 1e6, (double)n_tokens / seconds / 1e6);
 }
 
-/* Of all inputs, up to the place. */
+/* Counts the bytes of all inputs, up to the place. */
 static uint64_t stored_bytes(const corpus_place *place)
 {
     return place->counts.stored_bytes + place->stored.n_bytes;

@@ -26,7 +26,7 @@ int file_id_compare(const void *a, const void *b)
 
 /* ---- Describing ---- */
 
-/* Fills `facts` after stat, lstat or fstat. */
+/* Fills what is known of a file after stat, lstat or fstat. */
 static int take_facts(int failed, const struct stat *st, file_facts *facts)
 {
     *facts = (file_facts){0};

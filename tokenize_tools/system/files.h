@@ -38,7 +38,7 @@ int file_describe_input(const char *name, file_facts *facts);
 
 /* Whether the name exists, even as a broken link. */
 bool file_name_exists(const char *path);
-/* The same as file_name_exists, but for prefix and suffix together. */
+/* The same as file_name_exists, but takes the name in two parts. */
 bool file_suffix_exists(const char *prefix, const char *suffix);
 /* Whether the path leads to an existing file, or to a regular file. */
 bool file_exists(const char *path);

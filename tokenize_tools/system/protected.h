@@ -17,8 +17,8 @@ int path_protect_name(const char *path, const char *what);
 int path_protect_dataset(const tokmap_dataset *ds);
 /* Returns CLI_USAGE with a message if the path leads to a protected file. */
 int path_check_output(const char *path);
-/* The same as path_check_output, but for all files of the dataset `prefix`, including temporary
+/* The same as path_check_output, but checks all files of the dataset `prefix`, including temporary
  * ones. */
 int path_check_dataset(const char *prefix);
-/* The same as path_check_output, but for stdout. */
+/* The same as path_check_output, but checks stdout. */
 int path_check_stdout(void);

@@ -18,7 +18,7 @@ bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err);
 arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_message *schema,
                                  failure *err);
 void arrow_columns_free(arrow_columns *c);
-/* Of the decimals of a field; else 0. */
+/* Returns the scale of a field of decimals, or 0. */
 int32_t arrow_columns_scale(const arrow_columns *c, size_t field);
 /* Reads what is wanted of a record batch or a dictionary whose body begins in the window. */
 bool arrow_columns_read(arrow_columns *c, arrow_kind kind, const arrow_batch *b, window *w,

@@ -103,7 +103,7 @@ bool parquet_is_null(const parquet_footer *f, const parquet_element *column);
 /* Finds the column with this path, if its values can be the text of documents: strings, or all
  * null. NULL: *err says why, and lists the columns. */
 const parquet_element *parquet_text_column(const parquet_footer *f, const char *path, failure *err);
-/* The same as parquet_text_column, but for a column of numbers, booleans or strings. */
+/* The same as parquet_text_column, but finds a column of numbers, booleans or strings. */
 const parquet_element *parquet_value_column(const parquet_footer *f, const char *path,
                                             failure *err);
 /* Finds the column with the elements of the list with this path. If `member` is NULL, they must be

@@ -28,7 +28,7 @@ typedef struct parquet_pages { /* of the column, read ahead by threads */
     slot *slots; /* a ring: taken pages, in order */
     size_t n_slots;
     uint64_t n_taken, n_handed_out; /* pages */
-    uint64_t n_held;                /* handed out and not released, but for a dictionary */
+    uint64_t n_held;                /* handed out and not released, without the dictionary */
     uint64_t in_use;                /* bytes of taken pages that were not released */
     uint64_t n_large;               /* pages that were taken alone */
     parquet_page_reader reader;     /* without threads */
@@ -77,7 +77,7 @@ static bool find_pending(parquet_pages *p)
     return p->has_pending;
 }
 
-/* If no other page is in memory, but for the dictionary, then there is room. */
+/* If no page but the dictionary is in memory, then there is room. */
 static bool has_room(const parquet_pages *p)
 {
     const bool alone = p->n_taken == p->n_handed_out && p->n_held == 0;

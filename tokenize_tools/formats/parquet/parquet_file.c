@@ -42,7 +42,7 @@ static bool is_seam(const parquet_file *f, const uint8_t *at, uint64_t offset)
            n_read == 1 && first == FIRST_OF_FOOTER;
 }
 
-#define OVERLAP 11 /* the size of a footer, and "PAR1" twice, but for a byte */
+#define OVERLAP 11 /* the size of a footer, and "PAR1" twice, less one byte */
 
 /* If files were joined by cat, the offsets in the last footer are those in the last file, and mean
  * pages of the first one. Indexes may stand between the pages and the footer. */

@@ -53,7 +53,7 @@ static bool first_drops_blanks(const model *m)
     return split_drops_blanks(m->split & 0xFF);
 }
 
-/* The same as first_drops_blanks, but for U+2581. */
+/* The same as first_drops_blanks, but of U+2581. */
 static bool is_at_punctuation(const model *m)
 {
     return m->split == STAGE_EACH_PUNCTUATION && m->metaspace_split;

@@ -45,7 +45,7 @@ typedef struct tokenizer_info {
     const char *unicode;   /* the version of the tables that take part, such as "16.0.0", or NULL */
     const char *no_ranges; /* why tokenizer_find_ranges always fails, or NULL */
 } tokenizer_info;
-/* Returns facts that are valid as long as the tokenizer. */
+/* What it returns is valid as long as the tokenizer. */
 const tokenizer_info *tokenizer_get_info(const tokenizer *t);
 /* Returns the id of the token with this content, specials first; MODEL_NO_ID: there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes);

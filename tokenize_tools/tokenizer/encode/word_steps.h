@@ -21,6 +21,6 @@ void word_steps_free(word_steps *s);
 
 /* Appends the ids of a word. context: a word_steps. false: out of memory. */
 bool word_steps_encode(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out);
-/* The same as word_steps_encode, but for a word of a pattern of which the first n_first bytes come
- * from the first character of the text. */
+/* The same as word_steps_encode, but the first n_first bytes of the word, which is one of a
+ * pattern, come from the first character of the text. */
 bool word_steps_encode_first(word_steps *s, text_span word, size_t n_first, id_buffer *out);

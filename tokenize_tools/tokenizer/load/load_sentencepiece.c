@@ -8,7 +8,7 @@
 #include "tokenizer/model/name_table.h"
 #include "base/utf8.h"
 
-/* The same limits as in sentencepiece. */
+/* The limit of sentencepiece. */
 #define MAX_PIECE_BYTES 7999
 
 /* ---- Protocol buffers ---- */

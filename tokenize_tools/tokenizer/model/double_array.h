@@ -73,7 +73,7 @@ static inline bool double_array_step(const double_array *a, uint32_t *state, uin
     return true;
 }
 
-/* The same as double_array_step, but for a byte of a text with spaces_are_marks. */
+/* The same as double_array_step, but takes a byte of a text with spaces_are_marks. */
 static inline bool double_array_follow(const double_array *a, uint32_t *state, uint8_t byte,
                                        bool *has_value)
 {

@@ -206,7 +206,7 @@ bool model_add_merge(model *m, model_merge merge, failure *err);
 bool model_keep_last_merges(model *m, failure *err);
 /* Copies the content, which is not empty. */
 bool model_add_added(model *m, const added_token *token, failure *err);
-/* The same as model_add_added, but for a special of a preset or the user; an id that has another
+/* The same as model_add_added, but adds a special of a preset or the user; an id that has another
  * text is an error. */
 bool model_add_special(model *m, uint32_t id, model_text content, failure *err);
 /* Returns the id of the special added token with this content, which may be NULL; or

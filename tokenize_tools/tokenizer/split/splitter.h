@@ -103,7 +103,7 @@ size_t splitter_words(const splitter *s, simd_level e, const uint8_t *text, size
 size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes);
 /* Whether stages remove text: JOIN_REMOVED, JOIN_KEPT. */
 bool splitter_removes(const splitter *s);
-/* The same as splitter_words, but for stages that remove text: *n_taken is where it ended. Writes
+/* The same as splitter_words, but with stages that remove text: *n_taken is where it ended. Writes
  * the words that stay to `kept`, for which n_bytes are enough, and their starts. Sets a bit in
  * `removed`, which has the size of starts, for each byte of the text that does not stay. Returns
  * the number of bytes in `kept`. */
