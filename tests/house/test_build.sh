@@ -79,7 +79,7 @@ refused() # name, the reason, options of the compiler
 {
     local name=$1 reason=$2
     shift 2
-    said=$(cc -Isrc -Iinclude -fsyntax-only -Wno-builtin-macro-redefined "$@" src/base/base.h 2>&1)
+    said=$(cc -Isrc -Iinclude -fsyntax-only -Wno-builtin-macro-redefined "$@" src/base/le.h 2>&1)
     [ $? != 0 ] && says "$said" "#error .*$reason"
     outcome "$name" $? "$said"
 }
@@ -88,7 +88,7 @@ refused big_endian_processors_are_refused_by_name 'needs a little-endian process
     -U__BYTE_ORDER__ -D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__
 refused processors_of_32_bits_are_refused_by_name 'needs a 64-bit processor' \
     -U__SIZEOF_POINTER__ -D__SIZEOF_POINTER__=4
-said=$(cc -Isrc -Iinclude -fsyntax-only src/base/base.h 2>&1)
+said=$(cc -Isrc -Iinclude -fsyntax-only src/base/le.h 2>&1)
 outcome this_processor_is_not_refused $? "$said"
 
 exit $status
