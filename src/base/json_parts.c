@@ -45,9 +45,10 @@ json_escape json_read_escape(const uint8_t *bytes, size_t n_bytes)
     }
     if (is_high && low >= 0xdc00 && low <= 0xdfff)
         unit = json_join_surrogates(unit, low);
+    e.is_lone = digits && unit >= 0xd800 && unit <= 0xdfff;
     if (!digits)
         e.why = "\\u needs four hexadecimal digits";
-    else if (unit >= 0xd800 && unit <= 0xdfff)
+    else if (e.is_lone)
         e.why = "a lone surrogate";
     else
         e.n_bytes = utf8_encode(unit, e.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_parts.h - white space, escapes and numbers of JSON, for all code that reads JSON
- * (json_reader.c, corpus/json_line.c, fields/where.c). Pure. */
+ * (json_reader.c, formats/json_line.c, fields/where.c). Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +24,7 @@ extern const uint8_t json_hex_digits[256];
 typedef struct json_escape {
     size_t n_read; /* bytes after the backslash; if the escape is malformed, up to the wrong byte */
     const char *why; /* what is wrong; NULL: nothing */
+    bool is_lone;    /* wrong is that a unit, the first one, is a surrogate alone */
     uint8_t text[4];
     size_t n_bytes; /* of the text */
 } json_escape;

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/random_input.h"
-
 #define PADDING 64
 #define ORACLE_BYTE 0x80000000u
 
@@ -253,7 +251,6 @@ oracle_result oracle_read(const char *const *parts, size_t n_parts, const uint8_
         o.malformed = o.at < n_bytes;
     }
     result.error_offset = o.at;
-    result.n_strings = o.n_strings;
     result.text = oracle_encode(&value.string, &result.n_bytes, &result.lone_surrogates);
     free(value.string.units);
     if (o.malformed)
@@ -273,23 +270,8 @@ static void must(bool condition)
         abort();
 }
 
-static oracle_result result_of(json_line_status status, const json_line_result *r,
-                               const uint8_t *text, size_t n_bytes)
-{
-    oracle_result result = {.status = status, .text = malloc(n_bytes + 1)};
-    must((status == JSON_LINE_OK) == (r->reason == NULL));
-    if (status == JSON_LINE_MALFORMED)
-        result.error_offset = r->error_offset;
-    if (status != JSON_LINE_OK)
-        return result;
-    memcpy(result.text, text, n_bytes);
-    result.n_bytes = n_bytes;
-    result.lone_surrogates = r->lone_surrogates;
-    return result;
-}
-
 /* Bytes after the line must not matter. */
-oracle_result scan_whole(json_paths *paths, const uint8_t *line, size_t n_bytes, size_t alignment)
+oracle_result scan_line(json_paths *paths, const uint8_t *line, size_t n_bytes, size_t alignment)
 {
     static const char behind[] = "\"}{,\\\n\"text\":\"x\"}]";
     uint8_t *memory = malloc(alignment + n_bytes + PADDING), *copy = memory + alignment;
@@ -303,44 +285,17 @@ oracle_result scan_whole(json_paths *paths, const uint8_t *line, size_t n_bytes,
     must(out[n_bytes] == 0xa5);
     must(status != JSON_LINE_OK || (r.text >= out && r.text + r.n_bytes <= out + n_bytes) ||
          (r.text >= copy && r.text + r.n_bytes <= copy + n_bytes));
-    oracle_result result = result_of(status, &r, r.text, r.n_bytes);
+    must((status == JSON_LINE_OK) == (r.reason == NULL));
+    oracle_result result = {.status = status, .text = malloc(n_bytes + 1)};
+    if (status == JSON_LINE_MALFORMED)
+        result.error_offset = r.error_offset;
+    if (status == JSON_LINE_OK) {
+        memcpy(result.text, r.text, r.n_bytes);
+        result.n_bytes = r.n_bytes;
+        result.lone_surrogates = r.lone_surrogates;
+    }
     free(memory);
     free(out);
-    return result;
-}
-
-oracle_result scan_pieces(json_paths *paths, const uint8_t *line, size_t n_bytes, size_t most_bytes)
-{
-    uint64_t random = n_bytes << 8 ^ most_bytes;
-    json_line_scanner *s = json_line_scanner_new(paths);
-    uint8_t *text = malloc(n_bytes + 1);
-    size_t n_text = 0;
-    uint64_t n_begun = 0;
-    json_line_begin(s);
-    for (size_t at = 0; at < n_bytes;) {
-        size_t n = 1 + random_input_below(&random, (uint32_t)most_bytes);
-        n = n > n_bytes - at ? n_bytes - at : n;
-        uint8_t *piece = malloc(n + PADDING), *out = malloc(n + JSON_LINE_ROOM);
-        memcpy(piece, line + at, n);
-        memset(piece + n, '"', PADDING);
-        const json_line_fed fed = json_line_feed(s, piece, n, out);
-        must(fed.n_bytes <= n && fed.text_bytes <= n + JSON_LINE_ROOM);
-        must(fed.n_bytes == n || fed.begins || fed.malformed);
-        must(fed.n_bytes > 0 || fed.malformed);
-        must(n_text + fed.text_bytes <= n_bytes);
-        n_begun += fed.begins;
-        must(json_line_n_begun(s) == n_begun);
-        memcpy(text + n_text, out, fed.text_bytes);
-        n_text = fed.begins ? 0 : n_text + fed.text_bytes;
-        at = fed.malformed ? n_bytes : at + fed.n_bytes;
-        free(piece);
-        free(out);
-    }
-    json_line_result r;
-    const json_line_status status = json_line_end(s, &r);
-    oracle_result result = result_of(status, &r, text, n_text);
-    free(s);
-    free(text);
     return result;
 }
 

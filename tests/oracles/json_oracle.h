@@ -16,7 +16,6 @@ typedef struct oracle_result {
     size_t n_bytes;
     uint64_t lone_surrogates;
     size_t error_offset; /* when malformed */
-    uint64_t n_strings;  /* that the path led to; the last counts */
 } oracle_result;
 
 /* text is malloced in any case. */
@@ -26,8 +25,5 @@ oracle_result oracle_read(const char *const *parts, size_t n_parts, const uint8_
 /* ---- What json_line.c says; text is malloced, too ---- */
 
 /* Aborts if it writes behind the text, or gives one that lies elsewhere. */
-oracle_result scan_whole(json_paths *paths, const uint8_t *line, size_t n_bytes, size_t alignment);
-/* In pieces of 1 to most_bytes bytes. */
-oracle_result scan_pieces(json_paths *paths, const uint8_t *line, size_t n_bytes,
-                          size_t most_bytes);
+oracle_result scan_line(json_paths *paths, const uint8_t *line, size_t n_bytes, size_t alignment);
 bool oracle_agrees(const oracle_result *expected, const oracle_result *got);

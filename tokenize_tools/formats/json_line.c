@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A state machine over bytes, so that a line can be fed in pieces of any size. Only the inside of
- * strings, which is nearly all of a line, is done by vectors (json_span.h). A line in one piece
- * goes through the same machine with one shortcut: a string without escapes is not copied. */
+/* A state machine over the parts of a line: brackets, commas, strings, numbers, words. Only the
+ * inside of strings, which is nearly all of a line, is read by vectors (json_span.h). A string
+ * without escapes is not copied. */
 #include "formats/json_line.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "formats/json_span.h"
 #include "base/number.h"
 #include "base/json_parts.h"
-#include "base/utf8.h"
 
 typedef enum state {
     EXPECT_VALUE,
@@ -20,29 +18,22 @@ typedef enum state {
     EXPECT_KEY_OR_END,
     EXPECT_COLON,
     EXPECT_COMMA_OR_END,
-    EXPECT_NOTHING,
-    IN_STRING,
-    IN_ESCAPE,
-    IN_HEX,
-    IN_NUMBER,
-    IN_WORD
+    EXPECT_NOTHING
 } state;
 
 typedef enum use { /* what the current string is needed for */
     USE_NONE,
     USE_KEY,  /* a key of an object on a path */
     USE_TEXT, /* it is the text */
-    USE_VALUE /* of a field that is not the text */
+    USE_VALUE /* it is the value of a field that is not the text */
 } use;
 
-struct json_line_scanner {
+typedef struct line_reader {
     json_paths *paths;
     const json_span_calls *calls;
     tokmap_value *values; /* NULL: not wanted */
 
-    uint64_t n_fed;      /* bytes of the line before `data` */
-    const uint8_t *data; /* the bytes being fed */
-    const uint8_t *at, *end;
+    const uint8_t *line, *at, *end;
     const char *reason; /* set if the line is malformed; `at` is the place */
 
     state state;
@@ -62,80 +53,69 @@ struct json_line_scanner {
     /* For the last value at the path of the text: a duplicate replaces the one before. */
     bool found, is_null;
     const char *not_found;
-    uint64_t not_found_at;
-    uint64_t n_begun;
+    const uint8_t *not_found_at;
+    bool had_string; /* one of them was a string */
 
-    use use;
-    bool is_key, has_lone; /* has_lone: a lone surrogate */
-    const uint8_t *key;    /* where it is, if it is not longer than paths->buffer */
-    size_t key_bytes;
-    uint32_t unit, high; /* of a \uXXXX; the first half of a surrogate pair, or 0 */
-    unsigned n_hex;
-    json_number number;
-    const uint8_t *number_at;
-    const char *word; /* the rest of it */
+    use use;          /* of the current string */
+    bool has_lone;    /* a lone surrogate is in the current string */
+    size_t key_bytes; /* of the current key, if it has an escape */
 
-    bool whole;            /* the line is in one piece */
-    bool fresh;            /* whole, and no byte of the string was read yet */
-    bool begins;           /* a string of the field begins: feed returns */
-    const uint8_t *string; /* that is needed of a whole line: where it begins */
-    bool copied;           /* it is in `out` */
-    uint8_t *out;
-    const uint8_t *text; /* of the whole line */
+    uint8_t *out; /* where the next decoded string goes */
+    const uint8_t *text;
     size_t text_bytes;
     uint64_t lone_surrogates;
-};
+} line_reader;
 
 /* ---- The paths ---- */
 
-static void set_not_found(json_line_scanner *s, const char *why)
+static void set_not_found(line_reader *r, const char *why)
 {
-    s->found = s->is_null = false;
-    s->not_found = why;
-    s->not_found_at = s->n_fed + (uint64_t)(s->at - s->data);
+    r->found = r->is_null = false;
+    r->not_found = why;
+    r->not_found_at = r->at;
 }
 
-static bool takes_bare_string(const json_line_scanner *s)
+static bool takes_bare_string(const line_reader *r)
 {
-    const json_key *key = json_key_find(s->paths->keys, "text", 4);
-    return s->paths->bare_string && key && key->is_text;
+    const json_key *key = json_key_find(r->paths->keys, "text", 4);
+    return r->paths->bare_string && key && key->is_text;
 }
 
 /* A string that is not a key begins: whether it is the text. */
-static bool is_text(const json_line_scanner *s)
+static bool begins_text(const line_reader *r)
 {
-    return s->depth == 0 ? takes_bare_string(s) : s->value && s->value->is_text && !s->paths->lists;
+    return r->depth == 0 ? takes_bare_string(r) : r->value && r->value->is_text && !r->paths->lists;
 }
 
-static bool is_marks(const json_line_scanner *s, const json_key *key)
+static bool is_marks(const line_reader *r, const json_key *key)
 {
-    return s->paths->marks && key->field == s->paths->fields->n_fields - 1;
+    return r->paths->marks && key->field == r->paths->fields->n_fields - 1;
 }
 
 /* The value of a field, or of none. That of marks is only a list. */
-static tokmap_value *value_of(const json_line_scanner *s)
+static tokmap_value *value_of(const line_reader *r)
 {
     const bool wanted =
-        s->values && s->value && s->value->field != JSON_NO_FIELD && !is_marks(s, s->value);
-    return wanted ? &s->values[s->value->field] : NULL;
+        r->values && r->value && r->value->field != JSON_NO_FIELD && !is_marks(r, r->value);
+    return wanted ? &r->values[r->value->field] : NULL;
 }
 
 /* ---- Lists ---- */
 
 /* At the bracket that closes it. */
-static void end_list(json_line_scanner *s)
+static void end_list(line_reader *r)
 {
-    const size_t n_bytes = (size_t)(s->at + 1 - s->list_at);
-    if (s->list->is_text) {
-        s->found = true;
-        s->text = s->list_at;
-        s->text_bytes = n_bytes;
+    const size_t n_bytes = (size_t)(r->at + 1 - r->list_at);
+    if (r->list->is_text) {
+        r->found = true;
+        r->text = r->list_at;
+        r->text_bytes = n_bytes;
     }
-    if (s->values && is_marks(s, s->list)) {
-        s->values[s->list->field] = (tokmap_value){
-            .type = TOKMAP_VALUE_STRING, .text = (const char *)s->list_at, .text_bytes = n_bytes};
+    if (r->values && is_marks(r, r->list)) {
+        r->values[r->list->field] = (tokmap_value){
+            .type = TOKMAP_VALUE_STRING, .text = (const char *)r->list_at, .text_bytes = n_bytes};
     }
-    s->list = NULL;
+    r->list = NULL;
 }
 
 /* The bracket at the end of a list of nothing but whole numbers; NULL: it is another list, or has
@@ -160,489 +140,362 @@ static const uint8_t *end_of_numbers(const uint8_t *at, const uint8_t *end)
 
 /* ---- Strings ---- */
 
-static void add_to_key(json_line_scanner *s, const uint8_t *bytes, size_t n_bytes)
+static void add_to_key(line_reader *r, const uint8_t *bytes, size_t n_bytes)
 {
-    const json_paths *p = s->paths;
-    if (s->key_bytes <= p->buffer_bytes && n_bytes <= p->buffer_bytes - s->key_bytes)
-        memcpy(p->buffer + s->key_bytes, bytes, n_bytes);
-    s->key_bytes += n_bytes;
+    const json_paths *p = r->paths;
+    if (r->key_bytes <= p->buffer_bytes && n_bytes <= p->buffer_bytes - r->key_bytes)
+        memcpy(p->buffer + r->key_bytes, bytes, n_bytes);
+    r->key_bytes += n_bytes;
 }
 
-static void emit_code_point(json_line_scanner *s, uint32_t code_point)
+static void emit(line_reader *r, const uint8_t *bytes, size_t n_bytes)
 {
-    uint8_t bytes[4];
-    size_t n_bytes = utf8_encode(code_point, bytes);
-    if (s->use == USE_KEY)
-        add_to_key(s, bytes, n_bytes);
-    if (s->use >= USE_TEXT) {
-        memcpy(s->out, bytes, n_bytes);
-        s->out += n_bytes;
+    if (r->use == USE_KEY)
+        add_to_key(r, bytes, n_bytes);
+    if (r->use >= USE_TEXT) {
+        memcpy(r->out, bytes, n_bytes);
+        r->out += n_bytes;
     }
 }
 
-static void emit_lone_surrogate(json_line_scanner *s)
+static void read_lone_surrogate(line_reader *r)
 {
-    emit_code_point(s, 0xfffd);
-    s->has_lone = true; /* a key of a path has none, not even a key with U+FFFD in it */
-    s->lone_surrogates += s->use == USE_TEXT;
+    emit(r, (const uint8_t *)"\xef\xbf\xbd", 3);
+    r->has_lone = true; /* a key of a path has none, not even a key with U+FFFD in it */
+    r->lone_surrogates += r->use == USE_TEXT;
+    r->at += sizeof "uXXXX" - 1;
 }
 
-/* Called if no second half of the pair follows. */
-static void end_pair(json_line_scanner *s)
+/* At the backslash. */
+static void read_escape(line_reader *r)
 {
-    if (s->high)
-        emit_lone_surrogate(s);
-    s->high = 0;
-}
-
-static void emit_unit(json_line_scanner *s, uint32_t unit)
-{
-    bool is_low = unit >= 0xdc00 && unit <= 0xdfff;
-    if (s->high && is_low) {
-        emit_code_point(s, json_join_surrogates(s->high, unit));
-        s->high = 0;
+    if (++r->at == r->end)
+        return;
+    const json_escape e = json_read_escape(r->at, (size_t)(r->end - r->at));
+    if (e.is_lone) {
+        read_lone_surrogate(r);
         return;
     }
-    end_pair(s);
-    if (unit >= 0xd800 && unit <= 0xdbff)
-        s->high = unit;
-    else if (is_low)
-        emit_lone_surrogate(s);
-    else
-        emit_code_point(s, unit);
+    r->at += e.n_read;
+    if (!e.why)
+        emit(r, e.text, e.n_bytes);
+    else if (r->at < r->end)
+        r->reason = e.why;
 }
 
-static void begin_string(json_line_scanner *s)
+static void read_plain(line_reader *r)
 {
-    s->state = IN_STRING;
-    s->at++;
-    s->high = 0;
-    s->use = USE_NONE;
-    if (s->is_key) {
-        if (s->depth == s->level)
-            s->use = USE_KEY;
-        s->has_lone = false;
-        s->key = s->paths->buffer;
-        s->key_bytes = 0;
-    } else if (is_text(s)) {
-        s->use = USE_TEXT;
-        s->found = true;
-        s->n_begun++;
-        s->lone_surrogates = 0;
-        s->begins = !s->whole;
-    } else if (value_of(s)) {
-        s->use = USE_VALUE;
-    }
-    s->fresh = s->whole && s->use >= USE_TEXT;
-}
-
-static void end_value(json_line_scanner *s)
-{
-    s->value = NULL;
-    s->state = s->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
-}
-
-static void end_string(json_line_scanner *s)
-{
-    s->at++;
-    end_pair(s);
-    if (s->use == USE_KEY && !s->has_lone) {
-        s->value = json_key_find(s->object, s->key, s->key_bytes);
-        if (s->value && s->value->leads_to_text)
-            set_not_found(s, "the field is missing");
-        if (s->values)
-            json_paths_see(s->paths, s->object, s->value, s->key, s->key_bytes, s->values);
-    }
-    if (s->is_key) {
-        s->state = EXPECT_COLON;
+    const size_t n_left = (size_t)(r->end - r->at);
+    if (r->use >= USE_TEXT) {
+        const json_span_moved moved = r->calls->decode(r->at, n_left, r->out);
+        r->at += moved.read;
+        r->out += moved.written;
         return;
     }
-    if (s->use >= USE_TEXT && s->whole) {
-        const uint8_t *const end = s->copied ? s->out : s->at - 1;
-        const size_t n_bytes = (size_t)(end - s->string);
-        tokmap_value *value = value_of(s);
-        if (value)
-            *value = (tokmap_value){.type = TOKMAP_VALUE_STRING,
-                                    .text = (const char *)s->string,
-                                    .text_bytes = n_bytes};
-        if (s->use == USE_TEXT) {
-            s->text = s->string;
-            s->text_bytes = n_bytes;
-        }
-    }
-    end_value(s);
+    const size_t n_plain = r->calls->find(r->at, n_left);
+    if (r->use == USE_KEY)
+        add_to_key(r, r->at, n_plain);
+    r->at += n_plain;
 }
 
-/* The first bytes of a string in a whole line. One without escapes is not copied. */
-static void begin_text(json_line_scanner *s)
+/* Reads to the quote at the end of a string, from its first byte that is not plain. */
+static void read_escaped(line_reader *r)
 {
-    size_t n_plain = s->calls->find(s->at, (size_t)(s->end - s->at));
-    s->fresh = false;
-    s->copied = s->at + n_plain == s->end || s->at[n_plain] != '"';
-    s->string = s->copied ? s->out : s->at;
-    if (s->copied) {
-        memcpy(s->out, s->at, n_plain);
-        s->out += n_plain;
-    }
-    s->at += n_plain;
-}
-
-static void scan_plain(json_line_scanner *s)
-{
-    size_t n_left = (size_t)(s->end - s->at);
-    if (s->fresh) {
-        begin_text(s);
-    } else if (s->use >= USE_TEXT) {
-        json_span_moved moved = s->calls->decode(s->at, n_left, s->out);
-        s->at += moved.read;
-        s->out += moved.written;
-    } else {
-        size_t n_plain = s->calls->find(s->at, n_left);
-        if (s->use == USE_KEY && s->key_bytes == 0 && n_plain < n_left && s->at[n_plain] == '"') {
-            s->key = s->at; /* all of it */
-            s->key_bytes = n_plain;
-        } else if (s->use == USE_KEY) {
-            add_to_key(s, s->at, n_plain);
-        }
-        s->at += n_plain;
+    while (r->at < r->end && *r->at != '"') {
+        if (*r->at == '\\')
+            read_escape(r);
+        else
+            r->reason = "a control character in a string";
+        if (r->reason)
+            return;
+        read_plain(r);
     }
 }
 
-static void scan_string(json_line_scanner *s)
+/* Reads a string, from quote to quote. One without escapes is not copied. NULL: the line is
+ * malformed. */
+static const uint8_t *read_string(line_reader *r, size_t *n_bytes)
 {
-    if (!(s->high && *s->at == '\\')) {
-        end_pair(s);
-        scan_plain(s);
-    }
-    if (s->at == s->end)
+    const uint8_t *const from = ++r->at, *const out = r->out;
+    const size_t n_plain = r->calls->find(from, (size_t)(r->end - from));
+    const bool copied = from + n_plain < r->end && from[n_plain] != '"';
+    r->at += n_plain;
+    if (copied)
+        emit(r, from, n_plain);
+    read_escaped(r);
+    if (r->reason || r->at == r->end)
+        return NULL;
+    r->at++;
+    *n_bytes = copied ? (size_t)(r->out - out) : n_plain;
+    return copied ? out : from;
+}
+
+static void end_value(line_reader *r)
+{
+    r->value = NULL;
+    r->state = r->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
+}
+
+static void read_key(line_reader *r)
+{
+    size_t n_bytes;
+    r->use = r->depth == r->level ? USE_KEY : USE_NONE;
+    r->has_lone = false;
+    r->key_bytes = 0;
+    const uint8_t *key = read_string(r, &n_bytes);
+    if (!key)
         return;
-    if (*s->at == '"') {
-        end_string(s);
-    } else if (*s->at == '\\') {
-        s->at++;
-        s->state = IN_ESCAPE;
-    } else {
-        s->reason = "a control character in a string";
+    if (r->key_bytes > 0) { /* it has escapes */
+        key = r->paths->buffer;
+        n_bytes = r->key_bytes;
     }
+    r->state = EXPECT_COLON;
+    if (r->use != USE_KEY || r->has_lone)
+        return;
+    r->value = json_key_find(r->object, key, n_bytes);
+    if (r->value && r->value->leads_to_text)
+        set_not_found(r, "the field is missing");
+    if (r->values)
+        json_paths_see(r->paths, r->object, r->value, key, n_bytes, r->values);
 }
 
-/* After the backslash. */
-static void scan_escape(json_line_scanner *s)
+static void read_string_value(line_reader *r)
 {
-    uint8_t c = *s->at;
-    uint8_t stands_for = json_simple_escapes[c];
-    if (c != 'u' && !stands_for) {
-        s->reason = "unknown escape";
-        return;
+    const bool is_text = begins_text(r);
+    size_t n_bytes;
+    r->use = is_text ? USE_TEXT : value_of(r) ? USE_VALUE : USE_NONE;
+    if (is_text) {
+        r->found = r->had_string = true;
+        r->lone_surrogates = 0;
     }
-    s->at++;
-    s->unit = 0;
-    s->n_hex = 0;
-    s->state = c == 'u' ? IN_HEX : IN_STRING;
-    if (stands_for) {
-        end_pair(s);
-        emit_code_point(s, stands_for);
-    }
-}
-
-static void scan_hex(json_line_scanner *s)
-{
-    int digit = json_hex_digits[*s->at] - 1;
-    if (digit < 0) {
-        s->reason = "\\u needs four hexadecimal digits";
+    const uint8_t *const string = read_string(r, &n_bytes);
+    if (!string)
         return;
+    tokmap_value *value = value_of(r);
+    if (value)
+        *value = (tokmap_value){
+            .type = TOKMAP_VALUE_STRING, .text = (const char *)string, .text_bytes = n_bytes};
+    if (is_text) {
+        r->text = string;
+        r->text_bytes = n_bytes;
     }
-    s->at++;
-    s->unit = s->unit << 4 | (uint32_t)digit;
-    if (++s->n_hex < 4)
-        return;
-    emit_unit(s, s->unit);
-    s->state = IN_STRING;
+    end_value(r);
 }
 
 /* ---- Numbers and words ---- */
 
-/* At its first letter. rest: the other ones. */
-static void begin_word(json_line_scanner *s, const char *rest, tokmap_value stands_for)
+static void read_word(line_reader *r, const char *word, tokmap_value stands_for)
 {
-    tokmap_value *value = value_of(s);
-    if (value)
-        *value = stands_for;
-    s->word = rest;
-    s->at++;
-    s->state = IN_WORD;
-}
-
-static void begin_real(json_line_scanner *s, const char *rest, double real)
-{
-    begin_word(s, rest, (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = real});
-}
-
-static void scan_number(json_line_scanner *s)
-{
-    while (s->at < s->end && json_number_step(&s->number, *s->at))
-        s->at++;
-    if (s->at == s->end)
-        return;
-    if (s->number == AFTER_MINUS && *s->at == 'I' && !s->paths->strict) {
-        begin_real(s, "nfinity", -INFINITY);
-        return;
-    }
-    if (!json_number_may_end(s->number)) {
-        s->reason = "expected a digit";
-        return;
-    }
-    tokmap_value *value = value_of(s);
-    const size_t n_bytes = (size_t)(s->at - s->number_at);
-    if (value)
-        *value = number_read((const char *)s->number_at, n_bytes);
-    end_value(s);
-}
-
-static void scan_word(json_line_scanner *s)
-{
-    for (; s->at < s->end && *s->word; s->at++, s->word++) {
-        if (*s->at != (uint8_t)*s->word) {
-            s->reason = "expected a value";
+    tokmap_value *value = value_of(r);
+    for (; r->at < r->end && *word; r->at++, word++) {
+        if (*r->at != (uint8_t)*word) {
+            r->reason = "expected a value";
             return;
         }
     }
-    if (!*s->word)
-        end_value(s);
+    if (*word)
+        return;
+    if (value)
+        *value = stands_for;
+    end_value(r);
+}
+
+static void read_real(line_reader *r, const char *word, double real)
+{
+    read_word(r, word, (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = real});
+}
+
+static void read_number(line_reader *r)
+{
+    const uint8_t *const from = r->at;
+    json_number number = NUMBER_BEGINS;
+    while (r->at < r->end && json_number_step(&number, *r->at))
+        r->at++;
+    if (number == AFTER_MINUS && r->at < r->end && *r->at == 'I' && !r->paths->strict) {
+        read_real(r, "Infinity", -INFINITY);
+        return;
+    }
+    if (!json_number_may_end(number)) {
+        if (r->at < r->end)
+            r->reason = "expected a digit";
+        return;
+    }
+    tokmap_value *value = value_of(r);
+    if (value)
+        *value = number_read((const char *)from, (size_t)(r->at - from));
+    end_value(r);
 }
 
 /* ---- Structure ---- */
 
 /* At the bracket that opens a list, which may be wanted. Whether it was read to its end. */
-static bool take_list(json_line_scanner *s)
+static bool take_list(line_reader *r)
 {
-    if (!s->paths->lists || !s->whole || !s->value || !(s->value->is_text || is_marks(s, s->value)))
+    if (!r->paths->lists || !r->value || !(r->value->is_text || is_marks(r, r->value)))
         return false;
-    s->list = s->value;
-    s->list_at = s->at;
-    s->list_depth = s->depth;
-    const uint8_t *end = end_of_numbers(s->at, s->end);
+    r->list = r->value;
+    r->list_at = r->at;
+    r->list_depth = r->depth;
+    const uint8_t *end = end_of_numbers(r->at, r->end);
     if (!end)
         return false;
-    s->at = end;
-    end_list(s);
-    s->at++;
-    end_value(s);
+    r->at = end;
+    end_list(r);
+    r->at++;
+    end_value(r);
     return true;
 }
 
-static void open_container(json_line_scanner *s, bool object)
+static void open_container(line_reader *r, bool object)
 {
-    unsigned i = s->depth;
+    unsigned i = r->depth;
     if (i == JSON_MAX_DEPTH) {
-        s->reason = "nested more than 128 levels deep, which tokmap does not read";
+        r->reason = "nested more than 128 levels deep, which tokmap does not read";
         return;
     }
-    if (s->value)
-        s->value->is_container = true;
-    if (!object && take_list(s))
+    if (r->value)
+        r->value->is_container = true;
+    if (!object && take_list(r))
         return;
-    if (object && (i == 0 || (s->value && s->value->first_child))) {
-        s->level++;
-        s->object = i == 0 ? s->paths->keys : s->value;
+    if (object && (i == 0 || (r->value && r->value->first_child))) {
+        r->level++;
+        r->object = i == 0 ? r->paths->keys : r->value;
     }
-    s->value = NULL;
-    s->objects[i / 64] &= ~((uint64_t)1 << i % 64);
-    s->objects[i / 64] |= (uint64_t)object << i % 64;
-    s->in_object = object;
-    s->depth++;
-    s->at++;
-    s->state = object ? EXPECT_KEY_OR_END : EXPECT_ELEMENT_OR_END;
+    r->value = NULL;
+    r->objects[i / 64] &= ~((uint64_t)1 << i % 64);
+    r->objects[i / 64] |= (uint64_t)object << i % 64;
+    r->in_object = object;
+    r->depth++;
+    r->at++;
+    r->state = object ? EXPECT_KEY_OR_END : EXPECT_ELEMENT_OR_END;
 }
 
-static void close_container(json_line_scanner *s)
+static void close_container(line_reader *r)
 {
-    if (s->depth == s->level) {
-        s->level--;
-        s->object = s->object->parent;
+    if (r->depth == r->level) {
+        r->level--;
+        r->object = r->object->parent;
     }
-    s->depth--;
-    if (s->list && s->depth == s->list_depth)
-        end_list(s);
-    if (s->depth > 0)
-        s->in_object = s->objects[(s->depth - 1) / 64] >> (s->depth - 1) % 64 & 1;
-    s->at++;
-    end_value(s);
+    r->depth--;
+    if (r->list && r->depth == r->list_depth)
+        end_list(r);
+    if (r->depth > 0)
+        r->in_object = r->objects[(r->depth - 1) / 64] >> (r->depth - 1) % 64 & 1;
+    r->at++;
+    end_value(r);
 }
 
-static void begin_value(json_line_scanner *s, uint8_t c)
+static void read_value(line_reader *r, uint8_t c)
 {
-    if (s->depth == 0) {
-        s->no_object = c != '{' && !(c == '"' && is_text(s));
-    } else if (s->value && s->value->leads_to_text && c == 'n') {
-        set_not_found(s, "the field is null");
-        s->is_null = true;
-    } else if (s->value && s->value->is_text && c != (s->paths->lists ? '[' : '"')) {
-        set_not_found(s, s->paths->lists ? "the field is not a list" : "the field is not a string");
+    if (r->depth == 0) {
+        r->no_object = c != '{' && !(c == '"' && begins_text(r));
+    } else if (r->value && r->value->leads_to_text && c == 'n') {
+        set_not_found(r, "the field is null");
+        r->is_null = true;
+    } else if (r->value && r->value->is_text && c != (r->paths->lists ? '[' : '"')) {
+        set_not_found(r, r->paths->lists ? "the field is not a list" : "the field is not a string");
     }
     if (c == '"') {
-        s->is_key = false;
-        begin_string(s);
+        read_string_value(r);
     } else if (c == '{' || c == '[') {
-        open_container(s, c == '{');
+        open_container(r, c == '{');
     } else if (c == '-' || (c >= '0' && c <= '9')) {
-        s->number = NUMBER_BEGINS;
-        s->number_at = s->at;
-        s->state = IN_NUMBER;
+        read_number(r);
     } else if (c == 't' || c == 'f' || c == 'n') {
         const tokmap_value truth = {.type = TOKMAP_VALUE_INT64, .integer = c == 't'}, null = {0};
-        begin_word(s, c == 't' ? "rue" : c == 'f' ? "alse" : "ull", c == 'n' ? null : truth);
-    } else if ((c == 'N' || c == 'I') && !s->paths->strict) {
-        begin_real(s, c == 'N' ? "aN" : "nfinity", c == 'N' ? (double)NAN : (double)INFINITY);
+        read_word(r, c == 't' ? "true" : c == 'f' ? "false" : "null", c == 'n' ? null : truth);
+    } else if ((c == 'N' || c == 'I') && !r->paths->strict) {
+        read_real(r, c == 'N' ? "NaN" : "Infinity", c == 'N' ? (double)NAN : (double)INFINITY);
     } else if (c == 'N' || c == 'I') {
-        s->reason = "expected a value; NaN and Infinity are not JSON";
+        r->reason = "expected a value; NaN and Infinity are not JSON";
     } else {
-        s->reason = "expected a value";
+        r->reason = "expected a value";
     }
 }
 
-static void scan_structure(json_line_scanner *s)
+/* Reads a bracket, a comma, a colon, a key or a value. */
+static void read_part(line_reader *r)
 {
-    while (s->at < s->end && json_is_space(*s->at))
-        s->at++;
-    if (s->at == s->end)
-        return;
-    const uint8_t c = *s->at;
-    const bool in_object = s->in_object;
-    const bool may_end = s->state == EXPECT_KEY_OR_END || s->state == EXPECT_ELEMENT_OR_END ||
-                         s->state == EXPECT_COMMA_OR_END;
+    const uint8_t c = *r->at;
+    const bool in_object = r->in_object;
+    const bool may_end = r->state == EXPECT_KEY_OR_END || r->state == EXPECT_ELEMENT_OR_END ||
+                         r->state == EXPECT_COMMA_OR_END;
     if (may_end && c == (in_object ? '}' : ']')) {
-        close_container(s);
-    } else if (s->state == EXPECT_KEY || s->state == EXPECT_KEY_OR_END) {
-        s->is_key = true;
+        close_container(r);
+    } else if (r->state == EXPECT_KEY || r->state == EXPECT_KEY_OR_END) {
         if (c == '"')
-            begin_string(s);
+            read_key(r);
         else
-            s->reason = "expected a key in quotes";
-    } else if (s->state == EXPECT_COLON && c == ':') {
-        s->at++;
-        s->state = EXPECT_VALUE;
-    } else if (s->state == EXPECT_COLON) {
-        s->reason = "expected ':'";
-    } else if (s->state == EXPECT_COMMA_OR_END && c == ',') {
-        s->at++;
-        s->state = in_object ? EXPECT_KEY : EXPECT_VALUE;
-    } else if (s->state == EXPECT_COMMA_OR_END) {
-        s->reason = in_object ? "expected ',' or '}'" : "expected ',' or ']'";
-    } else if (s->state == EXPECT_NOTHING) {
-        s->reason = "trailing data after the value";
+            r->reason = "expected a key in quotes";
+    } else if (r->state == EXPECT_COLON && c == ':') {
+        r->at++;
+        r->state = EXPECT_VALUE;
+    } else if (r->state == EXPECT_COLON) {
+        r->reason = "expected ':'";
+    } else if (r->state == EXPECT_COMMA_OR_END && c == ',') {
+        r->at++;
+        r->state = in_object ? EXPECT_KEY : EXPECT_VALUE;
+    } else if (r->state == EXPECT_COMMA_OR_END) {
+        r->reason = in_object ? "expected ',' or '}'" : "expected ',' or ']'";
+    } else if (r->state == EXPECT_NOTHING) {
+        r->reason = "trailing data after the value";
     } else {
-        begin_value(s, c);
-    }
-}
-
-static void scan_bytes(json_line_scanner *s)
-{
-    while (s->at < s->end && !s->reason && !s->begins) {
-        switch (s->state) {
-        case IN_STRING:
-            scan_string(s);
-            break;
-        case IN_ESCAPE:
-            scan_escape(s);
-            break;
-        case IN_HEX:
-            scan_hex(s);
-            break;
-        case IN_NUMBER:
-            scan_number(s);
-            break;
-        case IN_WORD:
-            scan_word(s);
-            break;
-        default:
-            scan_structure(s);
-        }
+        read_value(r, c);
     }
 }
 
 /* ---- Lines ---- */
 
-json_line_scanner *json_line_scanner_new(json_paths *paths)
+static void read_parts(line_reader *r)
 {
-    json_line_scanner *s = calloc(1, sizeof *s);
-    if (s)
-        s->paths = paths;
-    return s;
+    while (!r->reason) {
+        while (r->at < r->end && json_is_space(*r->at))
+            r->at++;
+        if (r->at == r->end)
+            break;
+        read_part(r);
+    }
+    if (!r->reason && r->state != EXPECT_NOTHING)
+        r->reason = "the line ends too early";
 }
 
-void json_line_begin(json_line_scanner *s)
+/* Whether the text was found, or why not. */
+static json_line_status judge(const line_reader *r, json_line_result *result)
 {
-    *s = (json_line_scanner){.paths = s->paths, .calls = json_span_engine(s->paths->level)};
-}
-
-json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n_bytes,
-                             uint8_t *out)
-{
-    s->data = s->at = data;
-    s->end = data + n_bytes;
-    s->out = out;
-    s->begins = false;
-    scan_bytes(s);
-    json_line_fed fed = {.n_bytes = (size_t)(s->at - data),
-                         .begins = s->begins,
-                         .malformed = s->reason != NULL,
-                         .text_bytes = s->begins ? 0 : (size_t)(s->out - out)};
-    s->n_fed += fed.n_bytes;
-    s->data = s->at;
-    return fed;
-}
-
-uint64_t json_line_n_begun(const json_line_scanner *s)
-{
-    return s->n_begun;
-}
-
-json_line_status json_line_end(json_line_scanner *s, json_line_result *result)
-{
-    if (!s->reason && s->state == IN_NUMBER && json_number_may_end(s->number))
-        end_value(s);
-    if (!s->reason && s->state == IN_WORD && !*s->word)
-        end_value(s);
-    if (!s->reason && s->state != EXPECT_NOTHING)
-        s->reason = "the line ends too early";
-    *result = (json_line_result){.lone_surrogates = s->lone_surrogates, .reason = s->reason};
-    result->error_offset = s->n_fed + (uint64_t)(s->at - s->data);
-    if (s->reason)
+    *result = (json_line_result){.lone_surrogates = r->lone_surrogates, .reason = r->reason};
+    if (r->reason) {
+        result->error_offset = (uint64_t)(r->at - r->line);
         return JSON_LINE_MALFORMED;
-    result->error_offset = 0;
-    if (s->no_object) {
-        result->reason = takes_bare_string(s) ? "not a string or an object" : "not an object";
+    }
+    if (r->no_object) {
+        result->reason = takes_bare_string(r) ? "not a string or an object" : "not an object";
         return JSON_LINE_NO_OBJECT;
     }
-    if (!s->found) {
-        result->reason = s->not_found ? s->not_found : "the field is missing";
-        result->error_offset = s->not_found_at;
-        return s->is_null && s->n_begun == 0 ? JSON_LINE_NULL : JSON_LINE_NO_FIELD;
+    if (r->found) {
+        result->text = r->text;
+        result->n_bytes = r->text_bytes;
+        return JSON_LINE_OK;
     }
-    return JSON_LINE_OK;
+    result->reason = r->not_found ? r->not_found : "the field is missing";
+    result->error_offset = r->not_found ? (uint64_t)(r->not_found_at - r->line) : 0;
+    return r->is_null && !r->had_string ? JSON_LINE_NULL : JSON_LINE_NO_FIELD;
 }
 
 json_line_status json_line_text(json_paths *paths, const uint8_t *line, size_t n_bytes,
                                 uint8_t *out, tokmap_value *values, json_line_result *result)
 {
-    json_line_scanner s = {.paths = paths,
-                           .calls = json_span_engine(paths->level),
-                           .values = values,
-                           .data = line,
-                           .at = line,
-                           .end = line + n_bytes,
-                           .whole = true,
-                           .out = out};
+    line_reader r = {.paths = paths,
+                     .calls = json_span_engine(paths->level),
+                     .values = values,
+                     .line = line,
+                     .at = line,
+                     .end = line + n_bytes,
+                     .out = out};
     if (values)
         json_paths_begin(paths, values);
-    scan_bytes(&s);
-    json_line_status status = json_line_end(&s, result);
+    read_parts(&r);
+    const json_line_status status = judge(&r, result);
     if (values && status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT)
         json_paths_end(paths, values);
-    if (status == JSON_LINE_OK) {
-        result->text = s.text;
-        result->n_bytes = s.text_bytes;
-    }
     return status;
 }

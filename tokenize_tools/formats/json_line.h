@@ -9,7 +9,7 @@
  * code is the definition.
  *
  * With paths->lists, the text is a list as it stands in the line; so is the value of the last field
- * with paths->marks, as a string. A line in pieces gives no list.
+ * with paths->marks, as a string.
  *
  * The value of a field is null if the field is missing, null, an object or a list. true is 1 and
  * false 0. A number that has neither a fraction nor an exponent and fits 64 bits is an integer, and
@@ -42,28 +42,3 @@ typedef struct json_line_result {
  * line. */
 json_line_status json_line_text(json_paths *paths, const uint8_t *line, size_t n_bytes,
                                 uint8_t *out, tokmap_value *values, json_line_result *result);
-
-/* ---- A line in pieces ---- */
-
-typedef struct json_line_scanner json_line_scanner;
-/* Malloced; the paths must stay valid until it is freed. NULL: out of memory. */
-json_line_scanner *json_line_scanner_new(json_paths *paths);
-
-#define JSON_LINE_ROOM 16
-
-typedef struct json_line_fed {
-    size_t n_bytes;    /* consumed; all, unless one of these is set: */
-    bool begins;       /* another string of the field begins here: discard the text before it */
-    bool malformed;    /* json_line_end gives the reason */
-    size_t text_bytes; /* in `out` */
-} json_line_fed;
-
-void json_line_begin(json_line_scanner *s);
-/* data must have 64 readable bytes after n_bytes, and out must have room for n_bytes +
- * JSON_LINE_ROOM. */
-json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n_bytes,
-                             uint8_t *out);
-/* How many strings of the field have begun. If json_line_end returns OK, the last one counts. */
-uint64_t json_line_n_begun(const json_line_scanner *s);
-/* result->text is NULL. Call it once for a line. */
-json_line_status json_line_end(json_line_scanner *s, json_line_result *result);

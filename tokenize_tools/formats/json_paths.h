@@ -35,7 +35,7 @@ typedef struct json_paths {
     const field_list *fields; /* NULL: none */
     json_key *keys;           /* the first one is the line */
     size_t n_keys;
-    uint8_t *buffer;     /* for a key that is not in one piece */
+    uint8_t *buffer;     /* for a key with escapes */
     size_t buffer_bytes; /* as many as the longest key here has, and as json_paths_see looks at */
     uint64_t line;       /* number of the current line, from 1 */
     uint64_t n_lines;    /* that were objects */
