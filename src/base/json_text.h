@@ -19,7 +19,7 @@ bool json_text_check_object(json_text_span text, failure *err);
 
 /* Finds the value of `key` in an object that passed json_text_check_object, the first one if there
  * are several. Returns false and leaves *value unchanged if there is none. A value of that object
- * may be searched in the same way; if it is not an object it has no keys. */
+ * may be searched in the same way; what is not an object has no keys. */
 bool json_text_find(json_text_span object, const char *key, json_text_span *value);
 
 /* Whether the value is the string `s`. */

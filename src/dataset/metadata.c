@@ -8,61 +8,34 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/json_parts.h"
+#include "base/json_text.h"
 #include "dataset/dataset.h"
 
-/* A part of the metadata; n_bytes is 0 if there is none. */
-typedef struct json_part {
-    const char *text;
-    size_t n_bytes;
-} json_part;
-
-static bool is_same(json_part a, json_part b)
+static bool is_same(json_text_span a, json_text_span b)
 {
     return a.n_bytes == b.n_bytes && memcmp(a.text, b.text, a.n_bytes) == 0;
 }
 
-/* Returns the value of a key of an object, as it is written. In text that is not JSON the result
- * may be any part of the text. */
-static json_part find_value(json_part object, const char *key)
+/* Returns the value of a key of an object; n_bytes is 0 if there is none. */
+static json_text_span find_value(json_text_span object, const char *key)
 {
-    const char *end = object.text + object.n_bytes, *value = NULL;
-    const size_t key_bytes = strlen(key);
-    bool is_key = false;
-    int depth = 0;
-    for (const char *p = object.text; p < end; p++) {
-        if (*p == '"') {
-            const char *string = ++p;
-            while (p < end && *p != '"')
-                p += *p == '\\' && end - p > 1 ? 2 : 1;
-            if (p >= end)
-                break;
-            is_key = depth == 1 && (size_t)(p - string) == key_bytes &&
-                     memcmp(string, key, key_bytes) == 0;
-        } else if (*p == ':' && depth == 1 && is_key && !value) {
-            value = p + 1;
-        } else if ((*p == ',' || *p == '}') && depth == 1 && value) {
-            const char *value_end = p;
-            while (value < value_end && (uint8_t)*value <= ' ')
-                value++;
-            while (value_end > value && (uint8_t)value_end[-1] <= ' ')
-                value_end--;
-            return (json_part){value, (size_t)(value_end - value)};
-        }
-        depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
-    }
-    return (json_part){"", 0};
+    json_text_span value = {"", 0};
+    json_text_find(object, key, &value);
+    return value;
 }
 
-static json_part find_in_metadata(const tokmap_dataset *ds, const char *key)
+/* Finds nothing in metadata that is not a JSON object. */
+static json_text_span find_in_metadata(const tokmap_dataset *ds, const char *key)
 {
-    json_part metadata;
+    json_text_span metadata;
     metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
-    return find_value(metadata, key);
+    return json_text_check_object(metadata, NULL) ? find_value(metadata, key)
+                                                  : (json_text_span){"", 0};
 }
 
 /* Whether both are the same tokenizer. Tokenizers from files are compared by what decides their
  * ids, built-in ones by name. */
-static bool is_same_tokenizer(json_part a, json_part b)
+static bool is_same_tokenizer(json_text_span a, json_text_span b)
 {
     static const char *const of_files[] = {"file_xxh3", "merges_xxh3", "specials_xxh3", "pattern"};
     if (find_value(a, of_files[0]).n_bytes == 0 && find_value(b, of_files[0]).n_bytes == 0)
@@ -75,10 +48,11 @@ static bool is_same_tokenizer(json_part a, json_part b)
 }
 
 /* Describes a tokenizer for people: its name, and the checksum of its file. */
-static void describe(char *out, size_t n_bytes, json_part tokenizer)
+static void describe(char *out, size_t n_bytes, json_text_span tokenizer)
 {
-    const json_part name = find_value(tokenizer, "name"), file = find_value(tokenizer, "file_xxh3");
-    const json_part shown = name.n_bytes ? name : tokenizer;
+    const json_text_span name = find_value(tokenizer, "name"),
+                         file = find_value(tokenizer, "file_xxh3");
+    const json_text_span shown = name.n_bytes ? name : tokenizer;
     snprintf(out, n_bytes, "%.*s%s%.*s", (int)MIN(shown.n_bytes, 80), shown.text,
              file.n_bytes ? ", file_xxh3 " : "", (int)MIN(file.n_bytes, 18), file.text);
 }
@@ -87,12 +61,12 @@ tokmap_status tokmap_i_check_tokenizer(const tokmap_dataset **first, const tokma
                                        const char *advice, tokmap_error *err)
 {
     char of_first[128], of_ds[128];
-    const json_part tokenizer = find_in_metadata(ds, "tokenizer");
+    const json_text_span tokenizer = find_in_metadata(ds, "tokenizer");
     if (tokenizer.n_bytes == 0)
         return TOKMAP_OK;
     if (!*first)
         *first = ds;
-    const json_part wanted = find_in_metadata(*first, "tokenizer");
+    const json_text_span wanted = find_in_metadata(*first, "tokenizer");
     const uint64_t sizes[2] = {(*first)->header.vocab_size, ds->header.vocab_size};
     const bool same_size = sizes[0] == sizes[1] || sizes[0] == 0 || sizes[1] == 0;
     if (is_same_tokenizer(wanted, tokenizer) && same_size)
@@ -134,7 +108,7 @@ bool tokmap_i_id_of_hex(const char *hex, uint8_t id[16])
 
 size_t tokmap_i_dataset_ids(const tokmap_dataset *ds, size_t n, uint8_t id[16])
 {
-    const json_part list = find_in_metadata(ds, "redacted_from");
+    const json_text_span list = find_in_metadata(ds, "redacted_from");
     uint8_t found[16];
     size_t n_found = 0;
     memcpy(id, ds->header.dataset_id, 16);
@@ -146,7 +120,7 @@ size_t tokmap_i_dataset_ids(const tokmap_dataset *ds, size_t n, uint8_t id[16])
 
 bool tokmap_i_was_redacted_from(const tokmap_dataset *ds, const char *hex)
 {
-    const json_part list = find_in_metadata(ds, "redacted_from");
+    const json_text_span list = find_in_metadata(ds, "redacted_from");
     for (const char *p = list.text, *end = p + list.n_bytes; end - p > 33; p++)
         if (p[0] == '"' && p[33] == '"' && memcmp(p + 1, hex, 32) == 0)
             return true;
