@@ -87,17 +87,20 @@ void json_out_hash(json_out *o, const char *key, uint64_t hash)
 /* ---- JSON text ---- */
 
 /* Prints the first character of s: unchanged if it is plain, else as an escape (characters that
- * are not plain are below U+10000). Returns its length, or 0, with nothing printed, if it is not
- * UTF-8. */
+ * are not plain are below U+10000). What is not UTF-8 becomes U+FFFD. Returns the length of what is
+ * printed. */
 static size_t print_character(FILE *out, const char *s, size_t n_bytes)
 {
     uint32_t code_point;
     const size_t length = utf8_decode((const uint8_t *)s, n_bytes, &code_point);
     if (length && plain_text_length(s, n_bytes))
         fwrite(s, 1, length, out);
-    else if (length)
-        fprintf(out, "\\u%04x", (unsigned)code_point);
-    return length;
+    else
+        fprintf(out, "\\u%04x", length ? (unsigned)code_point : 0xfffd);
+    if (length)
+        return length;
+    const size_t n_bad = utf8_bad_bytes((const uint8_t *)s, n_bytes);
+    return n_bad ? n_bad : n_bytes; /* a character that is cut off by the end of the text */
 }
 
 void json_text_print(FILE *out, json_text_span text)
@@ -130,12 +133,6 @@ void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
             fputs("\\t", out);
         else
             length = print_character(out, s, n_bytes);
-        if (length == 0) {
-            fputs("\\ufffd", out);
-            length = utf8_bad_bytes((const uint8_t *)s, n_bytes);
-        }
-        if (length == 0) /* a character that is cut off by the end of the text */
-            length = n_bytes;
         s += length;
         n_bytes -= length;
     }
