@@ -233,8 +233,12 @@ static bool normalize(encoder *e, segment *s)
     s->n_first = e->normalizing.n_first;
     if (!e->rules->blanks_only)
         return true;
+    if (!add_prefix(e, s))
+        return false;
+    if (!memmem(s->text.bytes, s->text.n_bytes, MODEL_MARK, MODEL_MARK_BYTES))
+        return true;
     e->blanked.n_bytes = 0;
-    if (!add_prefix(e, s) || !text_rules_append_blanked(s->text, &e->blanked))
+    if (!text_rules_append_blanked(s->text, &e->blanked))
         return false;
     s->text = text_buffer_span(&e->blanked);
     return true;
