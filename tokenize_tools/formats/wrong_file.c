@@ -30,7 +30,8 @@ typedef struct known_file {
 #define MAGIC(text) sizeof(text) - 1, text, false
 #define MAGIC_WORD(text) sizeof(text) - 1, text, true
 
-/* Files that a corpus may have in it by mistake; other binary files have a NUL. If one begins with another, the longer one comes first. */
+/* Files that a corpus may have in it by mistake; other binary files have a NUL. If one begins with
+ * another, the longer one comes first. */
 static const known_file known_files[] = {
     {"a zip archive", ARCHIVE, MAGIC("PK\x03\x04")},
     {"a zip archive", ARCHIVE, MAGIC("PK\x05\x06")},

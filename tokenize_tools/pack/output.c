@@ -6,7 +6,6 @@
 
 #include "cli/cli.h"
 #include "foreign/megatron_index.h"
-#include "pack/resume.h"
 #include "plan/plan_file.h"
 
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
@@ -76,13 +75,13 @@ static int open_writer(pack_output *out, tokmap_writer_options options, bool *co
     return status == TOKMAP_OK || *complete ? CLI_OK : cannot_open(out, &err);
 }
 
-static int open_output(pack_output *out, const pack_parts *parts, const pack_resume *from)
+static int open_output(pack_output *out, const pack_parts *parts, pack_start from)
 {
     const pack_options *o = parts->options;
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
     tokmap_error err;
     bool complete = false;
-    if ((from->checkpoint || !from->discard) &&
+    if ((from.checkpoint || !from.discard) &&
         tokmap_writer_get_checkpoint(out->index_path, 0, &info, NULL, &err) != TOKMAP_OK)
         return cannot_open(out, &err);
     tokmap_writer_options options = {
@@ -94,12 +93,12 @@ static int open_output(pack_output *out, const pack_parts *parts, const pack_res
         .replace = o->force,
         .resumable = !parts->inputs->once,
         .unfinished = TOKMAP_UNFINISHED_RESUME,
-        .resume_checkpoint = from->checkpoint,
+        .resume_checkpoint = from.checkpoint,
         .has_spans = o->input.list && (o->input.marks || o->input.list == LIST_PARTS),
     };
     /* The last run gave this output its name, but may have been killed before it removed its
      * temporary files: opening removes them. */
-    if (from->note.finishing && info.n_checkpoints == 0) {
+    if (from.finishing && info.n_checkpoints == 0) {
         options.replace = 0;
         options.resume_checkpoint = 0;
         if (tokmap_writer_open(&out->writer, out->index_path, &options, &err) == TOKMAP_OK)
@@ -107,24 +106,24 @@ static int open_output(pack_output *out, const pack_parts *parts, const pack_res
         out->writer = NULL;
         return check_complete(out);
     }
-    if (!from->checkpoint && (from->discard || info.n_checkpoints > 0))
-        options.unfinished = from->discard ? TOKMAP_UNFINISHED_DISCARD : TOKMAP_UNFINISHED_REFUSE;
+    if (!from.checkpoint && (from.discard || info.n_checkpoints > 0))
+        options.unfinished = from.discard ? TOKMAP_UNFINISHED_DISCARD : TOKMAP_UNFINISHED_REFUSE;
     int code = open_writer(out, options, &complete);
     if (!complete)
         return code;
-    if (from->checkpoint && !from->note.finishing)
+    if (from.checkpoint && !from.finishing)
         return cli_error(
             CLI_DATASET,
             "%s: is complete, but other outputs of the run lost their last checkpoint; "
             "use --restart and --force to start over",
             out->index_path);
-    if (from->checkpoint)
+    if (from.checkpoint)
         return check_complete(out);
     options.unfinished = TOKMAP_UNFINISHED_REFUSE;
     return open_writer(out, options, &complete);
 }
 
-int pack_outputs_open(pack_outputs *outputs, const pack_parts *parts, const pack_resume *from)
+int pack_outputs_open(pack_outputs *outputs, const pack_parts *parts, pack_start from)
 {
     const char *const *names = (const char *const *)parts->options->fields.names;
     const uint32_t n_names = (uint32_t)parts->options->input.n_kept;

@@ -31,11 +31,13 @@ typedef struct pack_outputs {
 
 /* Sets their names. */
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options);
-/* Opens the writers, as an earlier run has left them (resume.h). Returns an exit code, and prints
- * the error. */
-struct pack_resume;
-int pack_outputs_open(pack_outputs *outputs, const pack_parts *parts,
-                      const struct pack_resume *from);
+typedef struct pack_start { /* how an earlier run has left the outputs (resume.h) */
+    uint64_t checkpoint;    /* to resume at; 0: start */
+    bool discard;           /* the existing files are of this run, or may be discarded */
+    bool finishing;         /* everything is packed; only the names are missing */
+} pack_start;
+/* Opens the writers. Returns an exit code, and prints the error. */
+int pack_outputs_open(pack_outputs *outputs, const pack_parts *parts, pack_start from);
 /* Whether the output has its name, which it gets when all of it is on disk. */
 bool pack_output_is_complete(const pack_output *out);
 /* --also: the files of another program are written when all outputs have their names, from their

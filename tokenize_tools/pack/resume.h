@@ -31,9 +31,9 @@ size_t pack_note_encode(const pack_note *note, const pack_fingerprint *fingerpri
                         uint8_t bytes[TOKMAP_MAX_NOTE_BYTES]);
 
 typedef struct pack_resume {
-    uint64_t checkpoint; /* to resume at; 0: start */
-    bool discard;        /* the existing files are of this run, or may be discarded */
-    pack_note note;      /* of the checkpoint */
+    uint64_t checkpoint; /* the same as in pack_start */
+    bool discard;
+    pack_note note; /* of the checkpoint */
     /* How the inputs differ from those of the earlier run, if they do. */
     char difference[PACK_DIFFERENCE_BYTES];
 } pack_resume;

@@ -157,7 +157,8 @@ static int open_outputs(pack_work *w)
         return code;
     if (!pack_work_begin(w))
         return cli_no_memory();
-    code = pack_outputs_open(&w->outputs, w->parts, &w->from);
+    const pack_start start = {w->from.checkpoint, w->from.discard, w->from.note.finishing != 0};
+    code = pack_outputs_open(&w->outputs, w->parts, start);
     if (code == CLI_EXISTS && pack_output_is_complete(&w->outputs.list[0])) {
         pack_skipped_remove(w->parts->options->prefix);
         return cli_first_failure(pack_outputs_write_also(&w->outputs, w->parts->options, true),
