@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+/* Vector loads may read this many bytes after a text; their values do not matter. */
+#define TEXT_PADDING 64
+
 typedef enum simd_level {
     SIMD_BEST, /* the best on this machine */
     SIMD_SCALAR,

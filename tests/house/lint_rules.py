@@ -30,11 +30,6 @@ KNOWS_SRC = {("bench/core/sparse_dataset.c", "src/writer/sections.h")}
 KNOWN_CIRCLES = {
     "src/writer/checkpoint src/writer/writer",
     "tokenize_tools/tokenizer/merge/merge tokenize_tools/tokenizer/merge/merge_long",
-    "tokenize_tools/tokenizer/split/expression tokenize_tools/tokenizer/split/expression_tree "
-    "tokenize_tools/tokenizer/split/pattern tokenize_tools/tokenizer/split/splitter "
-    "tokenize_tools/tokenizer/split/splitter_algebra tokenize_tools/tokenizer/split/splitter_avx2 "
-    "tokenize_tools/tokenizer/split/splitter_avx512 tokenize_tools/tokenizer/split/splitter_blocks "
-    "tokenize_tools/tokenizer/split/splitter_scalar tokenize_tools/tokenizer/split/splitter_vector",
 }
 
 # The system belongs to the system rooms; cli asks it for the time and whether there is a terminal.

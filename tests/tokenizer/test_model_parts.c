@@ -7,6 +7,7 @@
 #include "base/base64.h"
 #include "tokenizer/model/byte_alphabet.h"
 #include "tokenizer/split/pattern.h"
+#include "tokenizer/split/splitter.h"
 #include "tokenizer/model/name_table.h"
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))

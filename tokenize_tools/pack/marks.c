@@ -7,6 +7,7 @@
 #include "formats/marked_text.h"
 #include "base/array.h"
 #include "base/le.h"
+#include "base/simd.h"
 
 void pack_marks_free(pack_marks *m)
 {

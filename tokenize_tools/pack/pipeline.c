@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "system/platform_thread.h"
 #include "base/array.h"
+#include "base/simd.h"
 
 typedef struct pipeline_slot {
     pack_job job;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer/split/splitter.h"
+
 /* ---- Words of a pattern ---- */
 
 /* Whether words are those of a pattern, not of characters. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/simd.h"
 #include "tokenizer/model/id_buffer.h"
 #include "tokenizer/model/model.h"
 #include "tokenizer/encode/token_ranges.h"

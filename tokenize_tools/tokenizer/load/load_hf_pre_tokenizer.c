@@ -5,6 +5,7 @@
 
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/split/pattern.h"
+#include "tokenizer/split/splitter.h"
 #include "tokenizer/load/load_hf_pipeline.h"
 
 /* ---- Pre-tokenizer: its parts ---- */

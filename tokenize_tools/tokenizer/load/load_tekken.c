@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tokenizer/load/hf_json.h"
-#include "tokenizer/split/pattern.h"
+#include "tokenizer/split/splitter.h"
 #include "tokenizer/load/load_bytes.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/load/presets.h"

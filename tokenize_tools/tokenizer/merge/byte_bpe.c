@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tokenizer/merge/word_cache.h"
+#include "tokenizer/split/start_bits.h"
 
 #define MAX_RANKED_BYTES 1024 /* because all splits of a token are tried */
 #define MAX_SUFFIX_BYTES 32

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "tokenizer/split/splitter.h"
+#include "tokenizer/split/stages.h"
 
 #define MODEL_NO_ID UINT32_MAX
 #define MODEL_MAX_TOKENS ((uint32_t)1 << 21)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tokenizer/split/splitter.h"
+#include "base/simd.h"
 
 bool text_buffer_reserve(text_buffer *t, size_t n_more)
 {

@@ -4,7 +4,7 @@
  * A state is a list of threads in the order of their preference. A thread waits for the next
  * character, which also decides its look-ahead; one that matches ends those after it. So a
  * transition says where the threads go, and whether there is a match before the character. */
-#include "tokenizer/split/expression_tree.h"
+#include "tokenizer/split/expression.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #endif
 
 #include "base/array.h"
-#include "tokenizer/split/splitter_scalar.h"
+#include "tokenizer/split/expression_tree.h"
+#include "tokenizer/split/view.h"
 #include "tokenizer/unicode/hf_tables.h"
 
 enum {

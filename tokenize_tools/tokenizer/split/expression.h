@@ -10,19 +10,10 @@
 
 #include <stddef.h>
 
-typedef enum expression_dialect {
-    EXPRESSION_RUBY, /* Oniguruma with the syntax of Ruby: tokenizer.json */
-    EXPRESSION_RUST, /* fancy-regex: tiktoken */
-    EXPRESSION_OWN,  /* EXPRESSION_RUST with \p{HfNumber} and \p{HfPunctuation} (unicode.h) */
-    EXPRESSION_TEXT  /* a text, whose characters stand for themselves */
-} expression_dialect;
+#include "tokenizer/split/dialect.h"
 
 typedef struct expression expression;
-typedef struct view view; /* splitter_scalar.h */
-
-typedef struct expression_error {
-    char why[96]; /* "a look-behind at byte 7"; empty: out of memory */
-} expression_error;
+typedef struct view view; /* view.h */
 
 /* Compiles an expression. NULL: refused, or out of memory. */
 expression *expression_new(const char *text, size_t n_bytes, expression_dialect dialect,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json_parts.h"
-#include "tokenizer/split/splitter_scalar.h"
+#include "tokenizer/split/view.h"
 
 enum {
     MAX_DEPTH = 60

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "tokenizer/split/expression.h"
+#include "tokenizer/split/dialect.h"
 
 enum {
     N_PAGES = 0x110000 >> 7,

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tokenizer/split/expression.h"
-#include "tokenizer/split/splitter.h"
+#include "tokenizer/split/stages.h"
 
 enum {
     SPLIT_MAX_ALTERNATIVES = 16,
@@ -65,12 +65,3 @@ struct splitter {
     expression *expressions[SPLIT_MAX_STAGES]; /* of what the stage's `match` does not say */
     split_join joins[SPLIT_MAX_STAGES];
 };
-
-static inline split_stage_id split_stage_at(split_pattern p, unsigned place)
-{
-    return place < SPLIT_MAX_STAGES ? (split_stage_id)(p >> 8 * place & 0xFF) : STAGE_NONE;
-}
-
-/* The stage of which the expression of a tokenizer.json is a spelling; STAGE_NONE: it is not known.
- * Nothing is guessed from parts of it. */
-split_stage_id split_find_stage(const char *text, size_t n_bytes);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/unicode/unicode.h"
 #include "base/utf8.h"
 
@@ -116,11 +115,3 @@ size_t split_undecided(const splitter *s, unsigned stage, const block_reader *r,
         split_range(s, k, &range, SIZE_MAX, starts);
     return range.n_bytes;
 }
-
-/* The algebra of any stage. */
-SPLITTER_INLINE uint64_t any_words(carry *c, const block *b, const block *next, const pieces *p)
-{
-    return c->words(c, b, next, p);
-}
-
-SPLIT_SCANNERS(any, s->stages[stage]->wanted, stage == 0)
