@@ -255,7 +255,7 @@ typedef struct subject {
 
 static void take_documents(subject *s)
 {
-    const corpus_options options = {.read_ahead = true, .n_decoders = 1};
+    const corpus_options options = {.reader.window.read_ahead = true, .reader.n_decoders = 1};
     failure err;
     corpus_batch batch = {0};
     corpus *c = corpus_open(&s->options->text, 1, &options, NULL, &err);

@@ -54,11 +54,11 @@ static corpus_options random_options(void)
 {
     static const char *const separators[] = {"--|", "--|", "\n", NULL};
     corpus_options o = random_corpus_options(&random_state);
-    o.format = (corpus_format)random_below(4);
-    o.separator = separators[random_below(4)];
-    o.separator_bytes = o.separator ? strlen(o.separator) : 0;
-    o.utf8_given = random_below(4) > 0;
-    o.report = report;
+    o.reader.format = (corpus_format)random_below(4);
+    o.reader.separator = separators[random_below(4)];
+    o.reader.separator_bytes = o.reader.separator ? strlen(o.reader.separator) : 0;
+    o.reader.utf8_given = random_below(4) > 0;
+    o.reader.report = report;
     o.ended = random_below(2) ? ended : NULL;
     return o;
 }
@@ -72,7 +72,7 @@ static void check_random_input(tally *t)
     char path[64];
     const char *name = path;
     corpus_options o = random_options();
-    input_bytes plain = random_input(&random_state, o.format);
+    input_bytes plain = random_input(&random_state, o.reader.format);
     stored_form form = (stored_form)random_below(STORED_FORMS);
     stored s = stored_make(form, plain.bytes, plain.n_bytes, 1 + random_below(3));
     if (!s.bytes) {
@@ -136,7 +136,7 @@ static void check_random_pipe(void)
     char path[64];
     const char *name = path;
     corpus_options o = random_options();
-    input_bytes plain = random_input(&random_state, o.format);
+    input_bytes plain = random_input(&random_state, o.reader.format);
     model m = corpus_model_read(&o, plain.bytes, plain.n_bytes, false);
     pid_t writer;
     int fd = make_pipe(path, plain.bytes, plain.n_bytes, &writer);
@@ -161,7 +161,7 @@ TEST(pipes_give_the_same)
 
 static corpus_options plain_options(void)
 {
-    return (corpus_options){.report = report};
+    return (corpus_options){.reader.report = report};
 }
 
 TEST(inputs_follow_one_another_each_with_its_own_format_and_end)
@@ -204,7 +204,7 @@ TEST(progress_counts_stored_bytes_while_an_input_is_read)
     corpus_options o = plain_options();
     corpus_batch b = {0};
     failure err;
-    o.format = CORPUS_LINES;
+    o.reader.format = CORPUS_LINES;
     o.batch_bytes = 1000;
     corpus *c = corpus_open(&name, 1, &o, NULL, &err);
     CHECK(c != NULL);
@@ -270,10 +270,10 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
         char said[700];
         const char *name = must_write_file(sayings[i].plain, strlen(sayings[i].plain));
         corpus_options o = plain_options();
-        o.format = sayings[i].format;
-        o.utf8 = UTF8_ERROR;
+        o.reader.format = sayings[i].format;
+        o.reader.utf8 = UTF8_ERROR;
         o.batch_bytes = 8;
-        o.max_document = 32;
+        o.reader.max_document = 32;
         part_reading r = read_corpus(&name, 1, o, NULL);
         snprintf(said, sizeof said, "%s%s", name, sayings[i].said);
         CHECK_INT(r.result, -1);
@@ -295,8 +295,10 @@ TEST(bad_documents_are_told_with_their_records)
     static const char text[] = "{\"text\":\"a\"}\n \n  {\"text\":}\n7";
     const char *name = must_write_file(text, sizeof text - 1);
     input_bytes told = {0};
-    corpus_options o = {
-        .format = CORPUS_JSON_LINES, .on_error = ON_ERROR_SKIP, .bad = take_bad, .context = &told};
+    corpus_options o = {.reader.format = CORPUS_JSON_LINES,
+                        .reader.on_error = ON_ERROR_SKIP,
+                        .bad = take_bad,
+                        .reader.context = &told};
     corpus_batch b = {0};
     failure err;
     corpus *c = corpus_open(&name, 1, &o, NULL, &err);
@@ -330,7 +332,7 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
             const char *name =
                 must_write_file(s.bytes, what ? s.n_bytes : s.n_bytes - s.n_bytes / 3);
             corpus_options o = plain_options();
-            o.on_error = ON_ERROR_SKIP;
+            o.reader.on_error = ON_ERROR_SKIP;
             o.batch_bytes = 100;
             part_reading r = read_corpus(&name, 1, o, NULL);
             CHECK_INT(r.result, -1);
@@ -376,7 +378,7 @@ TEST(an_input_that_became_shorter_cannot_be_gone_on_with)
 {
     const char *name = must_write_file("one\ntwo\nthree\nfour\n", 19);
     corpus_options o = plain_options();
-    o.format = CORPUS_LINES;
+    o.reader.format = CORPUS_LINES;
     o.batch_bytes = 4;
     part_reading r = read_corpus(&name, 1, o, NULL);
     CHECK(part_reading_n_places(&r) >= 4);
@@ -392,10 +394,10 @@ TEST(options_that_make_no_sense_are_refused)
     const char *name = "-";
     failure err;
     corpus_options o = plain_options();
-    o.separator = "";
+    o.reader.separator = "";
     CHECK(corpus_open(&name, 1, &o, NULL, &err) == NULL);
     CHECK_INT(err.status, FAILURE_CONTENT);
-    o = (corpus_options){.field = "a.b"};
+    o = (corpus_options){.reader.field = "a.b"};
     corpus *c = corpus_open(&name, 1, &o, NULL, &err);
     CHECK(c != NULL);
     corpus_close(c);

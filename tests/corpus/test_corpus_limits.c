@@ -30,7 +30,8 @@ static uint64_t much(void)
 
 static corpus_options small_options(corpus_format format)
 {
-    return (corpus_options){.format = format, .batch_bytes = 256 * 1024, .max_document = 2 * MIB};
+    return (corpus_options){
+        .reader.format = format, .batch_bytes = 256 * 1024, .reader.max_document = 2 * MIB};
 }
 
 /* ---- More than the memory ---- */
@@ -137,7 +138,7 @@ TEST(empty_lines_and_blanks_take_no_memory)
     corpus_counts c = read_flood(&newlines, &o);
     CHECK_EQ(c.documents, much() / 4);
     CHECK_EQ(c.empty_documents, much() / 4);
-    o.format = CORPUS_JSON_LINES;
+    o.reader.format = CORPUS_JSON_LINES;
     c = read_flood(&blanks, &o);
     CHECK_EQ(c.documents, 1);
     CHECK_EQ(c.text_bytes, 1);
@@ -153,10 +154,10 @@ TEST(a_record_that_is_too_long_takes_no_memory)
         snprintf(tail, sizeof tail, "\n\n%s\n\n", texts[i]);
         const flood f = {head, "word", tail, much()};
         corpus_options o = small_options(formats[i]);
-        o.separator = "\n\n";
-        o.separator_bytes = 2;
-        o.on_error = ON_ERROR_SKIP;
-        o.read_ahead = i == 1;
+        o.reader.separator = "\n\n";
+        o.reader.separator_bytes = 2;
+        o.reader.on_error = ON_ERROR_SKIP;
+        o.reader.window.read_ahead = i == 1;
         corpus_counts c = read_flood(&f, &o);
         CHECK_EQ(c.documents - c.empty_documents, 2);
         CHECK_EQ(c.bad_documents, 1);
@@ -187,7 +188,7 @@ TEST(a_bomb_takes_no_memory)
     CHECK((uint64_t)lseek(fd, 0, SEEK_CUR) < much() / 1000);
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     corpus_options o = small_options(CORPUS_TEXT);
-    o.on_error = ON_ERROR_SKIP;
+    o.reader.on_error = ON_ERROR_SKIP;
     read_within_limits(name, &o, &c);
     CHECK_EQ(c.bad_bytes, much());
     close(fd);
@@ -216,9 +217,9 @@ TEST(an_input_is_read_once)
     corpus_batch b = {0};
     failure err;
     corpus_counts counts = {0};
-    o.on_error = ON_ERROR_SKIP;
+    o.reader.on_error = ON_ERROR_SKIP;
     o.batch_bytes = 1000;
-    o.read_bytes = 1000;
+    o.reader.window.read_bytes = 1000;
     uint64_t n_before = bytes_read_so_far();
     if (n_before == 0)
         SKIP("/proc/self/io cannot be read");
@@ -258,7 +259,7 @@ static void check_interrupt(bool read_ahead, bool compressed)
         stored_make(compressed ? STORED_GZIP : STORED_PLAIN, (const uint8_t *)"one\ntwo", 7, 1);
     CHECK(s.bytes && pipe(ends) == 0 && write(ends[1], s.bytes, s.n_bytes) > 0);
     snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
-    o.read_ahead = read_ahead;
+    o.reader.window.read_ahead = read_ahead;
     o.batch_bytes = 4;
     corpus *c = corpus_open(&names, 1, &o, NULL, &err);
     CHECK(pthread_create(&thread, NULL, interrupt_soon, c) == 0);
@@ -296,8 +297,8 @@ TEST(closing_does_not_wait_for_an_input_that_waits)
     memset(text, '\n', sizeof text);
     CHECK(pipe(ends) == 0 && write(ends[1], text, sizeof text) == sizeof text);
     snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
-    o.read_ahead = true;
-    o.read_bytes = 100;
+    o.reader.window.read_ahead = true;
+    o.reader.window.read_bytes = 100;
     o.batch_bytes = 1000;
     corpus *c = corpus_open(&names, 1, &o, NULL, &err);
     CHECK_INT(corpus_read(c, &b, &err), 1);
@@ -319,8 +320,8 @@ TEST(closing_in_the_middle_ends_the_thread_that_reads_ahead)
         corpus_options o = small_options(CORPUS_LINES);
         corpus_batch b = {0};
         failure err;
-        o.read_ahead = true;
-        o.read_bytes = 4096;
+        o.reader.window.read_ahead = true;
+        o.reader.window.read_bytes = 4096;
         corpus *c = corpus_open(&names, 1, &o, NULL, &err);
         for (int i = 0; i < n % 7; i++)
             CHECK_INT(corpus_read(c, &b, &err), 1);

@@ -32,9 +32,9 @@ static void add_fields(corpus_options *o)
         kept = where_compile("not id == 2", &fields, &err);
         CHECK(kept != NULL);
     }
-    o->fields = &fields;
-    o->n_kept = 2;
-    o->where = random_below(2) ? kept : NULL;
+    o->reader.fields = &fields;
+    o->reader.n_kept = 2;
+    o->reader.where = random_below(2) ? kept : NULL;
 }
 
 static corpus_options random_options(void)
@@ -42,8 +42,8 @@ static corpus_options random_options(void)
     static const corpus_format formats[] = {CORPUS_AUTO,       CORPUS_LINES,      CORPUS_LINES,
                                             CORPUS_JSON_LINES, CORPUS_JSON_LINES, CORPUS_TEXT};
     corpus_options o = random_corpus_options(&random_state);
-    o.format = formats[random_below(6)];
-    if (o.format == CORPUS_JSON_LINES && random_below(4) == 0)
+    o.reader.format = formats[random_below(6)];
+    if (o.reader.format == CORPUS_JSON_LINES && random_below(4) == 0)
         add_fields(&o);
     return o;
 }
@@ -62,7 +62,7 @@ static void check_random_corpus(tally *t)
     const corpus_options o = random_options();
     const size_t n = 1 + random_below(random_below(2) ? 4 : 1);
     for (size_t i = 0; i < n; i++) {
-        plain[i] = random_input(&random_state, o.format);
+        plain[i] = random_input(&random_state, o.reader.format);
         const bool packed = n > 1 && random_below(3) == 0;
         const stored_form form = packed ? (stored_form)random_below(STORED_FORMS) : STORED_PLAIN;
         stored s = stored_make(form, plain[i].bytes, plain[i].n_bytes, 1 + random_below(3));
@@ -104,10 +104,10 @@ TEST(the_parts_of_random_corpora_give_what_the_whole_gives)
 /* A cutter that is asked for all places gives those that a loop over the bytes finds. */
 static void check_places(const char *name, const uint8_t *bytes, size_t n, uint64_t distance)
 {
-    const corpus_options o = {.format = CORPUS_LINES};
+    const corpus_options o = {.reader.format = CORPUS_LINES};
     failure err;
     corpus_cut cut = {0};
-    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    corpus_cutter *c = corpus_cutter_open(name, NULL, &o.reader, &err);
     CHECK(c != NULL && corpus_cutter_describe(c).can_be_cut);
     for (uint64_t before = 0;;) {
         uint64_t want = before + (distance ? distance : 1);
@@ -154,17 +154,21 @@ TEST(what_cannot_be_cut_says_so)
         const char *codec;
         bool can_be_cut;
     } rows[] = {
-        {{.format = CORPUS_AUTO}, STORED_PLAIN, CORPUS_JSON_LINES, "", true},
-        {{.format = CORPUS_LINES}, STORED_PLAIN, CORPUS_LINES, "", true},
-        {{.format = CORPUS_AUTO, .fields = &row}, STORED_PLAIN, CORPUS_JSON_LINES, "", false},
-        {{.format = CORPUS_TEXT}, STORED_PLAIN, CORPUS_TEXT, "", false},
-        {{.format = CORPUS_TEXT, .separator = "\n", .separator_bytes = 1},
+        {{.reader.format = CORPUS_AUTO}, STORED_PLAIN, CORPUS_JSON_LINES, "", true},
+        {{.reader.format = CORPUS_LINES}, STORED_PLAIN, CORPUS_LINES, "", true},
+        {{.reader.format = CORPUS_AUTO, .reader.fields = &row},
+         STORED_PLAIN,
+         CORPUS_JSON_LINES,
+         "",
+         false},
+        {{.reader.format = CORPUS_TEXT}, STORED_PLAIN, CORPUS_TEXT, "", false},
+        {{.reader.format = CORPUS_TEXT, .reader.separator = "\n", .reader.separator_bytes = 1},
          STORED_PLAIN,
          CORPUS_TEXT,
          "",
          false},
-        {{.format = CORPUS_AUTO}, STORED_GZIP, CORPUS_JSON_LINES, "gzip", false},
-        {{.format = CORPUS_LINES}, STORED_ZSTD, CORPUS_LINES, "zstd", false},
+        {{.reader.format = CORPUS_AUTO}, STORED_GZIP, CORPUS_JSON_LINES, "gzip", false},
+        {{.reader.format = CORPUS_LINES}, STORED_ZSTD, CORPUS_LINES, "zstd", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         failure err;
@@ -173,7 +177,7 @@ TEST(what_cannot_be_cut_says_so)
         if (!s.bytes)
             continue;
         const char *name = must_write_file(s.bytes, s.n_bytes);
-        corpus_cutter *c = corpus_cutter_open(name, &rows[i].options, &err);
+        corpus_cutter *c = corpus_cutter_open(name, NULL, &rows[i].options.reader, &err);
         CHECK(c != NULL);
         const corpus_cutter_info info = corpus_cutter_describe(c);
         CHECK_INT(info.format, rows[i].format);
@@ -213,11 +217,11 @@ static const char *make_tar(void)
 
 TEST(archives_and_pipes_are_not_cut)
 {
-    corpus_options o = {.format = CORPUS_LINES};
+    corpus_options o = {.reader.format = CORPUS_LINES};
     failure err;
     corpus_cut cut;
     char name[64];
-    corpus_cutter *c = corpus_cutter_open(make_tar(), &o, &err);
+    corpus_cutter *c = corpus_cutter_open(make_tar(), NULL, &o.reader, &err);
     CHECK(c && corpus_cutter_describe(c).is_archive && !corpus_cutter_describe(c).can_be_cut);
     CHECK_INT(corpus_cutter_next(c, 1, &cut, &err), 0);
     corpus_cutter_close(c);
@@ -225,14 +229,14 @@ TEST(archives_and_pipes_are_not_cut)
     CHECK(pipe(ends) == 0 && write(ends[1], "a\nb\n", 4) == 4);
     close(ends[1]);
     snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
-    c = corpus_cutter_open(name, &o, &err);
+    c = corpus_cutter_open(name, NULL, &o.reader, &err);
     CHECK(c && !corpus_cutter_describe(c).can_be_cut);
     corpus_cutter_close(c);
     close(ends[0]);
     const char *missing = check_path("missing");
-    CHECK(!corpus_cutter_open(missing, &o, &err) && err.status == ENOENT);
-    o.format = CORPUS_AUTO;
-    CHECK(!corpus_cutter_open(must_write_file("{\"id\":1}\n", 9), &o, &err));
+    CHECK(!corpus_cutter_open(missing, NULL, &o.reader, &err) && err.status == ENOENT);
+    o.reader.format = CORPUS_AUTO;
+    CHECK(!corpus_cutter_open(must_write_file("{\"id\":1}\n", 9), NULL, &o.reader, &err));
     CHECK_SAYS(err.text, "name the field");
 }
 
@@ -242,7 +246,7 @@ TEST(archives_and_pipes_are_not_cut)
 static const char *read_lines(const char *name, corpus_options o, uint64_t begin, uint64_t end)
 {
     static char said[5000];
-    const corpus_format formats[] = {o.format};
+    const corpus_format formats[] = {o.reader.format};
     part_reading r;
     o.formats = formats;
     o.begin.offset = begin;
@@ -262,8 +266,8 @@ TEST(the_ends_of_parts_are_ends_of_lines)
     static const char bytes[] = "\xef\xbb\xbf"
                                 "a\r\n\n \t\nb\n\n\nlast";
     static const char json[] = "\xef\xbb\xbf{\"text\":\"a\"}\r\n\n \t\n{\"text\":\"b\"}\n  \n";
-    const corpus_options lines = {.format = CORPUS_LINES};
-    const corpus_options records = {.format = CORPUS_JSON_LINES};
+    const corpus_options lines = {.reader.format = CORPUS_LINES};
+    const corpus_options records = {.reader.format = CORPUS_JSON_LINES};
     const char *name = must_write_file(bytes, sizeof bytes - 1);
     CHECK_STR(read_lines(name, lines, 0, UINT64_MAX), "\xef\xbb\xbf"
                                                       "a\r|| \t|b|||last|");
@@ -293,7 +297,7 @@ TEST(the_ends_of_parts_are_ends_of_lines)
 TEST(what_looks_like_another_format_in_the_middle_is_lines)
 {
     static const char bytes[] = "a\n\x1f\x8b\x08\x08 b\nc\n\x28\xb5\x2f\xfd d\nPAR1\x15\nARROW1\n";
-    const corpus_options o = {.format = CORPUS_LINES, .utf8 = UTF8_RAW};
+    const corpus_options o = {.reader.format = CORPUS_LINES, .reader.utf8 = UTF8_RAW};
     const char *name = must_write_file(bytes, sizeof bytes - 1);
     CHECK_STR(read_lines(name, o, 11, 18), "\x28\xb5\x2f\xfd d|");
     CHECK_STR(read_lines(name, o, 18, 24), "PAR1\x15|");
@@ -305,7 +309,7 @@ TEST(what_looks_like_another_format_in_the_middle_is_lines)
     input_bytes tar = tar_bytes();
     input_bytes_add(&b, tar.bytes, tar.n_bytes);
     name = must_write_file(b.bytes, b.n_bytes);
-    const corpus_options json = {.format = CORPUS_JSON_LINES, .utf8 = UTF8_RAW};
+    const corpus_options json = {.reader.format = CORPUS_JSON_LINES, .reader.utf8 = UTF8_RAW};
     CHECK_SAYS(read_lines(name, json, tar.n_bytes, UINT64_MAX), ": byte 2048: not JSON");
     free(b.bytes);
     free(tar.bytes);
@@ -314,7 +318,7 @@ TEST(what_looks_like_another_format_in_the_middle_is_lines)
 TEST(messages_of_a_part_name_the_byte_and_no_line)
 {
     static const char bytes[] = "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":7}\n";
-    const corpus_options o = {.format = CORPUS_JSON_LINES};
+    const corpus_options o = {.reader.format = CORPUS_JSON_LINES};
     const char *name = must_write_file(bytes, sizeof bytes - 1);
     static const char why[] = "the field is not a string: \"text\" (use --on-error skip to leave "
                               "out such documents)";
@@ -329,7 +333,7 @@ TEST(messages_of_a_part_name_the_byte_and_no_line)
 TEST(parts_of_a_file_that_has_changed_are_refused)
 {
     const char *name = must_write_file("one\ntwo\nthree\n", 14);
-    corpus_options o = {.format = CORPUS_LINES};
+    corpus_options o = {.reader.format = CORPUS_LINES};
     static const char has[] = "changed: : byte 0: has changed: it has 14 bytes, and not the part "
                               "that is to be read";
     CHECK_STR(read_lines(name, o, 15, UINT64_MAX), has);
@@ -356,7 +360,7 @@ TEST(a_part_that_ends_too_early_has_changed)
         bytes[i] = '\n';
     const char *name = must_write_file(bytes, sizeof bytes);
     const corpus_format format = CORPUS_LINES;
-    const corpus_options o = {.format = format,
+    const corpus_options o = {.reader.format = format,
                               .formats = &format,
                               .begin = {.offset = 100},
                               .end = {.offset = 500000},
@@ -389,8 +393,8 @@ TEST(parts_that_make_no_sense_are_refused)
         {.begin = {.offset = 7}},
         {.begin = {.offset = 7}, .formats = text},
         {.end = {.offset = 7}, .has_end = true, .formats = text},
-        {.begin = {.offset = 7}, .formats = lines, .fields = &row},
-        {.end = {.offset = 7}, .has_end = true, .formats = lines, .fields = &row},
+        {.begin = {.offset = 7}, .formats = lines, .reader.fields = &row},
+        {.end = {.offset = 7}, .has_end = true, .formats = lines, .reader.fields = &row},
     };
     failure err;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -418,7 +422,7 @@ TEST(what_lies_before_and_behind_a_part_is_not_read)
     for (int i = 0; f && i < N; i++)
         fprintf(f, "%0*d\n", LINE - 1, i);
     CHECK(f && fclose(f) == 0);
-    const corpus_options o = {.format = CORPUS_LINES};
+    const corpus_options o = {.reader.format = CORPUS_LINES};
     const uint64_t middle = (uint64_t)LINE * (N / 2);
     const uint64_t before = bytes_read_so_far();
     if (before == 0)
@@ -429,7 +433,7 @@ TEST(what_lies_before_and_behind_a_part_is_not_read)
     CHECK(bytes_read_so_far() - before < 2 * LINE);
     failure err;
     corpus_cut cut;
-    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    corpus_cutter *c = corpus_cutter_open(name, NULL, &o.reader, &err);
     CHECK(c && corpus_cutter_next(c, middle + 1, &cut, &err) > 0);
     CHECK_EQ(cut.offset, middle + LINE);
     corpus_cutter_close(c);
@@ -443,12 +447,12 @@ TEST(a_long_line_is_passed_in_blocks_and_offsets_have_64_bits)
     FILE *f = fopen(name, "wb");
     CHECK(f && fseeko(f, (off_t)newline, SEEK_SET) == 0 && fputs("\nlast\n", f) > 0);
     CHECK_INT(fclose(f), 0);
-    const corpus_options o = {.format = CORPUS_LINES};
+    const corpus_options o = {.reader.format = CORPUS_LINES};
     failure err;
     corpus_cut cut;
     struct rusage before, after;
     CHECK_INT(getrusage(RUSAGE_SELF, &before), 0);
-    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    corpus_cutter *c = corpus_cutter_open(name, NULL, &o.reader, &err);
     CHECK(c && corpus_cutter_next(c, newline - ((uint64_t)1 << 26), &cut, &err) > 0);
     CHECK_EQ(cut.offset, newline + 1);
     CHECK_INT(corpus_cutter_next(c, 0, &cut, &err), 0);
@@ -477,7 +481,7 @@ static void check_readable(const char *name)
 {
     failure err;
     const corpus_options o = {0};
-    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    corpus_cutter *c = corpus_cutter_open(name, NULL, &o.reader, &err);
     if (!c && err.status == ENOENT)
         SKIP("%s cannot be opened from this folder", name);
     if (!c && strstr(err.text, "this build has no"))
@@ -506,13 +510,13 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
                 random_below(4) ? parquet_names[random_below(N_PARQUET)] : others[k > 0 ? 0 : 1];
         const corpus_options o = {
             .batch_bytes = random_below(2) ? 4 : 1000,
-            .max_document = random_below(2) ? 16 : 1000,
-            .on_error = (corpus_on_error)random_below(2),
-            .n_decoders = random_below(3),
-            .fields = random_below(2) ? &row : NULL,
+            .reader.max_document = random_below(2) ? 16 : 1000,
+            .reader.on_error = (corpus_on_error)random_below(2),
+            .reader.n_decoders = random_below(3),
+            .reader.fields = random_below(2) ? &row : NULL,
         };
         corpus_options with_row = o;
-        with_row.n_kept = o.fields ? 1 : 0;
+        with_row.reader.n_kept = o.reader.fields ? 1 : 0;
         const char *why = part_reading_compare(&all, names, n, &with_row, &random_state);
         if (why)
             CHECK_FAIL("%s and %zu more: %s", names[0], n - 1, why);
@@ -528,7 +532,7 @@ static int place_after(const char *name, uint64_t at_least, corpus_cut *cut)
 {
     const corpus_options o = {0};
     failure err;
-    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    corpus_cutter *c = corpus_cutter_open(name, NULL, &o.reader, &err);
     CHECK(c != NULL);
     const int result = corpus_cutter_next(c, at_least, cut, &err);
     corpus_cutter_close(c);
@@ -602,7 +606,7 @@ TEST(a_part_of_other_pages_or_rows_is_refused)
     corpus_cut first, second;
     uint64_t n;
     check_readable(name);
-    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    corpus_cutter *c = corpus_cutter_open(name, NULL, &o.reader, &err);
     CHECK(c && corpus_cutter_next(c, 1, &first, &err) > 0 &&
           corpus_cutter_next(c, first.offset + 1, &second, &err) > 0);
     corpus_cutter_close(c);

@@ -47,7 +47,7 @@ TEST(documents_are_the_rows_that_are_not_null)
     static const char half[] = "one||two words|Stra\xc3\x9f"
                                "e \xe6\xbc\xa2|one|prefix a|prefix ab|last|";
     part_reading r;
-    const corpus_options o = {.n_decoders = 2};
+    const corpus_options o = {.reader.n_decoders = 2};
     for (size_t i = 0; i < N_NAMES; i++) {
         char both[2 * sizeof half];
         if (!readable(names[i], &o, &r))
@@ -73,7 +73,7 @@ TEST(from_any_place_on_documents_and_checksum_are_the_same)
         CHECK(part_reading_n_places(&whole) > 8);
         for (size_t p = 0; p < part_reading_n_places(&whole); p++) {
             const part_place *place = part_reading_place(&whole, p);
-            o.n_decoders = p % 3;
+            o.reader.n_decoders = p % 3;
             part_reading rest = read_all(names[i], &o, &place->place);
             CHECK_NO_PROBLEM(part_reading_compare_rest(&whole, place, &rest));
             part_reading_free(&rest);
@@ -156,15 +156,18 @@ TEST(fields_of_a_row_decide_and_are_kept)
         where *w =
             where_compile("yes == 1 and not (real < 0) and meta.n is not null", &fields, &why);
         CHECK(w != NULL);
-        corpus_options o = {
-            .field = "meta.name", .fields = &fields, .n_kept = 2, .where = w, .n_decoders = 1};
+        corpus_options o = {.reader.field = "meta.name",
+                            .reader.fields = &fields,
+                            .reader.n_kept = 2,
+                            .reader.where = w,
+                            .reader.n_decoders = 1};
         if (readable(files[i], &o, &r)) {
             CHECK_STR(part_reading_text(&r), "a|b|");
             CHECK_EQ(r.counts.records, 4);
             CHECK_EQ(r.counts.filtered_documents, 2);
         }
         part_reading_free(&r);
-        o.field = "nothing";
+        o.reader.field = "nothing";
         r = read_all(files[i], &o, NULL);
         CHECK(r.result < 0 && strstr(r.err.text, "it has no column \"nothing\""));
         part_reading_free(&r);
@@ -176,7 +179,7 @@ TEST(fields_of_a_row_decide_and_are_kept)
 TEST(a_bad_text_is_named_by_its_row)
 {
     part_reading r;
-    corpus_options o = {.batch_bytes = 8, .max_document = 8};
+    corpus_options o = {.batch_bytes = 8, .reader.max_document = 8};
     if (!readable(names[0], &(corpus_options){0}, &r))
         SKIP("it cannot be read");
     part_reading_free(&r);
@@ -184,7 +187,7 @@ TEST(a_bad_text_is_named_by_its_row)
     CHECK(r.result < 0);
     CHECK_SAYS(r.err.text, "row 3 (row group 0, page 0, byte 4): byte");
     part_reading_free(&r);
-    o.on_error = ON_ERROR_SKIP;
+    o.reader.on_error = ON_ERROR_SKIP;
     r = read_all(names[0], &o, NULL);
     CHECK_INT(r.result, 0);
     CHECK_EQ(r.counts.documents + r.counts.bad_documents + r.counts.null_documents, 20);

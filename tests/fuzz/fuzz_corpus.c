@@ -24,9 +24,9 @@ static void choose_where(corpus_options *o)
     if (!w)
         w = where_compile(MODEL_WHERE, &fields, &err);
     require(w != NULL);
-    o->fields = &fields;
-    o->where = w;
-    o->n_kept = 1;
+    o->reader.fields = &fields;
+    o->reader.where = w;
+    o->reader.n_kept = 1;
 }
 
 static void choose_marks(corpus_options *o, const uint8_t *d)
@@ -34,11 +34,11 @@ static void choose_marks(corpus_options *o, const uint8_t *d)
     static field_list fields;
     failure err;
     require(fields.n_fields > 0 || field_list_parse(&fields, "n", &err));
-    o->where = NULL;
-    o->n_kept = 0;
-    o->marks = o->list == LIST_TOKENS ? (corpus_marks)((d[3] >> 1) % 3) : MARKS_NONE;
-    o->fields = o->marks ? &fields : NULL;
-    o->utf8 = UTF8_RAW;
+    o->reader.where = NULL;
+    o->reader.n_kept = 0;
+    o->reader.marks = o->reader.list == LIST_TOKENS ? (corpus_marks)((d[3] >> 1) % 3) : MARKS_NONE;
+    o->reader.fields = o->reader.marks ? &fields : NULL;
+    o->reader.utf8 = UTF8_RAW;
 }
 
 static corpus_options choose_options(const uint8_t *d)
@@ -46,25 +46,25 @@ static corpus_options choose_options(const uint8_t *d)
     static const size_t sizes[] = {4, 7, 16, 50, 200, 1000, 1 << 15, 1 << 20};
     static const char *const separators[] = {NULL, "\n", "--", "ab\xff"};
     corpus_options o = {
-        .format = (corpus_format)(d[0] & 3),
-        .utf8 = (corpus_utf8)((d[0] >> 2 & 3) % 3),
-        .utf8_given = !(d[1] & 8),
-        .strict_json = true, /* as the model */
-        .on_error = (corpus_on_error)(d[0] >> 4 & 1),
-        .field = d[0] & 64 ? "a.b" : NULL,
-        .read_ahead = d[5] > 250,
-        .separator = separators[d[1] & 3],
+        .reader.format = (corpus_format)(d[0] & 3),
+        .reader.utf8 = (corpus_utf8)((d[0] >> 2 & 3) % 3),
+        .reader.utf8_given = !(d[1] & 8),
+        .reader.strict_json = true, /* as the model */
+        .reader.on_error = (corpus_on_error)(d[0] >> 4 & 1),
+        .reader.field = d[0] & 64 ? "a.b" : NULL,
+        .reader.window.read_ahead = d[5] > 250,
+        .reader.separator = separators[d[1] & 3],
         .batch_bytes = sizes[d[2] & 7],
-        .max_document = sizes[d[2] >> 4 & 7],
-        .read_bytes = d[4] ? d[4] : 4096,
+        .reader.max_document = sizes[d[2] >> 4 & 7],
+        .reader.window.read_bytes = d[4] ? d[4] : 4096,
     };
-    o.separator_bytes = o.separator ? strlen(o.separator) : 0;
+    o.reader.separator_bytes = o.reader.separator ? strlen(o.reader.separator) : 0;
     if (d[1] & 64)
         choose_where(&o);
-    o.list = d[1] & 32 ? (corpus_list)(1 + d[3] % 2) : LIST_NONE;
-    if (o.list)
+    o.reader.list = d[1] & 32 ? (corpus_list)(1 + d[3] % 2) : LIST_NONE;
+    if (o.reader.list)
         choose_marks(&o, d);
-    o.vocab_size = d[3] >> 4;
+    o.reader.vocab_size = d[3] >> 4;
     return o;
 }
 
@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         close(fd);
         return 0;
     }
-    if (readable && o.list) { /* the model knows no lists */
+    if (readable && o.reader.list) { /* the model knows no lists */
         part_reading r;
         uint64_t random = data[5];
         require(part_reading_resume(&r, name, &o, &random) == NULL);

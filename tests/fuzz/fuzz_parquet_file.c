@@ -74,16 +74,16 @@ static void check_parts(const char *name, char *path, corpus_list list, size_t s
     const field_list labels = {1, {path}};
     const bool has_labels = list == LIST_TOKENS && size % 3 == 0;
     const corpus_options o = {
-        .format = CORPUS_PARQUET,
-        .field = path,
-        .list = list,
-        .fields = has_labels ? &labels : NULL,
-        .marks = has_labels ? MARKS_LABELS : MARKS_NONE,
-        .on_error = (corpus_on_error)(size % 2),
+        .reader.format = CORPUS_PARQUET,
+        .reader.field = path,
+        .reader.list = list,
+        .reader.fields = has_labels ? &labels : NULL,
+        .reader.marks = has_labels ? MARKS_LABELS : MARKS_NONE,
+        .reader.on_error = (corpus_on_error)(size % 2),
         .batch_bytes = size % 2 ? 4 : 1000,
-        .max_document = 1000,
-        .n_decoders = size % 7 ? 0 : 2,
-        .page_memory = 1 << 22,
+        .reader.max_document = 1000,
+        .reader.n_decoders = size % 7 ? 0 : 2,
+        .reader.page_memory = 1 << 22,
     };
     part_reading all;
     uint64_t random = size;

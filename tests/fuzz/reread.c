@@ -25,17 +25,17 @@ void reread_input(const uint8_t choice[REREAD_BYTES], const uint8_t *data, size_
         require(kept != NULL);
     }
     corpus_options o = {
-        .format = (corpus_format)(choice[0] % 4),
-        .utf8 = (corpus_utf8)((choice[0] >> 2) % 3),
-        .on_error = (corpus_on_error)(choice[0] >> 4 & 1),
-        .separator = choice[1] & 1 ? "--" : NULL,
-        .separator_bytes = choice[1] & 1 ? 2 : 0,
-        .read_ahead = choice[1] > 250,
-        .fields = choice[1] & 2 ? &fields : NULL,
-        .n_kept = choice[1] & 2 ? 3 : 0,
-        .where = (choice[1] & 6) == 6 ? kept : NULL,
-        .field = choice[1] & 8 ? "s.text" : NULL,
-        .page_memory = (size_t)1 << 22,
+        .reader.format = (corpus_format)(choice[0] % 4),
+        .reader.utf8 = (corpus_utf8)((choice[0] >> 2) % 3),
+        .reader.on_error = (corpus_on_error)(choice[0] >> 4 & 1),
+        .reader.separator = choice[1] & 1 ? "--" : NULL,
+        .reader.separator_bytes = choice[1] & 1 ? 2 : 0,
+        .reader.window.read_ahead = choice[1] > 250,
+        .reader.fields = choice[1] & 2 ? &fields : NULL,
+        .reader.n_kept = choice[1] & 2 ? 3 : 0,
+        .reader.where = (choice[1] & 6) == 6 ? kept : NULL,
+        .reader.field = choice[1] & 8 ? "s.text" : NULL,
+        .reader.page_memory = (size_t)1 << 22,
     };
     uint64_t random = choice[3];
     char name[64];
@@ -43,7 +43,7 @@ void reread_input(const uint8_t choice[REREAD_BYTES], const uint8_t *data, size_
     part_reading whole, small;
     require(part_reading_resume(&whole, name, &o, &random) == NULL);
     o.batch_bytes = sizes[choice[2] & 7];
-    o.read_bytes = choice[3] ? choice[3] : 4096;
+    o.reader.window.read_bytes = choice[3] ? choice[3] : 4096;
     require(part_reading_resume(&small, name, &o, &random) == NULL);
     if (whole.result == 0 && small.result == 0)
         require(same(&whole.text, &small.text) && same(&whole.ends, &small.ends) &&

@@ -46,7 +46,7 @@ static void model_repair(model_document *d, const corpus_options *o)
     size_t n = 0, n_bad;
     for (size_t i = 0; i < d->n_bytes;) {
         size_t n_good = model_character(d->text + i, d->n_bytes - i, &n_bad);
-        if (n_good || o->utf8 == UTF8_RAW) {
+        if (n_good || o->reader.utf8 == UTF8_RAW) {
             n_good = n_good ? n_good : n_bad;
             memcpy(repaired + n, d->text + i, n_good);
             n += n_good;
@@ -61,7 +61,7 @@ static void model_repair(model_document *d, const corpus_options *o)
     free(d->text);
     d->text = repaired;
     d->n_bytes = n;
-    d->bad = d->bad || (o->utf8 == UTF8_ERROR && d->replacements > 0);
+    d->bad = d->bad || (o->reader.utf8 == UTF8_ERROR && d->replacements > 0);
 }
 
 /* ---- Documents ---- */
@@ -118,26 +118,26 @@ static void model_take(model *m, const corpus_options *o, const uint8_t *plain, 
 {
     d.n_bytes = d.end - d.begin;
     if (m->format == CORPUS_JSON_LINES) {
-        oracle_result r = model_json(o->field, plain + d.begin, d.n_bytes);
-        bool is_long = d.n_bytes > o->max_document;
+        oracle_result r = model_json(o->reader.field, plain + d.begin, d.n_bytes);
+        bool is_long = d.n_bytes > o->reader.max_document;
         bool is_object = r.status != JSON_LINE_MALFORMED && r.status != JSON_LINE_NO_OBJECT;
-        d.filtered =
-            o->fields && !is_long && is_object && !model_keeps(plain + d.begin, d.n_bytes, d.line);
+        d.filtered = o->reader.fields && !is_long && is_object &&
+                     !model_keeps(plain + d.begin, d.n_bytes, d.line);
         d.is_null = r.status == JSON_LINE_NULL && !is_long && !d.filtered;
         d.text = r.text;
         d.n_bytes = r.status == JSON_LINE_OK ? r.n_bytes : 0;
-        d.bad = r.status != JSON_LINE_OK || (o->utf8 == UTF8_ERROR && r.lone_surrogates > 0);
+        d.bad = r.status != JSON_LINE_OK || (o->reader.utf8 == UTF8_ERROR && r.lone_surrogates > 0);
         d.bad = (d.bad || is_long) && !d.filtered && !d.is_null;
         d.replacements = r.status == JSON_LINE_OK ? r.lone_surrogates : 0;
     } else {
         d.text = malloc(d.n_bytes + 1);
         memcpy(d.text, plain + d.begin, d.n_bytes);
     }
-    d.is_long = d.end - d.begin > o->max_document;
+    d.is_long = d.end - d.begin > o->reader.max_document;
     if (!d.filtered && !d.is_null) {
         const bool was_bad = d.bad;
         model_repair(&d, o);
-        d.is_long = d.is_long || (!was_bad && !d.bad && d.n_bytes > o->max_document);
+        d.is_long = d.is_long || (!was_bad && !d.bad && d.n_bytes > o->reader.max_document);
         d.bad = d.bad || d.is_long;
     }
     model_add(m, d);
@@ -163,7 +163,7 @@ static bool model_is_refused(const corpus_options *o, const uint8_t *plain, size
     failure err;
     const size_t longest = WRONG_FILE_HEAD_BYTES;
     const wrong_file_head head = {plain, n < longest ? n : longest, n <= longest, compressed, "-"};
-    return !wrong_file_check(&head, o, &err);
+    return !wrong_file_check(&head, &o->reader, &err);
 }
 
 /* The line from there on. */
@@ -172,7 +172,7 @@ static oracle_result model_line(const corpus_options *o, const uint8_t *plain, s
 {
     const uint8_t *end = memchr(plain + from, '\n', n - from);
     *to = end ? (size_t)(end - plain) : n;
-    oracle_result r = model_json(o->field, plain + from, *to - from);
+    oracle_result r = model_json(o->reader.field, plain + from, *to - from);
     *good = r.status == JSON_LINE_OK || r.status == JSON_LINE_NULL;
     return r;
 }
@@ -196,7 +196,7 @@ static bool model_is_cut(const corpus_options *o, const uint8_t *plain, size_t n
         size_t n_begin = strlen(begin);
         memcpy(line, begin, n_begin);
         memcpy(line + n_begin, plain + from, end - from);
-        oracle_result r = model_json(o->field, (uint8_t *)line, n_begin + end - from);
+        oracle_result r = model_json(o->reader.field, (uint8_t *)line, n_begin + end - from);
         free(r.text);
         free(line);
         cut = cut || (r.status != JSON_LINE_MALFORMED && memchr(plain + from, '"', end - from));
@@ -214,21 +214,22 @@ static corpus_format model_format(const corpus_options *o, const uint8_t *plain,
     size_t from = model_has_bom(plain, n) ? 3 : 0;
     if (model_is_refused(o, plain, n, compressed))
         return CORPUS_AUTO;
-    if (o->format == CORPUS_AUTO && n == 0)
+    if (o->reader.format == CORPUS_AUTO && n == 0)
         return CORPUS_JSON_LINES; /* any format without documents */
-    if (o->fields && o->format != CORPUS_AUTO && o->format != CORPUS_JSON_LINES)
+    if (o->reader.fields && o->reader.format != CORPUS_AUTO &&
+        o->reader.format != CORPUS_JSON_LINES)
         return CORPUS_AUTO; /* text has no fields */
-    if (o->format != CORPUS_AUTO)
-        return o->format;
+    if (o->reader.format != CORPUS_AUTO)
+        return o->reader.format;
     from += model_white(plain + from, n - from);
     if (from >= n)
-        return o->fields ? CORPUS_AUTO : CORPUS_TEXT;
+        return o->reader.fields ? CORPUS_AUTO : CORPUS_TEXT;
     if (plain[from] != '{')
-        return o->fields || model_is_cut(o, plain, n, from) ? CORPUS_AUTO : CORPUS_TEXT;
+        return o->reader.fields || model_is_cut(o, plain, n, from) ? CORPUS_AUTO : CORPUS_TEXT;
     size_t to;
     bool good;
     free(model_line(o, plain, n, from, &to, &good).text);
-    return good || to > o->max_document ? CORPUS_JSON_LINES : CORPUS_AUTO;
+    return good || to > o->reader.max_document ? CORPUS_JSON_LINES : CORPUS_AUTO;
 }
 
 model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n, bool compressed)
@@ -238,8 +239,8 @@ model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n,
                .plain = plain,
                .n_plain = n};
     bool text = m.format == CORPUS_TEXT, json = m.format == CORPUS_JSON_LINES;
-    const char *terminator = text ? o->separator : "\n";
-    size_t n_terminator = text ? o->separator_bytes : 1;
+    const char *terminator = text ? o->reader.separator : "\n";
+    size_t n_terminator = text ? o->reader.separator_bytes : 1;
     size_t at = json && model_has_bom(plain, n) ? 3 : 0;
     if (m.format == CORPUS_AUTO)
         return m;
@@ -315,7 +316,7 @@ static const char *compare_documents(const model *m, const part_reading *r)
     size_t n = 0, n_bytes;
     for (size_t i = 0; i < m->n_documents; i++) {
         const model_document *d = &m->documents[i];
-        if (d->bad && m->options->on_error == ON_ERROR_FAIL)
+        if (d->bad && m->options->reader.on_error == ON_ERROR_FAIL)
             break;
         if (d->bad || d->is_null || d->filtered)
             continue;
@@ -362,7 +363,7 @@ static const char *compare_failure(const model *m, const part_reading *r)
 const char *corpus_model_compare(const model *m, const part_reading *r, const char *name)
 {
     const corpus_counts all = model_counts(m, m->n_documents);
-    const corpus_on_error on_error = m->options->on_error;
+    const corpus_on_error on_error = m->options->reader.on_error;
     const bool fails =
         m->format == CORPUS_AUTO || (on_error == ON_ERROR_FAIL && all.bad_documents > 0);
     const char *why = compare_documents(m, r);

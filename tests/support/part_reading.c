@@ -216,8 +216,8 @@ static void read_one(one_reading *o, const part *p, const corpus_place *from)
     input_bytes_add_text(&o->r.text, ""); /* allocates */
     input_bytes_add_text(&o->r.reports, "");
     input_bytes_add_text(&o->r.messages, "");
-    options.context = o;
-    options.report = report;
+    options.reader.context = o;
+    options.reader.report = report;
     options.bad = take_bad;
     options.ended = options.ended ? ended : NULL;
     if (options.begin.offset && !options.begin.row)
@@ -401,7 +401,7 @@ static const char *cut_input(cuts *c, const char *name, size_t which, const corp
     cut_place place = {.input = which};
     corpus_cut before = {0};
     int result = 0;
-    corpus_cutter *cutter = corpus_cutter_open(name, options, err);
+    corpus_cutter *cutter = corpus_cutter_open(name, NULL, &options->reader, err);
     if (!cutter)
         return "it cannot be opened to be cut";
     const corpus_cutter_info info = corpus_cutter_describe(cutter);
@@ -485,7 +485,7 @@ const char *part_reading_compare(part_reading *all, const char *const *names, si
     else if (!why)
         why = read_parts(all, &c, names, n_names, options);
     if (!why && all->n_parts)
-        why = compare(&whole.r, all, c.n_parts, options->list);
+        why = compare(&whole.r, all, c.n_parts, options->reader.list);
     why = why ? why : whole.why;
     part_reading_free(&whole.r);
     free(c.starts.bytes);

@@ -157,12 +157,12 @@ corpus_options random_corpus_options(uint64_t *random)
     static const size_t longest[] = {4, 20, 33, 100, 1000, 1 << 16};
     static const size_t reads[] = {1, 2, 3, 7, 64, 4096};
     corpus_options o = {
-        .utf8 = (corpus_utf8)random_input_below(random, 3),
-        .on_error = (corpus_on_error)random_input_below(random, 2),
+        .reader.utf8 = (corpus_utf8)random_input_below(random, 3),
+        .reader.on_error = (corpus_on_error)random_input_below(random, 2),
         .batch_bytes = batches[random_input_below(random, 6)],
-        .max_document = longest[random_input_below(random, 6)],
-        .read_bytes = reads[random_input_below(random, 6)],
-        .read_ahead = random_input_below(random, 8) == 0,
+        .reader.max_document = longest[random_input_below(random, 6)],
+        .reader.window.read_bytes = reads[random_input_below(random, 6)],
+        .reader.window.read_ahead = random_input_below(random, 8) == 0,
     };
     return o;
 }

@@ -43,18 +43,18 @@ static int compare_all(char **args, size_t n_names)
     failure err;
     uint64_t random = strtoull(args[3], NULL, 10);
     corpus_options o = {
-        .format = strcmp(args[0], "text") == 0 ? CORPUS_TEXT : CORPUS_AUTO,
-        .field = args[1],
+        .reader.format = strcmp(args[0], "text") == 0 ? CORPUS_TEXT : CORPUS_AUTO,
+        .reader.field = args[1],
         .batch_bytes = (size_t)64 << random_input_below(&random, 10),
-        .n_decoders = random_input_below(&random, 4),
-        .page_memory = random_input_below(&random, 2) ? 0 : (uint64_t)1 << 20,
-        .read_ahead = random_input_below(&random, 2),
+        .reader.n_decoders = random_input_below(&random, 4),
+        .reader.page_memory = random_input_below(&random, 2) ? 0 : (uint64_t)1 << 20,
+        .reader.window.read_ahead = random_input_below(&random, 2),
     };
     if (strcmp(args[2], "-") != 0) {
         if (!field_list_parse(&fields, args[2], &err))
             return complain(err.text);
-        o.fields = &fields;
-        o.n_kept = fields.n_fields;
+        o.reader.fields = &fields;
+        o.reader.n_kept = fields.n_fields;
     }
     const char *why =
         part_reading_compare(&all, (const char *const *)(args + 4), n_names, &o, &random);
@@ -75,7 +75,7 @@ static bool find_place(const char *name, const corpus_options *o, uint64_t at_le
     *cut = (corpus_cut){0};
     if (at_least == 0)
         return true;
-    corpus_cutter *c = corpus_cutter_open(name, o, err);
+    corpus_cutter *c = corpus_cutter_open(name, NULL, &o->reader, err);
     const int result = c ? corpus_cutter_next(c, at_least, cut, err) : -1;
     corpus_cutter_close(c);
     return result >= 0;
@@ -85,9 +85,9 @@ static int read_one(char **args)
 {
     const char *name = args[4];
     const corpus_format formats[] = {CORPUS_PARQUET};
-    corpus_options o = {.field = args[0],
-                        .n_decoders = (unsigned)strtoul(args[3], NULL, 10),
-                        .page_memory = (uint64_t)256 << 20};
+    corpus_options o = {.reader.field = args[0],
+                        .reader.n_decoders = (unsigned)strtoul(args[3], NULL, 10),
+                        .reader.page_memory = (uint64_t)256 << 20};
     failure err;
     corpus_batch b = {0};
     corpus_cut begin, end;

@@ -41,14 +41,15 @@ static const char *wrong_part(const corpus_options *o, size_t n_names, size_t wh
         return NULL;
     if (format != CORPUS_LINES && format != CORPUS_JSON_LINES)
         return "an input of this format cannot be read in parts";
-    return corpus_options_want_row(o) ? "the numbers of rows are not known in a part of a text file"
-                                      : NULL;
+    return reader_options_want_row(&o->reader)
+               ? "the numbers of rows are not known in a part of a text file"
+               : NULL;
 }
 
 /* NULL, or why the options make no sense for this number of inputs. */
 static const char *corpus_options_wrong(const corpus_options *o, size_t n_names)
 {
-    if (o->separator && o->separator_bytes == 0)
+    if (o->reader.separator && o->reader.separator_bytes == 0)
         return "the separator is empty";
     const char *wrong = n_names ? wrong_part(o, n_names, 0) : NULL;
     return wrong || n_names < 2 ? wrong : wrong_part(o, n_names, n_names - 1);
@@ -135,8 +136,10 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
     }
     c->names = names;
     c->n_names = n_names;
-    c->options = corpus_options_complete(options);
-    c->format = options->format;
+    c->options = *options;
+    c->options.reader = reader_options_complete(&options->reader);
+    c->options.batch_bytes = options->batch_bytes ? options->batch_bytes : CORPUS_BATCH_BYTES;
+    c->format = options->reader.format;
     c->state = BETWEEN;
     if (from) {
         c->from = *from;
@@ -227,7 +230,7 @@ static step add_end(corpus *c, corpus_end end)
     batch->ends[batch->n_ends++] = end;
     if (c->options.ended) {
         const corpus_place now = place_now(c);
-        c->options.ended(c->options.context, &now.counts);
+        c->options.ended(c->options.reader.context, &now.counts);
     }
     /* Limits the memory for empty documents and for values too. */
     const size_t n_bytes = batch->n_ends * sizeof(corpus_end) + batch->values_bytes;
@@ -272,16 +275,16 @@ static step bad_document(corpus *c, const char *reason, uint64_t offset)
 {
     char spot[SPOT_BYTES];
     const document *d = &c->document;
-    if (c->options.on_error == ON_ERROR_FAIL) {
+    if (c->options.reader.on_error == ON_ERROR_FAIL) {
         fail(&c->error, "%s%s", reason,
-             c->options.fixed ? "" : " (use --on-error skip to leave out such documents)");
+             c->options.reader.fixed ? "" : " (use --on-error skip to leave out such documents)");
         return fail_at(&c->error, "%s: ", describe(c, offset, spot));
     }
     if (c->options.bad)
-        c->options.bad(c->options.context, &(corpus_bad){.input = c->input,
-                                                         .at = record_of(c),
-                                                         .place = describe(c, offset, spot),
-                                                         .reason = reason});
+        c->options.bad(c->options.reader.context, &(corpus_bad){.input = c->input,
+                                                                .at = record_of(c),
+                                                                .place = describe(c, offset, spot),
+                                                                .reason = reason});
     c->counts.bad_bytes += d->record_bytes;
     c->counts.long_documents += d->is_long;
     return leave_out(c, &c->counts.bad_documents);
@@ -294,12 +297,12 @@ static bool add_values(corpus *c)
 {
     corpus_batch *batch = c->batch;
     const tokmap_value *values = c->document.values;
-    const size_t n_bytes = values ? value_bytes_size(values, c->options.n_kept) : 0;
+    const size_t n_bytes = values ? value_bytes_size(values, c->options.reader.n_kept) : 0;
     if (n_bytes == 0)
         return true;
     if (!array_reserve(&batch->values, &batch->values_capacity, batch->values_bytes + n_bytes, 1))
         return false;
-    value_bytes_put(batch->values + batch->values_bytes, values, c->options.n_kept);
+    value_bytes_put(batch->values + batch->values_bytes, values, c->options.reader.n_kept);
     batch->values_bytes += n_bytes;
     return true;
 }
@@ -310,7 +313,7 @@ static step add_document(corpus *c)
     corpus_batch *batch = c->batch;
     char reason[128];
     size_t n_valid;
-    const corpus_utf8 utf8 = c->options.list ? UTF8_RAW : c->options.utf8;
+    const corpus_utf8 utf8 = c->options.reader.list ? UTF8_RAW : c->options.reader.utf8;
     const size_t n_bytes = repair_size(d->text, d->n_bytes, utf8, &n_valid);
     const bool is_json = reader_format(c->reader) == CORPUS_JSON_LINES;
     if (utf8 == UTF8_ERROR && n_valid < d->n_bytes) {
@@ -319,7 +322,7 @@ static step add_document(corpus *c)
     }
     if (utf8 == UTF8_ERROR && d->lone_surrogates)
         return bad_document(c, "a lone surrogate in the text", d->offset);
-    if (n_bytes > c->options.max_document) {
+    if (n_bytes > c->options.reader.max_document) {
         reader_refuse_long(c->reader, d);
         return bad_document(c, d->reason, d->bad_offset);
     }
@@ -396,7 +399,7 @@ static step end_input(corpus *c)
 static step open_input(corpus *c)
 {
     c->is_part = corpus_options_part(&c->options, c->n_names, c->input, &c->part);
-    c->options.format = c->is_part ? c->options.formats[c->input] : c->format;
+    c->options.reader.format = c->is_part ? c->options.formats[c->input] : c->format;
     const input_version *versions = c->options.versions;
     const input_source source = {
         .path = c->names[c->input],
@@ -404,7 +407,7 @@ static step open_input(corpus *c)
         .version = versions ? &versions[c->input] : NULL,
         .prefix = c->state == SEEKING ? c->from.stored : (input_prefix){0},
     };
-    c->reader = reader_open(&source, &c->options, c->stop_fd, &c->error);
+    c->reader = reader_open(&source, &c->options.reader, c->stop_fd, &c->error);
     if (!c->reader)
         return input_failed(c);
     /* The bytes before a part are in its offsets, and were not read. */

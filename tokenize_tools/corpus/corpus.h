@@ -32,7 +32,7 @@
 #include "formats/options.h"
 #include "input/window.h"
 
-struct corpus_counts { /* of documents that are complete or were left out */
+typedef struct corpus_counts { /* of documents that are complete or were left out */
     uint64_t documents, empty_documents;
     uint64_t text_bytes;   /* of documents, decoded and repaired */
     uint64_t stored_bytes; /* of finished inputs and parts of inputs, as stored */
@@ -48,7 +48,7 @@ struct corpus_counts { /* of documents that are complete or were left out */
     uint64_t long_documents;                   /* those of them that are larger than max_document */
     uint64_t bad_bytes;                        /* of the lines of bad documents */
     uint64_t repaired_documents, replacements; /* UTF8_REPLACE; lone surrogates too */
-};
+} corpus_counts;
 
 /* Whether `where` has left out all that there was. */
 static inline bool corpus_kept_none(const corpus_counts *c)
@@ -93,6 +93,31 @@ typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_ba
 } corpus_batch;
 
 typedef struct corpus corpus;
+
+typedef struct corpus_bad { /* a bad document; valid during the call */
+    uint64_t input;         /* index */
+    corpus_record at;
+    const char *place; /* "FILE:LINE: byte N"; lines count from 1, bytes from 0 */
+    const char *reason;
+} corpus_bad;
+
+#define CORPUS_BATCH_BYTES ((size_t)1024 * 1024)
+
+typedef struct corpus_options {
+    reader_options reader;
+    size_t batch_bytes;            /* usual size of a batch's text; 0: CORPUS_BATCH_BYTES */
+    const input_version *versions; /* the inputs must have these; NULL: any */
+    /* A part of the inputs: `begin` is in the first one, and `end`, where the next part begins, in
+     * the last one. For an input of which a part is read, formats[i] must be its format, as
+     * cutter.h tells it. An input is cut only where cutter.h allows it. */
+    corpus_cut begin, end;
+    bool has_end;                 /* false: up to the end of the last input */
+    const corpus_format *formats; /* of all inputs; NULL: no input is cut */
+    /* Called with reader.context. For each bad document, with ON_ERROR_SKIP; and after each end in
+     * a batch, with the counts up to it. May be NULL. */
+    void (*bad)(void *context, const corpus_bad *bad);
+    void (*ended)(void *context, const corpus_counts *counts);
+} corpus_options;
 
 /* Opens the inputs. names, and what the options point to, must stay valid until the corpus is
  * closed. from: where to begin, NULL for the start; the inputs and the options that the documents

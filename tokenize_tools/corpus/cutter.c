@@ -15,7 +15,7 @@
 
 struct corpus_cutter {
     const char *name;
-    corpus_options options;
+    reader_options options;
     reader *reader;
     corpus_cutter_info info;
     corpus_cut last; /* the place that was found last, else the start */
@@ -38,7 +38,7 @@ static bool describe_input(corpus_cutter *c, failure *err)
     file_facts facts;
     const corpus_format format = c->info.format;
     if ((format != CORPUS_LINES && format != CORPUS_JSON_LINES) || c->info.is_archive ||
-        *c->info.codec || corpus_options_want_row(&c->options) || !file_is_regular(c->name))
+        *c->info.codec || reader_options_want_row(&c->options) || !file_is_regular(c->name))
         return true;
     const int sys_errno = file_open(c->name, &c->fd, &facts);
     if (sys_errno)
@@ -48,9 +48,10 @@ static bool describe_input(corpus_cutter *c, failure *err)
     return true;
 }
 
-corpus_cutter *corpus_cutter_open(const char *name, const corpus_options *options, failure *err)
+corpus_cutter *corpus_cutter_open(const char *name, const input_version *version,
+                                  const reader_options *options, failure *err)
 {
-    const input_source source = {.path = name, .version = options->versions};
+    const input_source source = {.path = name, .version = version};
     corpus_cutter *c = calloc(1, sizeof *c);
     if (!c) {
         fail_system(err, ENOMEM, "%.200s", name);
@@ -58,8 +59,8 @@ corpus_cutter *corpus_cutter_open(const char *name, const corpus_options *option
     }
     c->name = name;
     c->fd = -1;
-    c->options = corpus_options_complete(options);
-    c->options.read_ahead = false;
+    c->options = reader_options_complete(options);
+    c->options.window.read_ahead = false;
     c->reader = reader_open(&source, &c->options, -1, err);
     if (c->reader && describe_input(c, err))
         return c;

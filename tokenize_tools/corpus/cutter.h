@@ -21,8 +21,9 @@ typedef struct corpus_cutter_info {
 } corpus_cutter_info;
 
 /* Opens an input and finds its format, as corpus.h does, or fails as reading it would. The name and
- * what the options point to must stay valid; options->versions has the version of this input. */
-corpus_cutter *corpus_cutter_open(const char *name, const corpus_options *options, failure *err);
+ * what the options point to must stay valid. version: NULL or not known: any. */
+corpus_cutter *corpus_cutter_open(const char *name, const input_version *version,
+                                  const reader_options *options, failure *err);
 corpus_cutter_info corpus_cutter_describe(const corpus_cutter *c);
 /* Finds the first place after the one before that is at or behind `at_least` stored bytes; never
  * the start. 1: found; 0: there is none before the end of the input; -1: an error. */

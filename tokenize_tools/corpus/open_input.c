@@ -6,7 +6,7 @@
 #include "formats/tar_header.h"
 
 /* Chooses the format by the first bytes. */
-static const reader_kind *choose_kind(const corpus_options *options, const window *w)
+static const reader_kind *choose_kind(const reader_options *options, const window *w)
 {
     const uint8_t *head = window_text(w);
     const size_t n_bytes = window_size(w);
@@ -19,10 +19,9 @@ static const reader_kind *choose_kind(const corpus_options *options, const windo
     return n_bytes >= TAR_BLOCK_BYTES && tar_is_header(head) ? &tar_reader_kind : &text_reader_kind;
 }
 
-reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
+reader *reader_open(const input_source *source, const reader_options *options, int stop_fd,
                     failure *err)
 {
-    const window_options of_window = {options->read_ahead, options->read_bytes};
     int sys_errno;
     const bool parquet = parquet_reader_chooses(source, options, &sys_errno);
     reader begin = {
@@ -31,7 +30,7 @@ reader *reader_open(const input_source *source, const corpus_options *options, i
         fail_system(err, sys_errno, "cannot read");
     else if (parquet)
         begin.kind = &parquet_reader_kind;
-    else if (window_open(&begin.window, source, &of_window, stop_fd, err) &&
+    else if (window_open(&begin.window, source, &options->window, stop_fd, err) &&
              window_reach(&begin.window, TAR_BLOCK_BYTES, err))
         begin.kind = choose_kind(options, &begin.window);
     reader *r = begin.kind ? reader_new(&begin, err) : NULL;

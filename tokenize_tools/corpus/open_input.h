@@ -6,5 +6,5 @@
 
 /* The path, the part and the options must stay valid until the reader is closed. The format of a
  * part, by options->format: lines, JSON lines or Parquet. stop_fd: see window.h. */
-reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
+reader *reader_open(const input_source *source, const reader_options *options, int stop_fd,
                     failure *err);

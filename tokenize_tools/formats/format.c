@@ -53,7 +53,7 @@ static bool name_place(const reader *r, failure *err)
     return fail_at(err, "%.200s: ", w->name);
 }
 
-bool reader_check_where(const corpus_options *o, const tokmap_value_type *types, failure *err)
+bool reader_check_where(const reader_options *o, const tokmap_value_type *types, failure *err)
 {
     return !o->where || where_check_types(o->where, types, err) ||
            fail(err, "--where: character %" PRIu64 ": %s", err->place, err->text);
@@ -61,7 +61,7 @@ bool reader_check_where(const corpus_options *o, const tokmap_value_type *types,
 
 void reader_note_decimal(const reader *r, size_t field, int32_t scale)
 {
-    const corpus_options *o = r->options;
+    const reader_options *o = r->options;
     char text[640];
     if (field >= o->n_kept || scale == 0)
         return;

@@ -30,7 +30,7 @@ typedef struct reader_kind {
 /* The first member of the reader of every kind. */
 struct reader {
     const reader_kind *kind;
-    const corpus_options *options;
+    const reader_options *options;
     const input_source *source; /* for `open` */
     int stop_fd;
     corpus_format format; /* CORPUS_AUTO: not decided yet */
@@ -50,12 +50,12 @@ struct reader {
  * on failure. */
 reader *reader_new(const reader *begin, failure *err);
 /* Where the text of a record is. */
-static inline const char *corpus_field(const corpus_options *o)
+static inline const char *corpus_field(const reader_options *o)
 {
     return o->field ? o->field : "text";
 }
 /* For inputs that know the types of their fields: what where_check_types finds is a failure. */
-bool reader_check_where(const corpus_options *o, const tokmap_value_type *types, failure *err);
+bool reader_check_where(const reader_options *o, const tokmap_value_type *types, failure *err);
 
 /* Calls options->note if the decimals of a field, of this scale, are kept as doubles. */
 void reader_note_decimal(const reader *r, size_t field, int32_t scale);

@@ -94,7 +94,7 @@ static const char *read_mark(corpus_marks marks, int64_t mark, int64_t id, bool 
     return mark == 0 || mark == 1 ? NULL : "neither 1 nor 0";
 }
 
-static reader_result read_tokens(marked_text *m, const corpus_options *o, document *d)
+static reader_result read_tokens(marked_text *m, const reader_options *o, document *d)
 {
     const char *name = o->marks ? o->fields->names[o->fields->n_fields - 1] : NULL;
     list_cursor tokens = {false, d->is_stored, d->text, d->text + d->n_bytes};
@@ -190,7 +190,7 @@ static reader_result read_parts(marked_text *m, document *d, failure *err)
     return result;
 }
 
-reader_result marked_text_read(marked_text *m, const corpus_options *options, document *d,
+reader_result marked_text_read(marked_text *m, const reader_options *options, document *d,
                                failure *err)
 {
     /* A token takes two bytes of JSON at least, or 8 of a number; a part and its marks take more

@@ -21,5 +21,5 @@ typedef struct marked_text { /* start with {0} */
 
 /* Replaces the text of the record, which is a list: of valid JSON, with 64 readable bytes after it,
  * or is_stored. READER_BAD: the list is not as it must be. */
-reader_result marked_text_read(marked_text *m, const corpus_options *options, document *d,
+reader_result marked_text_read(marked_text *m, const reader_options *options, document *d,
                                failure *err);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - how inputs become documents: what the readers of all formats and the corpus have to
- * know. */
+/* options.h - how inputs become documents: what the readers of all formats have to know. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +7,7 @@
 #include <stdint.h>
 
 #include "fields/where.h"
-#include "input/input.h"
+#include "input/window.h"
 
 typedef enum corpus_format {
     CORPUS_AUTO, /* Parquet or Arrow by the first bytes; JSON lines if the first line is an object
@@ -53,18 +52,9 @@ typedef struct corpus_record {
     bool no_number; /* the line is not known */
 } corpus_record;
 
-typedef struct corpus_bad { /* a bad document; valid during the call */
-    uint64_t input;         /* index */
-    corpus_record at;
-    const char *place; /* "FILE:LINE: byte N"; lines count from 1, bytes from 0 */
-    const char *reason;
-} corpus_bad;
-
-typedef struct corpus_counts corpus_counts; /* corpus.h */
-
 #define CORPUS_MAX_DOCUMENT ((size_t)1 << 30)
 
-typedef struct corpus_options {
+typedef struct reader_options {
     corpus_format format;
     const char *field;     /* dotted path; NULL: "text" */
     const char *separator; /* CORPUS_TEXT: between documents; NULL: none */
@@ -77,40 +67,27 @@ typedef struct corpus_options {
     bool strict_json;    /* NaN, Infinity and -Infinity make a line malformed */
     corpus_on_error on_error;
     bool fixed;          /* on_error was chosen: messages do not advise another one */
-    size_t batch_bytes;  /* usual size of a batch's text; 0: 1 MiB */
     size_t max_document; /* bytes of a record and of its text; 0: CORPUS_MAX_DOCUMENT */
     size_t sample_bytes; /* not 0: CORPUS_TEXT ends a larger document after about so many bytes, at
                             a line end; for estimates */
-    const input_version *versions; /* the inputs must have these; NULL: any */
-    /* A part of the inputs: `begin` is in the first one, and `end`, where the next part begins, in
-     * the last one. For an input of which a part is read, formats[i] must be its format, as
-     * cutter.h tells it. An input is cut only where cutter.h allows it. */
-    corpus_cut begin, end;
-    bool has_end;                 /* false: up to the end of the last input */
-    const corpus_format *formats; /* of all inputs; NULL: no input is cut */
-    const field_list *fields;     /* to be read beside the text; NULL: none */
-    size_t n_kept;                /* so many of them, the first, are handed out with documents */
-    const where *where;           /* decides by them which records are documents; NULL: all */
-    bool read_ahead;              /* read and decompress in a separate thread */
-    size_t read_bytes;            /* of one read; 0: 256 KiB */
+    const field_list *fields; /* to be read beside the text; NULL: none */
+    size_t n_kept;            /* so many of them, the first, are handed out with documents */
+    const where *where;       /* decides by them which records are documents; NULL: all */
+    window_options window;
     /* For files that are read in pages: threads that decompress, and the memory for pages (0: 64
      * MiB), which follows from this value of --memory and is proportional to it. */
     unsigned n_decoders;
     uint64_t page_memory, memory_option;
-    /* Called for each bad document, with ON_ERROR_SKIP. May be NULL. */
-    void (*bad)(void *context, const corpus_bad *bad);
-    /* Called with a line for the user, for what else is left out or remarkable. */
+    /* Called with a line for the user, for what is left out or remarkable. */
     void (*report)(void *context, const char *text);
     /* Called at the end of each input with what is remarkable about its fields: no record of JSON
      * lines has it, it is never of the type that it is compared with, or its decimals are kept as
      * doubles. May be NULL. */
     void (*note)(void *context, const char *text);
-    /* Called after each end in a batch, with the counts up to it. May be NULL. */
-    void (*ended)(void *context, const corpus_counts *counts);
     void *context;
-} corpus_options;
+} reader_options;
 
 /* Replaces zeros by the defaults. */
-corpus_options corpus_options_complete(const corpus_options *options);
+reader_options reader_options_complete(const reader_options *options);
 /* Whether FIELD_ROW is wanted. */
-bool corpus_options_want_row(const corpus_options *o);
+bool reader_options_want_row(const reader_options *o);

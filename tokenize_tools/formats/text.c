@@ -124,7 +124,7 @@ static bool read_line(text_reader *r, size_t from, size_t most, first_line *line
 
 static size_t head_bytes(const text_reader *r)
 {
-    const corpus_options *o = r->base.options;
+    const reader_options *o = r->base.options;
     return o->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
 }
 
@@ -377,7 +377,7 @@ static size_t sample_end(const text_reader *r, size_t n_bytes)
 static reader_result find_record(text_reader *r, failure *err)
 {
     window *w = &r->base.window;
-    const corpus_options *o = r->base.options;
+    const reader_options *o = r->base.options;
     const bool is_text = r->base.format == CORPUS_TEXT;
     if (r->base.format == CORPUS_JSON_LINES && !skip_blanks(r, err))
         return READER_FAILED;
@@ -493,7 +493,7 @@ static void describe_place(const reader *base, reader_place place, uint64_t offs
 static void note_fields(const reader *base)
 {
     const json_paths *p = ((const text_reader *)base)->paths;
-    const corpus_options *o = base->options;
+    const reader_options *o = base->options;
     tokmap_value_type types[FIELD_LIST_MAX];
     failure why;
     char text[640];

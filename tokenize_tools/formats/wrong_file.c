@@ -203,7 +203,7 @@ static uint8_t first_black(const wrong_file_head *head, size_t *at)
 
 #define ANYWAY "use --format text to pack it as it is"
 
-static bool check_known(const wrong_file_head *head, const corpus_options *options, failure *err)
+static bool check_known(const wrong_file_head *head, const reader_options *options, failure *err)
 {
     static const char *const what_to_do[] = {
         [ARCHIVE] = ", which tokmap does not read; unpack it first",
@@ -236,7 +236,7 @@ static bool check_known(const wrong_file_head *head, const corpus_options *optio
 }
 
 /* In JSON lines a NUL makes only its document bad, which --on-error handles. */
-static bool check_nul(const wrong_file_head *head, const corpus_options *options, failure *err)
+static bool check_nul(const wrong_file_head *head, const reader_options *options, failure *err)
 {
     const uint8_t *nul = memchr(head->bytes, 0, head->n_bytes);
     bool separates = options->separator && options->separator_bytes == 1 && !*options->separator;
@@ -257,7 +257,7 @@ static bool check_nul(const wrong_file_head *head, const corpus_options *options
                 (size_t)(nul - head->bytes));
 }
 
-bool wrong_file_check(const wrong_file_head *head, const corpus_options *options, failure *err)
+bool wrong_file_check(const wrong_file_head *head, const reader_options *options, failure *err)
 {
     if (!check_known(head, options, err))
         return false;

@@ -23,7 +23,7 @@ typedef struct wrong_file_head { /* the first bytes of an input, decompressed */
 
 /* Whether the input may be packed; if not, the text says why, and what to do, without the name of
  * the input. */
-bool wrong_file_check(const wrong_file_head *head, const corpus_options *options, failure *err);
+bool wrong_file_check(const wrong_file_head *head, const reader_options *options, failure *err);
 /* Whether an input whose bytes are text has a name that fits; if not, the text says what the name
  * means. A name never decides what an input is taken for. */
 bool wrong_name_check(const wrong_file_head *head, failure *err);

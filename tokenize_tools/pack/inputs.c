@@ -291,11 +291,11 @@ static int look_at(void *context, size_t which)
     look *l = context;
     const pack_inputs *inputs = l->inputs;
     pack_seen one, *seen = inputs->seen ? &inputs->seen[which] : &one;
-    corpus_options options = pack_corpus_options(l->options);
+    reader_options options = pack_reader_options(l->options);
     const input_source source = {.path = inputs->names[which], .version = &inputs->versions[which]};
     failure err;
     document first;
-    options.read_bytes = options.sample_bytes = READ_BYTES;
+    options.window.read_bytes = options.sample_bytes = READ_BYTES;
     options.on_error = ON_ERROR_FAIL; /* else a long record is read to its end */
     *seen = (pack_seen){.format = options.format, .summary.n_records = READER_UNKNOWN};
     if (!source.version->known)

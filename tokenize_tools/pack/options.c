@@ -49,9 +49,9 @@ const cli_word pack_also_words[] = {
     {NULL},
 };
 
-corpus_options pack_corpus_options(const pack_options *o)
+reader_options pack_reader_options(const pack_options *o)
 {
-    corpus_options options = o->input;
+    reader_options options = o->input;
     options.separator = o->separator;
     options.fields = o->fields.n_fields ? &o->fields : NULL;
     options.where = o->where;
@@ -301,7 +301,7 @@ int pack_options_environment(pack_options *options)
 /* With records that are lists, the list is in the place of the text. */
 static int check_lists(pack_options *o)
 {
-    corpus_options *in = &o->input;
+    reader_options *in = &o->input;
     const char *marks = o->labels ? o->labels : o->loss_mask;
     const corpus_format format = in->format;
     in->list = o->tokens ? LIST_TOKENS : o->parts ? LIST_PARTS : LIST_NONE;

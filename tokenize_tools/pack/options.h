@@ -36,7 +36,7 @@ typedef struct pack_options {
 
     const char **skipped; /* --skip-input; owned */
     size_t n_skipped;
-    corpus_options input;                            /* what pack_corpus_options does not set */
+    reader_options input;                            /* what pack_reader_options does not set */
     char *separator;                                 /* owned, or NULL */
     const char *tokens, *parts, *labels, *loss_mask; /* fields, or NULL */
     uint64_t vocab_size;                             /* --vocab-size, or 0 */
@@ -61,7 +61,7 @@ typedef struct pack_options {
 } pack_options;
 
 /* The options for reading the inputs, without the callbacks. */
-corpus_options pack_corpus_options(const pack_options *options);
+reader_options pack_reader_options(const pack_options *options);
 /* The words of --format, --utf8, --on-error and --also, as they are written and recorded. */
 extern const cli_word pack_formats[], pack_utf8_words[], pack_on_error_words[], pack_also_words[];
 

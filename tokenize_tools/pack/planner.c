@@ -107,11 +107,10 @@ static corpus_cutter *open_input(pack_planner *p, size_t which, int *code)
 {
     const pack_inputs *inputs = p->inputs;
     const input_version *version = &inputs->versions[which];
-    corpus_options options = pack_corpus_options(p->options);
+    reader_options options = pack_reader_options(p->options);
     failure err;
-    options.versions = version;
-    options.read_bytes = READ_BYTES;
-    corpus_cutter *cutter = corpus_cutter_open(inputs->names[which], &options, &err);
+    options.window.read_bytes = READ_BYTES;
+    corpus_cutter *cutter = corpus_cutter_open(inputs->names[which], version, &options, &err);
     *code = cutter ? CLI_OK : cli_print_failure(&err);
     if (!cutter)
         return NULL;

@@ -152,7 +152,7 @@ typedef struct dictionary {
 } dictionary;
 
 struct arrow_columns {
-    const corpus_options *options;
+    const reader_options *options;
     arrow_schema schema;
     arrow_column columns[FIELD_LIST_MAX + 1]; /* the first one is the text */
     size_t n_columns;
@@ -242,7 +242,7 @@ static bool choose_columns(arrow_columns *c, failure *err)
     return reader_check_where(c->options, types, err);
 }
 
-arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_message *schema,
+arrow_columns *arrow_columns_new(const reader_options *options, const arrow_message *schema,
                                  failure *err)
 {
     arrow_columns *c = calloc(1, sizeof *c);

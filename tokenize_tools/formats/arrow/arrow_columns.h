@@ -15,7 +15,7 @@ typedef struct arrow_columns arrow_columns;
 /* Takes n_bytes of the input; dst may be NULL. The end of the input is an error. */
 bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err);
 
-arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_message *schema,
+arrow_columns *arrow_columns_new(const reader_options *options, const arrow_message *schema,
                                  failure *err);
 void arrow_columns_free(arrow_columns *c);
 /* Returns the scale of a field of decimals, or 0. */

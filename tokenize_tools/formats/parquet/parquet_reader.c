@@ -45,7 +45,7 @@ typedef struct parquet_reader {
 
 /* ---- Open, close ---- */
 
-bool parquet_reader_chooses(const input_source *source, const corpus_options *options,
+bool parquet_reader_chooses(const input_source *source, const reader_options *options,
                             int *sys_errno)
 {
     /* The first byte of a page header or of the footer follows, unless the file was cut or the
@@ -95,7 +95,7 @@ static bool choose_columns(parquet_reader *r, failure *err)
     const parquet_footer *f = &r->file.footer;
     const field_list *fields = r->base.options->fields;
     tokmap_value_type types[FIELD_LIST_MAX];
-    const corpus_options *o = r->base.options;
+    const reader_options *o = r->base.options;
     const bool is_parts = o->list == LIST_PARTS;
     const char *marks = o->marks ? fields->names[fields->n_fields - 1] : o->field;
     r->element = o->list ? parquet_list_column(f, o->field, is_parts ? "text" : NULL,
@@ -152,7 +152,7 @@ static parquet_column *open_column(parquet_reader *r, const parquet_element *e, 
 /* The columns of fields take turns in the calling thread, and share the memory. */
 static bool open_columns(parquet_reader *r, failure *err)
 {
-    const corpus_options *o = r->base.options;
+    const reader_options *o = r->base.options;
     parquet_column_options options = {
         .n_threads = o->n_decoders,
         .memory_bytes = o->page_memory ? o->page_memory : DEFAULT_MEMORY,
