@@ -18,7 +18,7 @@ VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap
 # The number in the SONAME, and the first version that has it. It is raised only by a change that breaks
 # programs: docs/VERSIONS.md.
 ABI := 0
-ABI_SINCE := 0.1.0
+ABI_SINCE := 0.2.0
 # The public address of the project, when it has one: for pkg-config, Python and Debian packages.
 HOMEPAGE :=
 TOKENIZER := tokenize_tools/tokenizer/library

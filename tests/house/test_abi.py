@@ -53,6 +53,7 @@ def expect_said(folder, line, advice):
 
 
 NODE = "/* Experimental:"
+NEXT = ("include/tokmap.h", 'VERSION_TEXT "0.2', 'VERSION_TEXT "0.3')  # which makes 0.2 a release
 MORE = ("TOKMAP_API void tokmap_loader_close(", "TOKMAP_API int tokmap_loader_more(void);\nTOKMAP_API void tokmap_loader_close(")
 # Name of the test, the changes (file, old, new), what is said, and the advice.
 CHANGES = [
@@ -67,19 +68,19 @@ CHANGES = [
     ("another_macro_breaks", [("include/tokmap_writer.h", "TOKMAP_MAX_NOTE_BYTES 65536", "TOKMAP_MAX_NOTE_BYTES 65537")],
      "TOKMAP_MAX_NOTE_BYTES: was = 65536, now = 65537", BREAKS),
     ("another_parameter_breaks", [(LOADER, "tokmap_loader_seek(tokmap_loader *l, uint64_t", "tokmap_loader_seek(tokmap_loader *l, int64_t")],
-     "tokmap_loader_seek(): was TOKMAP_0.1: ", BREAKS),
+     "tokmap_loader_seek(): was TOKMAP_0.2: ", BREAKS),
     ("a_call_that_is_gone_breaks", [(LOADER, "TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);", "")],
-     "tokmap_loader_position(): was TOKMAP_0.1: uint64_t(const tokmap_loader *), now not there", BREAKS),
+     "tokmap_loader_position(): was TOKMAP_0.2: uint64_t(const tokmap_loader *), now not there", BREAKS),
     ("a_call_that_is_not_exported_is_found", [(MAP, "    tokmap_loader_position;\n", "")],
      "now not exported: uint64_t(const tokmap_loader *)", BREAKS),
     ("a_field_at_the_end_is_fine", [(LOADER, "} tokmap_loader_options;", "    uint64_t more;\n} tokmap_loader_options;")],
      "tokmap_loader_options: was 168 bytes, may grow, now 176 bytes, may grow", ADDS),
     ("a_call_in_the_node_of_a_new_version_is_fine",
-     [(LOADER, *MORE), (MAP, NODE, "TOKMAP_0.2 {\nglobal:\n    tokmap_loader_more;\n} TOKMAP_0.1;\n\n" + NODE)],
-     "tokmap_loader_more(): was not there, now TOKMAP_0.2: int(void)", ADDS),
+     [NEXT, (LOADER, *MORE), (MAP, NODE, "TOKMAP_0.3 {\nglobal:\n    tokmap_loader_more;\n} TOKMAP_0.2;\n\n" + NODE)],
+     "tokmap_loader_more(): was not there, now TOKMAP_0.3: int(void)", ADDS),
     ("a_call_in_a_node_that_was_released_breaks",
-     [(LOADER, *MORE), (MAP, "    tokmap_loader_next;\n", "    tokmap_loader_next;\n    tokmap_loader_more;\n")],
-     "tokmap_loader_more(): was not there, now TOKMAP_0.1: int(void)", BREAKS),
+     [NEXT, (LOADER, *MORE), (MAP, "    tokmap_loader_next;\n", "    tokmap_loader_next;\n    tokmap_loader_more;\n")],
+     "tokmap_loader_more(): was not there, now TOKMAP_0.2: int(void)", BREAKS),
     ("the_stage_may_not_change_alone", [(STAGE, "int32_t no_thread;", "uint32_t no_thread;")],
      "tokmap_stage_options.no_thread: was ", TRIES),
     ("the_stage_may_change_with_its_node",
