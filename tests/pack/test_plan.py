@@ -419,11 +419,16 @@ def a_task_reports_what_its_cells_left_out(folder):
     lines = ['{"text": "a"}', "bad", '{"text": "b"}', "worse", '{"text": "c"}']
     (folder / "a.jsonl").write_text("\n".join(lines) + "\n")
     work = Work(folder, ["a.jsonl"], ["--on-error", "skip", "--format", "jsonl"], 15)
-    found = []
+    found, counts = [], []
     for task in range(2):
         tokmap(folder, "pack", "--plan", "run.plan", "--task", "%d/2" % task, "-q", "--report", "r%d" % task)
         for cell in json.loads((folder / ("r%d" % task)).read_text())["cells"]:
             found += [(bad["file"], bad["byte"], bad["bytes"]) for bad in cell["skipped"]]
+            number = int(os.path.basename(cell["datasets"][0]["token_file"]).split(".")[0])
+            counts += [{"cell": number, "documents": len(cell["skipped"])}] if cell["skipped"] else []
+    status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
+    expect_equal(status["bad_documents"], sorted(counts, key=lambda one: one["cell"]), "status")
+    expect("2 bad documents in %d cell" % len(counts) in tokmap(folder, "status", "run.plan"), "status as text")
     data = (folder / "a.jsonl").read_bytes()
     wanted = [("a.jsonl", data.index(line), len(line)) for line in (b"bad", b"worse")]
     expect_equal(sorted(found), wanted, "what was left out")

@@ -63,6 +63,7 @@ typedef struct plan_status {
     uint64_t n_tokens, n_documents;   /* so far, in cells that are done or unfinished */
     double bytes_per_s, tokens_per_s; /* 0: not known */
     double seconds_left;              /* at this rate; 0: not known, or everything is done */
+    uint64_t *n_bad;                  /* of each cell: documents that are bad, and left out */
     failure *failures;                /* their places are cells */
     done_cell *done_cells;
 } plan_status;
@@ -152,6 +153,7 @@ static bool add_cell(plan_status *status, const plan_file *plan, size_t cell,
             status->unfinished_bytes += read < n_bytes ? read : n_bytes;
             status->n_tokens += note->position.tokens;
             status->n_documents += note->position.documents;
+            status->n_bad[cell] = pack_note_n_bad(note);
         }
         break;
     case CELL_DONE:
@@ -160,6 +162,7 @@ static bool add_cell(plan_status *status, const plan_file *plan, size_t cell,
             (done_cell){report->done_ns, n_bytes, report->n_tokens};
         status->n_tokens += report->n_tokens;
         status->n_documents += report->n_documents;
+        status->n_bad[cell] = report->n_bad;
         break;
     case CELL_FOREIGN:
     case CELL_DAMAGED:
@@ -194,6 +197,29 @@ static void print_duration(double seconds)
         printf("%.1f h", seconds / 3600);
 }
 
+/* Prints how many bad documents were left out, and in which cells. */
+static void print_bad(const plan_status *s)
+{
+    uint64_t n_bad = 0, n_cells = 0;
+    for (size_t i = 0; i < s->all.n_cells; i++) {
+        n_bad += s->n_bad[i];
+        n_cells += s->n_bad[i] > 0;
+    }
+    if (n_bad == 0)
+        return;
+    printf("%-12s%s in %s\n", "left out:", cli_count_of(n_bad, "bad document").s,
+           cli_count_of(n_cells, "cell").s);
+    size_t n_listed = 0;
+    for (size_t i = 0; i < s->all.n_cells && n_listed < MAX_LISTED; i++) {
+        if (s->n_bad[i] == 0)
+            continue;
+        printf("%-12scell %zu: %s\n", "", i, cli_count(s->n_bad[i]).s);
+        n_listed++;
+    }
+    if (n_cells > n_listed)
+        printf("%-12sand %s more\n", "", cli_count(n_cells - n_listed).s);
+}
+
 static void print_text(const plan_status *s, const char *plan)
 {
     print_share("all:", &s->all);
@@ -205,6 +231,7 @@ static void print_text(const plan_status *s, const char *plan)
     print_share("left:", &s->left);
     printf("%-12s%s in %s so far\n", "tokens:", cli_count(s->n_tokens).s,
            cli_count_of(s->n_documents, "document").s);
+    print_bad(s);
     if (s->bytes_per_s > 0)
         printf("%-12s%.1f MB/s of inputs, %.2f M tokens/s\n", "rate:", s->bytes_per_s / 1e6,
                s->tokens_per_s / 1e6);
@@ -259,6 +286,16 @@ static void print_json(const plan_status *s, const plan_file *plan)
     put_known(&o, "bytes_per_second", s->bytes_per_s);
     put_known(&o, "tokens_per_second", s->tokens_per_s);
     put_known(&o, "seconds_left", s->seconds_left);
+    json_out_begin(&o, "bad_documents", '[');
+    for (size_t i = 0; i < s->all.n_cells; i++) {
+        if (s->n_bad[i] == 0)
+            continue;
+        json_out_begin(&o, NULL, '{');
+        json_out_number(&o, "cell", i);
+        json_out_number(&o, "documents", s->n_bad[i]);
+        json_out_end(&o, '}');
+    }
+    json_out_end(&o, ']');
     json_out_begin(&o, "failures", '[');
     for (size_t i = 0; i < s->failed.n_cells; i++) {
         json_out_begin(&o, NULL, '{');
@@ -278,9 +315,11 @@ int status_command(int argc, char **argv)
     if (code != CLI_GO_ON)
         return code;
     code = plan_read(&plan, argv[optind]);
-    if (code == CLI_OK)
+    if (code == CLI_OK) {
         status.done_cells = calloc(plan.n_cells, sizeof *status.done_cells);
-    bool ok = status.done_cells != NULL;
+        status.n_bad = calloc(plan.n_cells, sizeof *status.n_bad);
+    }
+    bool ok = status.done_cells && status.n_bad;
     options.sees_inputs = ok && options.verify && process_enter_folder(plan.folder) == 0;
     for (size_t i = 0; i < plan.n_cells && ok; i++)
         ok = add_cell(&status, &plan, i, &options);
@@ -298,6 +337,7 @@ int status_command(int argc, char **argv)
         code = CLI_DATASET;
     free(status.failures);
     free(status.done_cells);
+    free(status.n_bad);
     plan_file_free(&plan);
     return code;
 }

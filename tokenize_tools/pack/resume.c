@@ -99,7 +99,7 @@ static int refuse_other_fingerprint(resume_search *s, bool too_early)
 static int check_left_out(const resume_search *s, const pack_note *note)
 {
     const uint64_t n_long = note->place.counts.long_documents;
-    uint64_t n_bad = note->place.counts.bad_documents + note->position.special_documents;
+    uint64_t n_bad = pack_note_n_bad(note);
     char why[160];
     if (n_bad > 0 && s->options->input.on_error == ON_ERROR_FAIL) {
         snprintf(why, sizeof why, "--on-error was skip, and %s already left out",

@@ -30,6 +30,11 @@ typedef struct pack_note {
 size_t pack_note_encode(const pack_note *note, const pack_fingerprint *fingerprint,
                         uint8_t bytes[TOKMAP_MAX_NOTE_BYTES]);
 
+static inline uint64_t pack_note_n_bad(const pack_note *note)
+{
+    return note->place.counts.bad_documents + note->position.special_documents;
+}
+
 typedef struct pack_resume {
     uint64_t checkpoint; /* the same as in pack_start */
     bool discard;

@@ -112,6 +112,7 @@ static tokmap_dataset *open_dataset(cell_search *s, cell_metadata *m)
     }
     s->report->n_tokens += info.n_tokens;
     s->report->n_documents += info.n_documents;
+    s->report->n_bad = cell_counts_value(&m->counts, "bad_documents"); /* all datasets have it */
     return ds;
 }
 

@@ -20,9 +20,10 @@ typedef enum cell_state {
 typedef struct cell_report {
     cell_state state;
     uint64_t n_tokens, n_documents; /* CELL_DONE: of all its datasets */
-    uint64_t done_ns;               /* CELL_DONE: when; since 1970 */
-    int exit_code;                  /* CELL_FOREIGN, CELL_DAMAGED: CLI_AGAIN if it may work later */
-    char why[512];                  /* and one line, with the name of the file */
+    uint64_t n_bad;   /* CELL_DONE: documents that were left out because they are bad */
+    uint64_t done_ns; /* CELL_DONE: when; since 1970 */
+    int exit_code;    /* CELL_FOREIGN, CELL_DAMAGED: CLI_AGAIN if it may work later */
+    char why[512];    /* and one line, with the name of the file */
 } cell_report;
 
 /* Finds out what has become of a cell. verify: reads all files of a cell that is done, and compares
