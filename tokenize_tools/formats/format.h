@@ -7,7 +7,7 @@
 #include "input/window.h"
 
 /* The functions have the meaning of those in reader.h with the same names. `next` fills r->values
- * and sets d->values; FIELD_ROW and options->where are the business of reader.c, and so is the name
+ * and sets d->values; FIELD_ROW and options->where are the business of format.c, and so is the name
  * of the input in a failure. The records in the place that `where` returns are counted where the
  * position moves on, not where a record is handed out: pack compares the two. */
 typedef struct reader_kind {

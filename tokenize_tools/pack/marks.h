@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* marks.h - ids of the texts of a corpus, also of marked text (corpus/marked_text.h). There, an id
+/* marks.h - ids of the texts of a corpus, also of marked text (formats/marked_text.h). There, an id
  * whose label does not count in the loss has MARKED_TOKEN. */
 #pragma once
 

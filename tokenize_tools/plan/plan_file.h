@@ -36,7 +36,7 @@ typedef struct plan_input {
  * cell that ends where it begins is empty. */
 typedef struct plan_cell {
     uint64_t input;       /* n_inputs: at the end of all */
-    uint64_t offset, row; /* as in corpus_cut (corpus/input.h); 0: at the start of the input */
+    uint64_t offset, row; /* as in corpus_cut (input/input.h); 0: at the start of the input */
     uint64_t hash;        /* identifies what is packed into it; set by the parser */
 } plan_cell;
 
