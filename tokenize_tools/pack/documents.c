@@ -202,7 +202,8 @@ static int take_document(pack_documents *d, const pack_job *job, size_t end, pac
 {
     const corpus_batch *b = &job->batch;
     const size_t text_from = end ? b->ends[end - 1].at : 0;
-    const size_t ids_from = end ? job->ends[end - 1].n_ids : 0, ids_to = job->ends[end].n_ids;
+    const size_t ids_from = end ? job->ends[end - 1].n_ids : 0;
+    const size_t n_ids = job->ends[end].n_ids - ids_from;
     const bool special = d->next_special < job->n_specials && job->specials[d->next_special] == end;
     tokmap_value values[FIELD_LIST_MAX];
     d->next_special += special;
@@ -211,8 +212,8 @@ static int take_document(pack_documents *d, const pack_job *job, size_t end, pac
     const packed_document doc = {
         .text = b->text + text_from,
         .n_bytes = b->ends[end].at - text_from,
-        .ids = ids_from < ids_to ? job->ids.ids + ids_from : NULL,
-        .n_ids = ids_to - ids_from,
+        .ids = n_ids > 0 ? job->ids.ids + ids_from : NULL,
+        .n_ids = n_ids,
         .at = &b->ends[end].record,
         .values = values,
     };
