@@ -37,7 +37,7 @@ SLOW := $(filter $(addprefix %/test_,splitter.py oracles.py offsets.py order.py 
 	unicode.py pack_where.py pack_changes.py plan.py join.py ref_reader.py repaired_inputs.py wheel.py \
 	source_archive.py python_import.py python_rows.py python_stage.py python_threads.py normalizer.py pipelines.py parquet.py \
 	no_memory.py foreign.py gpu_bench.sh report.py ptx.py splitter faults journal_kill stage_schedules permute \
-	journal_damage byte_bpe loader_joined added_tokens first_release.py next_writer.py broken_shards.py edge_values file_systems.py \
+	journal_damage byte_bpe loader_joined added_tokens next_writer.py broken_shards.py edge_values file_systems.py \
 	slow_inputs.py),$(SCRIPTS) $(TESTS))
 # What tests share: all files of tests/ that are no program of their own.
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
