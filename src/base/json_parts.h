@@ -24,7 +24,7 @@ extern const uint8_t json_hex_digits[256];
 typedef struct json_escape {
     size_t n_read; /* bytes after the backslash; if the escape is malformed, up to the wrong byte */
     const char *why; /* what is wrong; NULL: nothing */
-    bool is_lone;    /* wrong is that a unit, the first one, is a surrogate alone */
+    bool is_lone;    /* the fault is that the first unit is a surrogate without its pair */
     uint8_t text[4];
     size_t n_bytes; /* of the text */
 } json_escape;
