@@ -17,7 +17,7 @@ def pack(folder, source, *options, data=None):
 def dataset_of(folder, texts):
     """The id of the dataset of these texts."""
     (folder / "texts.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts if t is not None))
-    code, message, name = pack(folder, folder / "texts.jsonl", "--format", "jsonl")
+    code, message, name = pack(folder, folder / "texts.jsonl", "--format", "jsonl", "--memory", "1G")
     expect_equal((code, message), (0, ""), "pack of JSON lines")
     return name
 
