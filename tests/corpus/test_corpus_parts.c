@@ -542,14 +542,14 @@ static int place_after(const char *name, uint64_t at_least, corpus_cut *cut)
 /* The data pages of the text but the first one, by a scan of all headers. */
 static size_t list_pages(const char *name, corpus_cut pages[32])
 {
-    const input_source source = {.path = name};
     parquet_file f;
     parquet_scan scan = {0};
     parquet_page_place page;
     failure why;
     failure err;
     size_t n = 0;
-    CHECK(parquet_file_open(&f, &source, &err));
+    const int fd = input_open_file(&(input_source){.path = name}, &err);
+    CHECK(fd >= 0 && parquet_file_open(&f, name, fd, &err));
     const parquet_rows rows = {.end = f.footer.n_rows};
     parquet_scan_begin(&scan, &f, parquet_text_column(&f.footer, "text", &why), rows);
     while (parquet_scan_next(&scan, &page, &err) > 0) {
@@ -558,6 +558,7 @@ static size_t list_pages(const char *name, corpus_cut pages[32])
     }
     parquet_scan_free(&scan);
     parquet_file_close(&f);
+    close(fd);
     return n;
 }
 

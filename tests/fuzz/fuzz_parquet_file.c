@@ -99,8 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     failure err;
     failure why;
     const int fd = input_file(name, data, size);
-    const input_source source = {.path = name};
-    if (parquet_file_open(&f, &source, &err)) {
+    if (parquet_file_open(&f, name, fd, &err)) {
         for (size_t i = 1; i < f.footer.n_elements && i < 8; i++) {
             parquet_path(&f.footer, &f.footer.elements[i], path, sizeof path);
             const parquet_element *e = parquet_value_column(&f.footer, path, &why);

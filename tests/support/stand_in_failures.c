@@ -2,11 +2,13 @@
 /* stand_in_failures.c - preloaded into a program: one of its calls fails. FAIL=memory:17 is the
  * 17th allocation; `thread` is a new thread, `read` and `write` are calls that end with EIO and
  * ENOSPC, and `short` is a read or write of fewer bytes. FAIL=memory:17+ is that one and all later
- * ones. FAIL_COUNTS, if set, is a file to which the numbers of calls go at the end. */
+ * ones. FAIL_COUNTS, if set, is a file to which the numbers of calls go at the end; OPENED one to
+ * which the path of each file goes that the program opens. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +37,7 @@ static const char *const names[N_KINDS] = {"memory", "thread", "read", "short", 
 static atomic_uint_least64_t n_calls[N_KINDS];
 static uint64_t failing_call[N_KINDS]; /* 0: none */
 static bool from_then_on, armed;
+static int opened_fd = -1;
 
 static bool fails(int kind, int sys_errno)
 {
@@ -105,8 +108,31 @@ SEEN ssize_t pwrite(int fd, const void *from, size_t n_bytes, off_t offset)
     return pwrite64(fd, from, n_bytes, offset);
 }
 
+static int open_and_say(const char *path, int flags, mode_t mode)
+{
+    if (opened_fd > 0)
+        dprintf(opened_fd, "%s\n", path);
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+SEEN int open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    return open_and_say(path, flags, mode);
+}
+
+SEEN int __open_2(const char *path, int flags) /* as a fortified program calls it */
+{
+    return open_and_say(path, flags, 0);
+}
+
 __attribute__((constructor)) static void arm(void)
 {
+    const char *opened = getenv("OPENED");
+    opened_fd = opened ? open_and_say(opened, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
     const char *which = getenv("FAIL");
     const char *colon = which ? strchr(which, ':') : NULL;
     for (int i = 0; i < N_KINDS && colon; i++) {

@@ -84,14 +84,15 @@ int main(int argc, char **argv)
     failure err;
     if (argc != 6)
         return 2;
-    const input_source source = {.path = argv[1]};
-    const bool opened = parquet_file_open(&f, &source, &err);
+    const int fd = input_open_file(&(input_source){.path = argv[1]}, &err);
+    const bool opened = fd >= 0 && parquet_file_open(&f, argv[1], fd, &err);
     const bool choose = opened && strcmp(argv[2], "?") == 0;
     const parquet_element *element =
         opened && !choose ? parquet_value_column(&f.footer, argv[2], &err) : NULL;
     const int status = choose    ? print_choice(&f)
                        : element ? print_column(&f, element, argv)
                                  : complain(err.text);
-    parquet_file_close(&f);
+    if (fd >= 0)
+        parquet_file_close(&f);
     return status;
 }

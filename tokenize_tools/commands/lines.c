@@ -19,7 +19,7 @@ int line_reader_open(line_reader *r, const char *name)
     const input_source source = {.path = name};
     failure err;
     *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};
-    if (!window_open(&r->window, &source, &options, -1, &err))
+    if (!window_open(&r->window, &source, input_open(&source, -1, &err), &options, &err))
         return cli_print_failure(&err);
     return path_protect_name(name, "the input");
 }

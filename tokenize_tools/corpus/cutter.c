@@ -18,9 +18,8 @@ struct corpus_cutter {
     reader_options options;
     reader *reader;
     corpus_cutter_info info;
-    corpus_cut last; /* the place that was found last, else the start */
-    int fd;          /* of text that can be cut, else -1 */
-    uint64_t n_bytes;
+    corpus_cut last;  /* the place that was found last, else the start */
+    uint64_t n_bytes; /* of text that can be cut */
     uint8_t block[BLOCK_BYTES];
 };
 
@@ -34,17 +33,12 @@ static bool describe_input(corpus_cutter *c, failure *err)
     c->info.is_archive = reader_is_archive(c->reader);
     c->info.can_be_cut = c->info.format == CORPUS_PARQUET;
     snprintf(c->info.codec, sizeof c->info.codec, "%s", summary.codec);
-    /* Finds whether the input can be cut at newlines; then it is opened for that. */
-    file_facts facts;
+    /* Whether the input can be cut at newlines. */
     const corpus_format format = c->info.format;
     if ((format != CORPUS_LINES && format != CORPUS_JSON_LINES) || c->info.is_archive ||
-        *c->info.codec || reader_options_want_row(&c->options) || !file_is_regular(c->name))
+        *c->info.codec || reader_options_want_row(&c->options))
         return true;
-    const int sys_errno = file_open(c->name, &c->fd, &facts);
-    if (sys_errno)
-        return fail_system(err, sys_errno, "%.200s", c->name);
-    c->n_bytes = facts.n_bytes;
-    c->info.can_be_cut = true;
+    c->info.can_be_cut = input_is_plain_file(reader_input(c->reader), &c->n_bytes);
     return true;
 }
 
@@ -58,7 +52,6 @@ corpus_cutter *corpus_cutter_open(const char *name, const input_version *version
         return NULL;
     }
     c->name = name;
-    c->fd = -1;
     c->options = reader_options_complete(options);
     c->options.window.read_ahead = false;
     c->reader = reader_open(&source, &c->options, -1, err);
@@ -73,7 +66,6 @@ void corpus_cutter_close(corpus_cutter *c)
     if (!c)
         return;
     reader_close(c->reader);
-    tokmap_i_file_close(c->fd);
     free(c);
 }
 
@@ -87,7 +79,8 @@ static int find_line(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, failu
 {
     for (uint64_t at = at_least - 1; at < c->n_bytes;) {
         size_t n_read;
-        const int sys_errno = tokmap_i_file_read(c->fd, c->block, BLOCK_BYTES, at, &n_read);
+        const int sys_errno =
+            input_read_at(reader_input(c->reader), c->block, BLOCK_BYTES, at, &n_read);
         if (sys_errno) {
             fail_system(err, sys_errno, "cannot read");
             return -1;

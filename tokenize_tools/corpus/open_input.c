@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/open_input.h"
 
+#include <string.h>
+
 #include "formats/arrow/arrow_reader.h"
 #include "formats/parquet/parquet_reader.h"
 #include "formats/tar_header.h"
+#include "system/input_file.h"
 
 /* Chooses the format by the first bytes. */
 static const reader_kind *choose_kind(const reader_options *options, const window *w)
@@ -22,20 +25,30 @@ static const reader_kind *choose_kind(const reader_options *options, const windo
 reader *reader_open(const input_source *source, const reader_options *options, int stop_fd,
                     failure *err)
 {
-    int sys_errno;
-    const bool parquet = parquet_reader_chooses(source, options, &sys_errno);
-    reader begin = {
-        .options = options, .source = source, .stop_fd = stop_fd, .window = {.name = source->path}};
-    if (sys_errno)
-        fail_system(err, sys_errno, "cannot read");
-    else if (parquet)
+    const bool is_auto = options->format == CORPUS_AUTO && strcmp(source->path, "-") != 0;
+    int sys_errno = 0;
+    reader begin = {.options = options,
+                    .source = source,
+                    .stop_fd = stop_fd,
+                    .window = {.name = source->path},
+                    .fd = input_open_file(source, err)};
+    if (begin.fd < 0)
+        return NULL;
+    if (options->format == CORPUS_PARQUET || (is_auto && parquet_is_magic(begin.fd, &sys_errno))) {
         begin.kind = &parquet_reader_kind;
-    else if (window_open(&begin.window, source, &options->window, stop_fd, err) &&
-             window_reach(&begin.window, TAR_BLOCK_BYTES, err))
-        begin.kind = choose_kind(options, &begin.window);
+    } else if (sys_errno) {
+        fail_system(err, sys_errno, "cannot read");
+    } else {
+        input *in = input_open_at(source, begin.fd, stop_fd, err);
+        begin.fd = -1;
+        if (window_open(&begin.window, source, in, &options->window, err) &&
+            window_reach(&begin.window, TAR_BLOCK_BYTES, err))
+            begin.kind = choose_kind(options, &begin.window);
+    }
     reader *r = begin.kind ? reader_new(&begin, err) : NULL;
     if (!r) {
         window_close(&begin.window);
+        input_file_close(begin.fd);
         fail_at(err, "%.200s: ", source->path);
     }
     return r;

@@ -335,7 +335,7 @@ static int add_csv_documents(adoption *a, const foreign_sink *sink)
     window w;
     size_t n_bytes;
     int code = CLI_OK;
-    if (!window_open(&w, &source, &options, -1, &err))
+    if (!window_open(&w, &source, input_open(&source, -1, &err), &options, &err))
         code = cli_print_failure(&err);
     for (bool more = code == CLI_OK; more && code == CLI_OK;) {
         const bool found = window_find(&w, "\n", 1, &n_bytes);

@@ -26,6 +26,7 @@ reader *reader_new(const reader *begin, failure *err)
     if (r->kind->open(r, err))
         return r;
     r->window = (window){0};
+    r->fd = -1;
     reader_close(r);
     return NULL;
 }
@@ -195,6 +196,11 @@ void reader_summarize(const reader *r, reader_summary *summary)
     if (*summary->column)
         summary->why_column =
             strcmp(corpus_field(r->options), "text") == 0 ? "the default" : "named by --field";
+}
+
+const input *reader_input(const reader *r)
+{
+    return r->window.stream ? window_input(&r->window) : NULL;
 }
 
 input_prefix reader_stored(const reader *r)

@@ -32,6 +32,7 @@ struct reader {
     const reader_kind *kind;
     const reader_options *options;
     const input_source *source; /* for `open` */
+    int fd;                     /* of the input, for Parquet; else -1 */
     int stop_fd;
     corpus_format format; /* CORPUS_AUTO: not decided yet */
     window window;        /* the plain bytes of the input; of Parquet only its name */
@@ -46,8 +47,8 @@ struct reader {
     reader *inner;
 };
 
-/* From the kind, the options, the window and what else `open` needs. Takes over the window, except
- * on failure. */
+/* From the kind, the options, the window or the fd, and what else `open` needs. Takes over both,
+ * except on failure. */
 reader *reader_new(const reader *begin, failure *err);
 /* Where the text of a record is. */
 static inline const char *corpus_field(const reader_options *o)

@@ -74,5 +74,7 @@ typedef struct reader_summary {
 } reader_summary;
 /* After the first call of reader_next. */
 void reader_summarize(const reader *r, reader_summary *summary);
+/* NULL: of Parquet. */
+const input *reader_input(const reader *r);
 /* As window_stored. */
 input_prefix reader_stored(const reader *r);

@@ -192,13 +192,32 @@ static void name_place(const input *in, failure *err)
                 in->begin + in->n_read - in->buffers.in_bytes);
 }
 
+int input_open_file(const input_source *source, failure *err)
+{
+    const int fd = input_file_open(source->path);
+    if (fd < 0)
+        fail_system(err, errno, "cannot open");
+    else if (!source->version || input_version_check(source->version, fd, err))
+        return fd;
+    input_file_close(fd);
+    fail_at(err, "%.200s: ", source->path);
+    return -1;
+}
+
 input *input_open(const input_source *source, int stop_fd, failure *err)
+{
+    const int fd = input_open_file(source, err);
+    return fd < 0 ? NULL : input_open_at(source, fd, stop_fd, err);
+}
+
+input *input_open_at(const input_source *source, int fd, int stop_fd, failure *err)
 {
     input *in = calloc(1, sizeof *in + STORED_BYTES);
     if (in)
         in->checksum = XXH3_createState();
     if (!in || !in->checksum) {
         free(in);
+        input_file_close(fd);
         fail_memory(err);
         fail_at(err, "%.200s: ", source->path);
         return NULL;
@@ -211,11 +230,8 @@ input *input_open(const input_source *source, int stop_fd, failure *err)
     in->buffers.in = in->stored;
     in->between_frames = true;
     in->part_bytes = UINT64_MAX;
-    in->fd = input_file_open(in->name);
-    if (in->fd < 0)
-        fail_system(err, errno, "cannot open");
-    const bool opened = in->fd >= 0 && input_version_check(&in->version, in->fd, err);
-    if (opened && (source->part ? begin_part(in, source->part, err) : choose_decoder(in, err)))
+    in->fd = fd;
+    if (source->part ? begin_part(in, source->part, err) : choose_decoder(in, err))
         return in;
     name_place(in, err);
     input_close(in);
@@ -270,6 +286,20 @@ ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err)
 input_prefix input_stored(const input *in)
 {
     return (input_prefix){in->n_read, XXH3_64bits_digest(in->checksum)};
+}
+
+bool input_is_plain_file(const input *in, uint64_t *n_bytes)
+{
+    file_facts facts;
+    if (in->decoder || file_describe_open(in->fd, &facts) || facts.kind != FILE_REGULAR)
+        return false;
+    *n_bytes = facts.n_bytes;
+    return true;
+}
+
+int input_read_at(const input *in, void *to, size_t n_bytes, uint64_t offset, size_t *n_read)
+{
+    return tokmap_i_file_read(in->fd, to, n_bytes, offset, n_read);
 }
 
 const char *input_codec_name(const input *in)

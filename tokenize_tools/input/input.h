@@ -60,6 +60,16 @@ typedef struct input_source {
     input_prefix prefix;          /* the file or part must begin with it; 0 bytes: none */
 } input_source;
 
+/* Opens only the file, in the version that is required. Returns -1 on failure. */
+int input_open_file(const input_source *source, failure *err);
 /* The path must stay valid until the input is closed. stop_fd: opening and reading fail with
  * ECANCELED once it is readable; -1: none. NULL on failure. */
 input *input_open(const input_source *source, int stop_fd, failure *err);
+/* Reads a file that input_open_file opened. The input closes the file, also on failure. */
+input *input_open_at(const input_source *source, int fd, int stop_fd, failure *err);
+
+/* Whether the input is a regular file that is not compressed, and how many bytes it has. */
+bool input_is_plain_file(const input *in, uint64_t *n_bytes);
+/* Reads bytes of such a file, fewer only at its end, and leaves the place of input_read. Returns 0
+ * or an errno value. */
+int input_read_at(const input *in, void *to, size_t n_bytes, uint64_t offset, size_t *n_read);

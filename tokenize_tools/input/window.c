@@ -110,19 +110,19 @@ static bool start_thread(stream *s, failure *err)
     return s->has_thread || fail_system(err, sys_errno, "cannot start a thread");
 }
 
-static stream *stream_open(const input_source *source, bool ahead, size_t block_bytes, int stop_fd,
-                           failure *err)
+static stream *stream_open(input *in, bool ahead, size_t block_bytes, failure *err)
 {
     stream *s = calloc(1, sizeof *s);
     if (!s) {
+        input_close(in);
         fail_memory(err);
         return NULL;
     }
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->changed);
     s->block_bytes = block_bytes;
-    s->in = input_open(source, stop_fd, err);
-    if (s->in && (!ahead || start_thread(s, err)))
+    s->in = in;
+    if (!ahead || start_thread(s, err))
         return s;
     stream_close(s);
     return NULL;
@@ -164,7 +164,7 @@ static ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, failure *err
 
 /* ---- Windows ---- */
 
-bool window_open(window *w, const input_source *source, const window_options *options, int stop_fd,
+bool window_open(window *w, const input_source *source, input *in, const window_options *options,
                  failure *err)
 {
     size_t read_bytes = options->read_bytes ? options->read_bytes : READ_BYTES;
@@ -172,13 +172,18 @@ bool window_open(window *w, const input_source *source, const window_options *op
                   .part = source->part,
                   .offset = source->part ? source->part->begin.offset : 0,
                   .limit = UINT64_MAX};
+    if (!in)
+        return false;
+    w->codec = input_codec_name(in);
     w->capacity = w->usual_capacity = read_bytes < MIN_CAPACITY ? MIN_CAPACITY : read_bytes;
+    w->stream = stream_open(in, options->read_ahead, read_bytes, err);
     w->bytes = calloc(1, w->capacity + INPUT_PADDING);
-    if (!w->bytes)
-        return fail_memory(err);
-    w->stream = stream_open(source, options->read_ahead, read_bytes, stop_fd, err);
-    w->codec = w->stream ? input_codec_name(w->stream->in) : NULL;
-    return w->stream != NULL;
+    return w->stream && (w->bytes || fail_memory(err));
+}
+
+const input *window_input(const window *w)
+{
+    return w->stream->in;
 }
 
 input_prefix window_stored(const window *w)

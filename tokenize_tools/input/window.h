@@ -27,11 +27,13 @@ typedef struct window {
     size_t n_searched; /* after `begin`, where no terminator begins */
 } window;
 
-/* The window grows while nothing is consumed. When stop_fd becomes readable, reading fails with
- * ECANCELED; read_ahead needs it, because it stops the thread. */
-bool window_open(window *w, const input_source *source, const window_options *options, int stop_fd,
+/* `in` is what input_open made of the source, or NULL, which is a failure. The window closes it,
+ * also on failure, and grows while nothing is consumed. read_ahead needs an input with a stop_fd,
+ * because that stops the thread. */
+bool window_open(window *w, const input_source *source, input *in, const window_options *options,
                  failure *err);
 void window_close(window *w);
+const input *window_input(const window *w);
 /* The stored bytes behind the bytes read so far, and their checksum; after the end, of the whole
  * input. */
 input_prefix window_stored(const window *w);

@@ -67,7 +67,7 @@ static double estimate_input(const pack_parts *parts, size_t which, const reader
         return 0;
     return (double)n_tokens / (double)n_plain *
            ((double)parts->inputs->versions[which].n_bytes /
-            stored_ratio(parts->inputs->names[which]));
+            (*summary->codec ? stored_ratio(parts->inputs->names[which]) : 1));
 }
 
 static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t which,

@@ -7,7 +7,6 @@
 
 #include "formats/arrow/arrow_columns.h"
 #include "formats/arrow/arrow_reader.h"
-#include "system/platform.h"
 #include "base/array.h"
 #include "base/le.h"
 
@@ -68,16 +67,13 @@ static void set_label(arrow_reader *r, const char *part)
 /* Whether a file ends like one. Only reading it from front to back would show that it was cut. */
 static bool check_last_bytes(const arrow_reader *r, failure *err)
 {
-    const window *w = &r->base.window;
+    const input *in = window_input(&r->base.window);
     uint8_t last[MAGIC_BYTES] = {0};
-    file_facts facts;
-    size_t n_read = 0;
-    int fd;
-    if (!r->is_file || w->codec || !file_is_regular(r->name) || file_open(r->name, &fd, &facts))
+    uint64_t n_bytes;
+    if (!r->is_file || !input_is_plain_file(in, &n_bytes))
         return true; /* then check_footer decides */
-    const uint64_t at = facts.n_bytes > MAGIC_BYTES ? facts.n_bytes - MAGIC_BYTES : 0;
-    const int sys_errno = tokmap_i_file_read(fd, last, sizeof last, at, &n_read);
-    tokmap_i_file_close(fd);
+    const uint64_t at = n_bytes > MAGIC_BYTES ? n_bytes - MAGIC_BYTES : 0;
+    const int sys_errno = input_read_at(in, last, sizeof last, at, &(size_t){0});
     return sys_errno || memcmp(last, file_magic, MAGIC_BYTES) == 0 ||
            fail(err, "the footer is missing or damaged; the file may be truncated");
 }

@@ -92,26 +92,24 @@ static bool read_footer(parquet_file *f, failure *err)
     return check_joined(f, err);
 }
 
-bool parquet_file_open(parquet_file *f, const input_source *source, failure *err)
+bool parquet_file_open(parquet_file *f, const char *name, int fd, failure *err)
 {
     file_facts facts;
-    *f = (parquet_file){.name = source->path, .fd = -1};
-    if (strcmp(source->path, "-") == 0)
+    *f = (parquet_file){.name = name, .fd = fd};
+    if (strcmp(name, "-") == 0)
         return fail(err, "Parquet cannot be read from stdin: copy it to a file");
-    const int sys_errno = file_open(source->path, &f->fd, &facts);
+    const int sys_errno = file_describe_open(fd, &facts);
     if (sys_errno)
-        return fail_system(err, sys_errno, "cannot open");
+        return fail_system(err, sys_errno, "cannot read");
     f->version = input_version_of(&facts);
     f->n_bytes = facts.n_bytes;
     if (!f->version.known)
         return fail(err, "Parquet can be read only from a regular file: copy it to one");
-    return (!source->version || input_version_check(source->version, f->fd, err)) &&
-           read_footer(f, err);
+    return read_footer(f, err);
 }
 
 void parquet_file_close(parquet_file *f)
 {
-    tokmap_i_file_close(f->fd);
     parquet_footer_free(&f->footer);
     free(f->footer_bytes);
 }

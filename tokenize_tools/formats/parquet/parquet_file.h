@@ -22,9 +22,9 @@ typedef struct parquet_file {
     parquet_footer footer;
 } parquet_file;
 
-/* source->path and *f must stay valid; the file must be a regular one. Close it after a failure
- * too. */
-bool parquet_file_open(parquet_file *f, const input_source *source, failure *err);
+/* fd is that of input_open_file. The file must be a regular one; fd, name and *f must stay valid.
+ * Close it after a failure too. */
+bool parquet_file_open(parquet_file *f, const char *name, int fd, failure *err);
 void parquet_file_close(parquet_file *f);
 
 /* ---- Pages ---- */

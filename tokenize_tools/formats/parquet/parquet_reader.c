@@ -45,8 +45,7 @@ typedef struct parquet_reader {
 
 /* ---- Open, close ---- */
 
-bool parquet_reader_chooses(const input_source *source, const reader_options *options,
-                            int *sys_errno)
+bool parquet_is_magic(int fd, int *sys_errno)
 {
     /* The first byte of a page header or of the footer follows, unless the file was cut or the
      * column is encrypted. */
@@ -54,18 +53,13 @@ bool parquet_reader_chooses(const input_source *source, const reader_options *op
     uint8_t head[sizeof magic - 1] = {0}, tail[PARQUET_HEAD_BYTES] = {0};
     file_facts facts;
     size_t n_read = 0;
-    int fd;
-    *sys_errno = 0;
-    if (options->format == CORPUS_PARQUET)
-        return true;
-    if (options->format != CORPUS_AUTO || strcmp(source->path, "-") == 0 ||
-        !file_is_regular(source->path) || file_open(source->path, &fd, &facts) != 0)
+    *sys_errno = file_describe_open(fd, &facts);
+    if (*sys_errno || facts.kind != FILE_REGULAR)
         return false;
     *sys_errno = tokmap_i_file_read(fd, head, sizeof head, 0, &n_read);
     if (n_read == sizeof head)
         *sys_errno =
             tokmap_i_file_read(fd, tail, sizeof tail, facts.n_bytes - sizeof tail, &(size_t){0});
-    tokmap_i_file_close(fd);
     const bool ends = memcmp(tail, magic, sizeof tail) == 0;
     return n_read >= PARQUET_HEAD_BYTES && memcmp(head, magic, ends ? sizeof tail : n_read) == 0;
 }
@@ -88,6 +82,7 @@ static void close_parquet(reader *base)
     free(r->marks.bytes);
     parquet_scan_free(&r->cuts);
     parquet_file_close(&r->file);
+    input_file_close(base->fd);
 }
 
 static bool choose_columns(parquet_reader *r, failure *err)
@@ -465,7 +460,7 @@ static bool open_parquet(reader *base, failure *err)
     base->format = CORPUS_PARQUET;
     r->prefix = source->prefix;
     r->check_version = source->version && source->version->known;
-    return parquet_file_open(&r->file, source, err) && choose_columns(r, err) &&
+    return parquet_file_open(&r->file, source->path, base->fd, err) && choose_columns(r, err) &&
            begin_part(r, source->part, err) &&
            ((!source->prefix.checksum && !source->prefix.n_bytes) || check_prefix(r, err));
 }
