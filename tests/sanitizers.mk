@@ -2,7 +2,7 @@
 # Part of the Makefile: tests with sanitizers, an emulator, fuzzing, and those that take long.
 
 # Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
-# threads as those of test_pack.sh, test_resume.py and test_plan.py. The others leave out what takes its time in Python,
+# threads as those of test_pack.sh and test_resume.py. The others leave out what takes its time in Python,
 # and tokbench. asan and ubsan also leave out the tests of tokenizers that test-clang-sanitized runs.
 
 # What C leaves open, another compiler may do in another way: here clang. Left out are tests that take a quarter of a minute
@@ -13,12 +13,12 @@ ifeq ($(TOKMAP_SANITIZED),tsan)
     LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
 	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_cuts \
 	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
-	test_json_line test_byte_bpe test_words) \
+	test_json_line test_byte_bpe test_words test_order_of) \
 	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_pipelines.py tokenizer/test_golden.py \
 	tokenizer/test_oracles.py tokenizer/test_normalizer.py tokenizer/test_unicode.py corpus/test_arrow.py \
 	corpus/test_broken_shards.py pack/test_pack_lists.py \
 	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
-	foreign/test_foreign.py stage/test_ptx.py plan/test_join.py pack/test_pack_changes.py \
+	foreign/test_foreign.py stage/test_ptx.py plan/test_join.py pack/test_plan.py pack/test_pack_changes.py \
 	pack/test_pack_where.py pack/test_pack_meta.py corpus/test_wrong_files.py tokenizer/test_large_documents.py \
 	commands/test_redact.py pack/test_repaired_inputs.py system/test_file_systems.py pack/test_pack_also.py)
 else ifneq ($(TOKMAP_SANITIZED),)
@@ -94,7 +94,7 @@ check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(FAILURES) $(PROCESSORS)
 	for n in $(filter-out $(shell nproc),2 4); do \
 	    echo "as with $$n processors:"; \
 	    STAND_IN_PROCESSORS=$$n LD_PRELOAD=$(abspath $(PROCESSORS)) \
-	        bash tests/run.sh $(wildcard tests/corpus/test_*.py tests/pack/test_*.py tests/pack/test_*.sh) || exit 1; \
+	        bash tests/run.sh $(filter-out %/test_plan.py,$(wildcard tests/corpus/test_*.py tests/pack/test_*.py tests/pack/test_*.sh)) || exit 1; \
 	done
 
 #: chaos: kill N=5000 packs, M=1000 with a plan, R=1000 of rows, L=200 runs with a ledger, damage files, let N calls fail (SEED=1, WALK=--all)
