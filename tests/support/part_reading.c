@@ -61,8 +61,8 @@ const char *part_reading_text(const part_reading *r)
 
 void part_reading_free(part_reading *r)
 {
-    input_bytes *const parts[] = {&r->text,   &r->ends,   &r->ended,    &r->inputs,
-                                  &r->places, &r->values, &r->messages, &r->reports};
+    input_bytes *const parts[] = {&r->text,   &r->ends,   &r->ended,    &r->inputs, &r->places,
+                                  &r->values, &r->ranges, &r->messages, &r->reports};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         free(parts[i]->bytes);
 }
@@ -183,11 +183,14 @@ static void take_batch(one_reading *o, const corpus_batch *b)
     input_bytes_add(&r->text, b->text, b->n_bytes);
     if (b->values_bytes)
         input_bytes_add(&r->values, b->values, b->values_bytes);
+    if (b->n_ranges)
+        input_bytes_add(&r->ranges, b->ranges, b->n_ranges * sizeof *b->ranges);
     r->counts = b->after.counts;
     const part_place place = {.place = b->after,
                               .text = r->text.n_bytes,
                               .ends = part_reading_n_documents(r),
-                              .values = r->values.n_bytes};
+                              .values = r->values.n_bytes,
+                              .ranges = r->ranges.n_bytes};
     input_bytes_add(&r->places, &place, sizeof place);
 }
 
@@ -259,6 +262,7 @@ const char *part_reading_compare_rest(const part_reading *whole, const part_plac
         return "a part cannot be resumed";
     if (!same(&whole->text, place->text, &rest->text) ||
         !same(&whole->values, place->values, &rest->values) ||
+        !same(&whole->ranges, place->ranges, &rest->ranges) ||
         part_reading_n_documents(whole) - place->ends != n)
         return "a part that is resumed gives other documents";
     for (size_t i = 0; i < n; i++) {
@@ -312,6 +316,7 @@ static void append(part_reading *all, const part_reading *r)
     input_bytes_add(&all->text, r->text.bytes, n);
     input_bytes_add(&all->inputs, r->inputs.bytes, r->inputs.n_bytes);
     input_bytes_add(&all->values, r->values.bytes, r->values.n_bytes);
+    input_bytes_add(&all->ranges, r->ranges.bytes, r->ranges.n_bytes);
     input_bytes_add(&all->reports, r->reports.bytes, r->reports.n_bytes);
     all->result = r->result;
     all->err = r->err;
@@ -369,6 +374,8 @@ static const char *compare(const part_reading *whole, const part_reading *all,
         return "other text";
     if (!same(&whole->values, 0, &all->values))
         return "other values";
+    if (!same(&whole->ranges, 0, &all->ranges))
+        return "other ranges";
     if (whole->result >= 0 && !same(&whole->reports, 0, &all->reports))
         return "other bad documents are reported";
     if (whole->result < 0)

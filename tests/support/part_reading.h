@@ -9,7 +9,7 @@
 /* A place after a batch, and how much was read before it. */
 typedef struct part_place {
     corpus_place place;
-    size_t text, ends, values;
+    size_t text, ends, values, ranges;
 } part_place;
 
 typedef struct part_reading {
@@ -19,6 +19,7 @@ typedef struct part_reading {
     input_bytes inputs; /* corpus_end: of inputs */
     input_bytes places; /* part_place: after each batch */
     input_bytes values;
+    input_bytes ranges;   /* text_range: of all documents */
     input_bytes messages; /* about bad documents, each with a newline; */
     input_bytes reports;  /* the same without the numbers of lines */
     corpus_counts counts;

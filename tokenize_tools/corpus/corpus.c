@@ -62,6 +62,7 @@ void corpus_batch_free(corpus_batch *b)
     free(b->text);
     free(b->ends);
     free(b->values);
+    free(b->ranges);
     *b = (corpus_batch){0};
 }
 
@@ -180,7 +181,7 @@ static bool begin_batch(const corpus *c, corpus_batch *batch)
         batch->text = NULL;
         batch->capacity = 0;
     }
-    batch->n_bytes = batch->n_ends = batch->values_bytes = 0;
+    batch->n_bytes = batch->n_ends = batch->values_bytes = batch->n_ranges = 0;
     return array_reserve(&batch->text, &batch->capacity, usual, 1);
 }
 
@@ -232,8 +233,9 @@ static step add_end(corpus *c, corpus_end end)
         const corpus_place now = place_now(c);
         c->options.ended(c->options.reader.context, &now.counts);
     }
-    /* Limits the memory for empty documents and for values too. */
-    const size_t n_bytes = batch->n_ends * sizeof(corpus_end) + batch->values_bytes;
+    /* Limits the memory for empty documents, values and ranges too. */
+    const size_t n_bytes = batch->n_ends * sizeof(corpus_end) + batch->values_bytes +
+                           batch->n_ranges * sizeof(text_range);
     const size_t full = c->options.batch_bytes;
     return n_bytes > full || batch->n_bytes >= full ? STEP_FULL : STEP_ON;
 }
@@ -307,6 +309,21 @@ static bool add_values(corpus *c)
     return true;
 }
 
+/* Puts the ranges of the current document into the batch. */
+static bool add_ranges(corpus *c)
+{
+    corpus_batch *batch = c->batch;
+    const document *d = &c->document;
+    if (d->n_ranges == 0)
+        return true;
+    if (!array_reserve(&batch->ranges, &batch->ranges_capacity, batch->n_ranges + d->n_ranges,
+                       sizeof *batch->ranges))
+        return false;
+    memcpy(batch->ranges + batch->n_ranges, d->ranges, d->n_ranges * sizeof *d->ranges);
+    batch->n_ranges += d->n_ranges;
+    return true;
+}
+
 static step add_document(corpus *c)
 {
     document *d = &c->document;
@@ -332,7 +349,7 @@ static step add_document(corpus *c)
     }
     if (!array_reserve(&batch->text, &batch->capacity, batch->n_bytes + n_bytes + INPUT_PADDING,
                        1) ||
-        !add_values(c))
+        !add_values(c) || !add_ranges(c))
         return fail_memory(&c->error);
     const uint64_t n_replaced = d->lone_surrogates + repair_copy(batch->text + batch->n_bytes,
                                                                  d->text, d->n_bytes, n_valid);
@@ -345,7 +362,7 @@ static step add_document(corpus *c)
     c->counts.text_bytes += n_bytes;
     c->counts.repaired_documents += n_replaced > 0;
     c->counts.replacements += n_replaced;
-    return add_end(c, (corpus_end){.record = record_of(c)});
+    return add_end(c, (corpus_end){.record = record_of(c), .n_ranges = d->n_ranges});
 }
 
 /* ---- Inputs ---- */

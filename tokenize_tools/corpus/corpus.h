@@ -74,6 +74,7 @@ bool corpus_place_is_begun(const corpus_place *place);
 typedef struct corpus_end {          /* the end of a document or of an input */
     size_t at;                       /* offset in the batch's text */
     corpus_record record;            /* of the document */
+    size_t n_ranges;                 /* of the document */
     bool input;                      /* an input ends, with the values below */
     uint64_t stored_bytes, checksum; /* of the whole input; docs/FORMAT.md section 3.5. checksum
                                         is 0 if only a part of it was read */
@@ -88,6 +89,8 @@ typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_ba
      * writes them. */
     uint8_t *values;
     size_t values_bytes, values_capacity;
+    text_range *ranges; /* those of all documents; each counts in its document */
+    size_t n_ranges, ranges_capacity;
     bool failed;        /* the next call returns an error: `after` has counts, but not a place */
     corpus_place after; /* where this batch ends */
 } corpus_batch;

@@ -42,6 +42,7 @@ void reader_close(reader *r)
     window_close(&r->window);
     free(r->values);
     free(r->marked.bytes);
+    free(r->marked.ranges);
     free(r);
 }
 

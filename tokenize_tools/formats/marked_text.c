@@ -132,18 +132,20 @@ static reader_result read_tokens(marked_text *m, const reader_options *o, docume
 
 /* ---- Parts ---- */
 
-static void add_part(marked_text *m, const char *s, size_t n_bytes, bool train)
+static bool add_part(marked_text *m, const char *s, size_t n_bytes, bool train)
 {
-    train = train && n_bytes > 0;
-    if (train)
-        m->bytes[m->n_bytes++] = MARKED_BEGIN;
-    memcpy(m->bytes + m->n_bytes, s, n_bytes);
+    const size_t begin = m->n_bytes;
+    memcpy(m->bytes + begin, s, n_bytes);
     m->n_bytes += n_bytes;
-    if (train)
-        m->bytes[m->n_bytes++] = MARKED_END;
+    if (!train || n_bytes == 0)
+        return true;
+    if (!array_reserve(&m->ranges, &m->ranges_capacity, m->n_ranges + 1, sizeof *m->ranges))
+        return false;
+    m->ranges[m->n_ranges++] = (text_range){begin, m->n_bytes};
+    return true;
 }
 
-static reader_result read_stored_parts(marked_text *m, document *d)
+static reader_result read_stored_parts(marked_text *m, document *d, failure *err)
 {
     list_cursor texts = {false, true, d->text, d->text + d->n_bytes};
     list_cursor trains = marks_of(d, false);
@@ -159,7 +161,8 @@ static reader_result read_stored_parts(marked_text *m, document *d)
                             found == ELEMENT_OTHER ? "text" : "train");
         if (utf8_valid_prefix(texts.at, (size_t)n_bytes) < (size_t)n_bytes)
             return bad_list(m, d, "element %zu of the list of parts: not valid UTF-8", n);
-        add_part(m, (const char *)texts.at, (size_t)n_bytes, train);
+        if (!add_part(m, (const char *)texts.at, (size_t)n_bytes, train))
+            return (reader_result)fail_memory(err);
         texts.at += n_bytes;
     }
 }
@@ -169,7 +172,8 @@ static reader_result read_parts(marked_text *m, document *d, failure *err)
     json_reader r;
     json_reader_init(&r, d->text, d->n_bytes);
     json_begin(&r, JSON_ARRAY);
-    for (size_t i = 0; json_next_item(&r); i++) {
+    bool has_memory = true;
+    while (has_memory && json_next_item(&r)) {
         bool train = false;
         json_string part = {"", 0};
         json_field fields[] = {
@@ -178,12 +182,12 @@ static reader_result read_parts(marked_text *m, document *d, failure *err)
         };
         if (!json_read_fields(&r, "a part", fields, sizeof fields / sizeof *fields))
             break;
-        add_part(m, part.s, part.n_bytes, train);
+        has_memory = add_part(m, part.s, part.n_bytes, train);
     }
     const bool failed = *r.failure;
     const reader_result result =
-        !failed ? READER_DOCUMENT
-        : r.no_memory
+        !failed && has_memory ? READER_DOCUMENT
+        : r.no_memory || !has_memory
             ? (reader_result)fail_memory(err)
             : bad_list(m, d, "byte %zu of the list of parts: %.100s", r.failure_at, r.failure);
     json_reader_free(&r);
@@ -193,15 +197,17 @@ static reader_result read_parts(marked_text *m, document *d, failure *err)
 reader_result marked_text_read(marked_text *m, const reader_options *options, document *d,
                                failure *err)
 {
-    /* A token takes two bytes of JSON at least, or 8 of a number; a part and its marks take more
-     * than its text. */
+    /* A token takes two bytes of JSON at least, or 8 of a number; a part takes more than its text.
+     */
     if (!array_reserve(&m->bytes, &m->capacity, 2 * d->n_bytes + 1, 1))
         return fail_memory(err);
-    m->n_bytes = 0;
+    m->n_bytes = m->n_ranges = 0;
     const reader_result result = options->list == LIST_TOKENS ? read_tokens(m, options, d)
-                                 : d->is_stored               ? read_stored_parts(m, d)
+                                 : d->is_stored               ? read_stored_parts(m, d, err)
                                                               : read_parts(m, d, err);
     d->text = m->bytes;
     d->n_bytes = m->n_bytes;
+    d->ranges = m->ranges;
+    d->n_ranges = m->n_ranges;
     return result;
 }

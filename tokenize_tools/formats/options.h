@@ -52,6 +52,10 @@ typedef struct corpus_record {
     bool no_number; /* the line is not known */
 } corpus_record;
 
+typedef struct text_range { /* bytes of a text */
+    size_t begin, end;
+} text_range;
+
 #define CORPUS_MAX_DOCUMENT ((size_t)1 << 30)
 
 typedef struct reader_options {

@@ -25,7 +25,11 @@ typedef struct document {
     uint64_t record_bytes; /* in the plain bytes */
     /* The values of options->fields. NULL: the record is too bad to have values. */
     const tokmap_value *values;
-    tokmap_value marks;       /* with options->marks, or if is_stored: the list of marks */
+    tokmap_value marks; /* with options->marks, or if is_stored: the list of marks */
+    /* LIST_PARTS: the bytes that count in the loss; none of the ranges is empty, and they are in
+     * order. */
+    const text_range *ranges;
+    size_t n_ranges;
     uint64_t lone_surrogates; /* how many were replaced by U+FFFD */
     const char *reason;       /* READER_BAD */
     uint64_t bad_offset;

@@ -11,8 +11,7 @@
 
 void pack_marks_free(pack_marks *m)
 {
-    free(m->text);
-    free(m->ranges);
+    free(m->tokens);
 }
 
 /* ---- Tokens ---- */
@@ -30,49 +29,21 @@ static tokenize_status take_tokens(pack_text text, id_buffer *ids)
 
 /* ---- Parts ---- */
 
-/* The next mark, which is one of a beginning or of an end in turns; `end`: there is none. */
-static const uint8_t *find_mark(const uint8_t *at, const uint8_t *end, bool in_part)
-{
-    const uint8_t *mark = memchr(at, in_part ? MARKED_END : MARKED_BEGIN, (size_t)(end - at));
-    return mark ? mark : end;
-}
-
-/* Copies the text without its marks. false: out of memory. */
-static bool take_text(pack_marks *m, pack_text text)
-{
-    const uint8_t *end = text.bytes + text.n_bytes, *mark;
-    bool in_part = false;
-    if (!array_reserve(&m->text, &m->capacity, text.n_bytes + TEXT_PADDING, 1))
-        return false;
-    m->n_bytes = 0;
-    for (const uint8_t *at = text.bytes; at < end; at = mark + 1, in_part = !in_part) {
-        mark = find_mark(at, end, in_part);
-        memcpy(m->text + m->n_bytes, at, (size_t)(mark - at));
-        m->n_bytes += (size_t)(mark - at);
-    }
-    memset(m->text + m->n_bytes, 0, TEXT_PADDING);
-    return true;
-}
-
 /* A token without bytes, such as a blank that a tokenizer adds, is one of the next character. */
 static uint64_t end_of_token(const byte_range *r)
 {
     return r->end + (r->begin == r->end);
 }
 
-/* A token counts if it has a byte of a part that counts: parts are between marks only if they have
- * bytes. A special token that was dropped has bytes, but no id. */
+/* A token counts if it has a byte of a part that counts. A special token that was dropped has
+ * bytes, but no id. */
 static void mark_ids(const pack_marks *m, pack_text text, uint32_t *ids, size_t n_ids)
 {
-    const uint8_t *end = text.bytes + text.n_bytes, *mark;
-    size_t k = 0, n = 0; /* bytes of m->text */
-    bool in_part = false;
-    for (const uint8_t *at = text.bytes; at < end; at = mark + 1, in_part = !in_part) {
-        mark = find_mark(at, end, in_part);
-        n += (size_t)(mark - at);
-        for (; !in_part && k < n_ids && end_of_token(&m->ranges[k]) <= n; k++)
+    size_t k = 0;
+    for (size_t i = 0; i < text.n_ranges; i++) {
+        for (; k < n_ids && end_of_token(&m->tokens[k]) <= text.ranges[i].begin; k++)
             ids[k] |= MARKED_TOKEN;
-        while (in_part && k < n_ids && m->ranges[k].begin < n)
+        while (k < n_ids && m->tokens[k].begin < text.ranges[i].end)
             k++;
     }
     for (; k < n_ids; k++)
@@ -83,21 +54,19 @@ static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, i
 {
     const size_t before = ids->n;
     size_t place;
-    if (!take_text(m, text))
-        return TOKENIZE_NO_MEMORY;
-    const tokenize_status status = encoder_encode(e, m->text, m->n_bytes, ids);
+    const tokenize_status status = encoder_encode(e, text.bytes, text.n_bytes, ids);
     const size_t n_ids = ids->n - before;
     if (status != TOKENIZE_OK)
         return status;
-    if (!array_reserve(&m->ranges, &m->ranges_capacity, n_ids, sizeof *m->ranges))
+    if (!array_reserve(&m->tokens, &m->capacity, n_ids, sizeof *m->tokens))
         return TOKENIZE_NO_MEMORY;
-    const encoded_text encoded = {.text = m->text,
-                                  .n_bytes = m->n_bytes,
+    const encoded_text encoded = {.text = text.bytes,
+                                  .n_bytes = text.n_bytes,
                                   .drop_specials = m->parts->options->specials == SPECIALS_DROP,
                                   .take_specials = m->parts->options->specials == SPECIALS_MATCH,
                                   .ids = ids->ids + before,
                                   .n_ids = n_ids};
-    if (tokenizer_find_ranges(m->parts->tokenizer->tokenizer, &encoded, m->ranges, &place))
+    if (tokenizer_find_ranges(m->parts->tokenizer->tokenizer, &encoded, m->tokens, &place))
         return TOKENIZE_SPECIAL;
     mark_ids(m, text, ids->ids + before, n_ids);
     return TOKENIZE_OK;

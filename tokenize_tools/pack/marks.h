@@ -8,15 +8,15 @@
 
 typedef struct pack_marks { /* what an encoder needs for marked text; start with {parts} */
     const pack_parts *parts;
-    uint8_t *text; /* LIST_PARTS: without its marks */
-    size_t n_bytes, capacity;
-    byte_range *ranges;
-    size_t ranges_capacity;
+    byte_range *tokens; /* LIST_PARTS: the bytes of the text that each token stands for */
+    size_t capacity;
 } pack_marks;
 
 typedef struct pack_text { /* a document */
     const uint8_t *bytes;
     size_t n_bytes;
+    const text_range *ranges; /* LIST_PARTS: of the bytes that count in the loss */
+    size_t n_ranges;
 } pack_text;
 
 /* Appends the ids of the text, and those that begin and end the document, as encoder_encode; but

@@ -65,12 +65,17 @@ bool pack_job_encode(pack_job *job, pack_marks *marks, encoder *e)
     uint64_t seen_before = encoder_specials_seen(e);
     if (!array_reserve(&job->ends, &job->ends_capacity, b->n_ends, sizeof *job->ends))
         return false;
+    const text_range *ranges = b->ranges;
     size_t begin = 0;
     for (size_t i = 0; i < b->n_ends; i++) {
-        const pack_text text = {.bytes = b->text + begin, .n_bytes = b->ends[i].at - begin};
+        const pack_text text = {.bytes = b->text + begin,
+                                .n_bytes = b->ends[i].at - begin,
+                                .ranges = ranges,
+                                .n_ranges = b->ends[i].n_ranges};
         if (!b->ends[i].input && !encode_document(marks, e, job, text, i))
             return false;
         begin = b->ends[i].at;
+        ranges += text.n_ranges;
         job->ends[i] = (pack_end){job->ids.n, encoder_specials_seen(e) - seen_before};
     }
     job->specials_seen = encoder_specials_seen(e) - seen_before;
@@ -209,7 +214,8 @@ static bool read_job(pack_pipeline *p)
     p->at_end = status != 1;
     if (status == 1) {
         slot->done = false;
-        slot->memory = slot->job.batch.n_bytes + slot->job.batch.values_bytes;
+        slot->memory = slot->job.batch.n_bytes + slot->job.batch.values_bytes +
+                       slot->job.batch.n_ranges * sizeof(text_range);
         p->in_flight += slot->memory;
         p->n_read++;
         if (slot->job.batch.n_bytes > 0 && p->waited_for > p->largest)
