@@ -348,4 +348,32 @@ def tests_of_threats_exist(folder):
         expect(not names and ("`" in cell or cell == "not tested"), f"{threat}: {cell}")
 
 
+def body_of(function, text):
+    """The text of a function of C that is defined there, or nothing."""
+    found = re.search(rf"^[_a-z][^;\n]*\b{function}\([^;]*?\)\n\{{\n(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
+    return found and found.group(1)
+
+
+def the_walks_are_calls_in_the_code(folder):
+    """Each arrow is a call, or with * the name of a function that is handed on; ^ begins a walk."""
+    walks = re.findall(r"```\n(.*?)```", (ROOT / "docs/ARCHITECTURE.md").read_text().split("## Three walks")[1].split("\n## ")[0],
+                       re.DOTALL)
+    expect_equal(len(walks), 3, "walks")
+    for walk in walks:
+        bodies = {}
+        for line in walk.splitlines():
+            name, _, steps = line.partition(": ")
+            text, caller = (ROOT / name).read_text(), None
+            for step in steps.split(" > "):
+                function = step.lstrip("*^")
+                before = [bodies[caller]] if caller else list(bodies.values())
+                called = any(re.search(rf"\b{function}\(", body) for body in before)
+                handed_on = re.search(rf"(= &?|[,{{(] ?){function}\b[^(]", "".join([text, *before]))
+                expect(handed_on if step[0] == "*" else called or step[0] == "^" or (name, function) in bodies,
+                       f"{line}: nothing leads to {step}")
+                caller = name, function
+                bodies[caller] = body_of(function, text)
+                expect(bodies[caller], f"{line}: {function} is not defined there")
+
+
 sys.exit(run_in_folders(""))
