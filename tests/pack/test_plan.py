@@ -430,6 +430,9 @@ def a_task_reports_what_its_cells_left_out(folder):
     expect_equal(status["bad_documents"], sorted(counts, key=lambda one: one["cell"]), "status")
     expect("2 bad documents in %d cell" % len(counts) in tokmap(folder, "status", "run.plan"), "status as text")
     data = (folder / "a.jsonl").read_bytes()
+    said = ref_protocol.run_program("tokmap", "join", "run.plan", "-o", "j", cwd=folder).stderr.decode()
+    cells = ", ".join("%d in cell %d" % (one["documents"], one["cell"]) for one in status["bad_documents"])
+    expect_equal(said, "tokmap join: the cells have left out 2 bad documents: %s\n" % cells, "join")
     wanted = [("a.jsonl", data.index(line), len(line)) for line in (b"bad", b"worse")]
     expect_equal(sorted(found), wanted, "what was left out")
     work.check_whole()
@@ -813,7 +816,7 @@ def an_input_that_changes_during_a_task_is_named(folder):
         shutil.rmtree(folder / "cells")
         os.utime(path, ns=(planned_ns, planned_ns))
     expect_equal(run.returncode, 4, "exit status; it said " + said)
-    expect("5.jsonl: byte 0: has changed: it was modified" in said and "tokmap plan --update" in said, said)
+    expect("5.jsonl: has changed: it was modified" in said and "tokmap plan --update" in said, said)
     expect("touch it first" in said, said)
     expect("--restart" not in said, said)
 

@@ -32,6 +32,11 @@ typedef struct join_state {
     join_output outputs[PLAN_MAX_SPLITS + 1]; /* P first */
     uint64_t n_missing;
     size_t missing[SHOWN_CELLS]; /* the first ones */
+    uint64_t n_bad_cells;        /* those that left out bad documents, */
+    struct {
+        size_t cell;
+        uint64_t n;
+    } bad[SHOWN_CELLS]; /* the first ones */
 } join_state;
 
 /* ---- Names and results ---- */
@@ -63,6 +68,20 @@ static int print_results(const plan_file *plan, const cell_join_options *options
                                  cli_print_result(output.s, NULL, options->json, options->quiet));
     }
     return code;
+}
+
+/* Says how many bad documents the cells have left out, and names the first such cells. */
+static void note_bad(const join_state *s)
+{
+    const uint64_t n = cell_counts_value(&s->outputs[0].sum, "bad_documents");
+    char cells[SHOWN_CELLS * 64] = "";
+    for (size_t i = 0; i < s->n_bad_cells && i < SHOWN_CELLS; i++)
+        snprintf(cells + strlen(cells), sizeof cells - strlen(cells), "%s%s in cell %zu",
+                 i ? ", " : "", cli_count(s->bad[i].n).s, s->bad[i].cell);
+    if (n > 0)
+        cli_warn("the cells have left out %s: %s%s", cli_count_of(n, "bad document").s, cells,
+                 s->n_bad_cells > SHOWN_CELLS ? ", ...; tokmap status --json lists all of them"
+                                              : "");
 }
 
 /* ---- Cells ---- */
@@ -171,6 +190,12 @@ static int join_cell(join_state *s, size_t cell)
             code = add_dataset(s, out, cell, ds);
         tokmap_dataset_close(ds);
     }
+    const uint64_t n_bad = cell_counts_value(&m.counts, "bad_documents"); /* all splits have it */
+    if (n_bad > 0 && s->n_bad_cells < SHOWN_CELLS) {
+        s->bad[s->n_bad_cells].cell = cell;
+        s->bad[s->n_bad_cells].n = n_bad;
+    }
+    s->n_bad_cells += n_bad > 0;
     return code;
 }
 
@@ -260,6 +285,8 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
     }
     if (code == CLI_OK)
         code = print_results(plan, options);
+    if (code == CLI_OK && !options->quiet)
+        note_bad(s);
     free(s);
     return code;
 }
