@@ -534,10 +534,9 @@ class Dataset:
 
 
 def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:
-    """Version 0.1.0 pickled no hash of spans."""
     found = Dataset([path for path, *_ in pickled], mixed_tokenizers=True)
-    for shard, (path, dataset_id, *spans_hash) in zip(found._shards(), pickled):
-        if bytes(shard.info.dataset_id) != dataset_id or [shard.info.spans_hash] != (spans_hash or [0]):
+    for shard, (path, dataset_id, spans_hash) in zip(found._shards(), pickled):
+        if bytes(shard.info.dataset_id) != dataset_id or shard.info.spans_hash != spans_hash:
             raise MismatchError(f"{path}: has other data than when it was pickled", -7)
     return found
 

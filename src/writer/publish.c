@@ -155,9 +155,7 @@ static int move_file(const char *from, const char *to)
 }
 
 /* Renames the old dataset. The index is renamed first, and renamed back last, so that no index ever
- * has the tokens of another dataset. Meanwhile readers open the renamed files, and 0.1.0 can
- * restore them: its rename does so only if the name is free, so the old tokens cannot keep their
- * name. */
+ * has the tokens of another dataset. Meanwhile readers open the renamed files. */
 static int set_aside(const tokmap_i_names *n)
 {
     int error = move_file(n->index_path, n->index_replaced);

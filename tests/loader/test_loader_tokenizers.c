@@ -93,7 +93,7 @@ TEST(datasets_of_different_tokenizers_are_refused_unless_they_may_differ)
             CHECK(!wanted || strstr(err.text, "mixed_tokenizers"));
             CHECK_INT(open_both(both, n_sources, 1, sizeof(tokmap_loader_options), &err),
                       TOKMAP_OK);
-            /* a program that was compiled with 0.1.0 */
+            /* a program whose struct ends before it */
             CHECK_INT(open_both(both, n_sources, 0,
                                 offsetof(tokmap_loader_options, mixed_tokenizers), &err),
                       TOKMAP_OK);

@@ -5,12 +5,15 @@ what their ranks were given."""
 
 import gc
 import os
+import pathlib
 import pickle
 import random
+import re
+import shutil
 import sys
 import warnings
 
-from package import raises
+from package import ROOT, raises
 import ref_xxh3
 from ref_protocol import run_in_folders
 
@@ -405,6 +408,38 @@ def what_is_not_there_is_refused(folder):
         w.document(range(2000))
     assert "another dataset" in str(raises(tokmap.MismatchError, tokmap.Run, path))
     assert path.read_bytes() == lines
+
+
+def moved_ledger(data, folder):
+    """The lines, as if their run had been in this folder."""
+    after, moved = b"", []
+    for line in data.splitlines():
+        body = re.sub(rb'"folder":"[^"]*"', b'"folder":"%s"' % os.fsencode(folder), line[:line.index(b',"checksum"')])
+        body = re.sub(rb'"after":"[^"]*"', b'"after":"%s"' % after, body)
+        after = b"%016x" % ref_xxh3.xxh3_64(body)
+        moved.append(b'%s,"checksum":"%s"}\n' % (body, after))
+    return b"".join(moved)
+
+
+def the_ledgers_of_releases_are_read_and_get_lines(folder):
+    sys.path.insert(0, str(ROOT / "tests/release"))
+    import make
+    releases = sorted(path.parent for path in (ROOT / "tests/release").glob("*/run.ledger"))
+    assert releases
+    for release in releases:
+        place = folder / release.name
+        shutil.copytree(release, place)
+        data = (place / "run.ledger").read_bytes()
+        assert moved_ledger(data, "/tmp/tokmap-release") == data
+        (place / "run.ledger").write_bytes(moved_ledger(data, place))
+        os.chdir(place)
+        assert make.rows_of_run(tokmap) == (place / "run.txt").read_text()
+        events = [line.event for line in _ledger.read("run.ledger")]
+        assert events == ["opened", "closed", "amended", "closed"], events
+        with make.second_start(tokmap) as loader:
+            next(loader)
+        assert len(_ledger.read("run.ledger")) > 4
+    os.chdir(folder)
 
 
 sys.exit(run_in_folders("python_ledger_", prepare=prepare))

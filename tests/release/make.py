@@ -3,8 +3,8 @@
 """make.py FOLDER - makes the files of a release that every later version must read, with the programs in TOKMAP_BUILD:
 run it once for a release, with its own programs. The inputs are fixed, so the same version makes the same bytes.
 
-contents.txt lists the datasets and loaders, expected.txt has what tool_release must print for it, and SHA256SUMS the
-checksum of each file. huge.bin, 8 GiB of zeros without blocks on the disk, is not kept: test_release.py makes it."""
+contents.txt lists the datasets and loaders, expected.txt has what tool_release must print for it, run.txt has the
+documents of each row of the run of run.ledger, and SHA256SUMS the checksum of each file. huge.bin, 8 GiB of zeros without blocks on the disk, is not kept: test_release.py makes it."""
 
 import hashlib
 import json
@@ -101,18 +101,53 @@ def make_states(contents):
     run("tool_release", stdin=contents.replace("\nloader ", "\nsave ").replace("loader ", "save ", 1))
 
 
+def start(tokmap, *weights, **options):
+    return tokmap.Loader(list(zip(("lines", "texts"), weights)), 16, 4, seed=1, shuffle="block", block_windows=3,
+                         ledger="run.ledger", **options)
+
+
+def second_start(tokmap):
+    """The run of run.ledger, after its third step."""
+    loader = start(tokmap, 0.5, 0.5, on_mismatch="amend", amend_from="run.ledger")
+    loader.restore(pathlib.Path("states/of_ledger").read_bytes())
+    return loader
+
+
+def rows_of_run(tokmap):
+    """The run of run.ledger, as text."""
+    run = tokmap.Run("run.ledger")
+    return "".join("%d %d %s\n" % (step, row.sample, " ".join(str(one.number) for one in run.documents(row)))
+                   for step in range(5) for row in run.step(step))
+
+
+def make_ledger():
+    """Of a run that was stopped, and went on with other weights."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+    import package  # noqa: F401
+    import tokmap
+    with start(tokmap, 0.75, 0.25) as loader:
+        for _ in range(3):
+            next(loader)
+        write("states/of_ledger", loader.state())
+    with second_start(tokmap) as loader:
+        for _ in range(2):
+            next(loader)
+    write("run.txt", rows_of_run(tokmap))
+
+
 def main(folder):
     WORK.mkdir()
     os.chdir(WORK)
     make_inputs()
     make_datasets()
     make_states(LOADERS)
+    make_ledger()
     names = sorted(path.stem for path in WORK.glob("*.tmi"))
     contents = "".join("dataset %s\n" % name for name in names) + LOADERS
     write("contents.txt", contents)
     write("expected.txt", run("tool_release", stdin=contents))
     for path in [*WORK.glob("*.txt"), *WORK.glob("*.jsonl"), WORK / "huge.bin", *WORK.glob("cells/*.lock")]:
-        if path.name not in ("contents.txt", "expected.txt"):
+        if path.name not in ("contents.txt", "expected.txt", "run.txt"):
             path.unlink()
     files = sorted(path for path in WORK.rglob("*") if path.is_file())
     write("SHA256SUMS", "".join("%s  %s\n" % (hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(WORK))

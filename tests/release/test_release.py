@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """This version reads the files of every release (docs/VERSIONS.md): the library and the second reader see in them what
-the release saw. They are never changed: see make.py. Plans and cells are missing from 0.1.0: theirs had another form,
-and it was never published. And what newer files say to this version."""
+the release saw. They are never changed: see make.py; those of 0.2.0 are made again until it is published. Plans and
+cells are missing from 0.1.0: theirs had another form, and it was never published. And what newer files say to this
+version."""
 
 import hashlib
 import json
@@ -23,7 +24,8 @@ from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, to
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The checksum of the SHA256SUMS of each release, which has those of its files.
-RELEASES = {"0.1.0": "4f00bce02017fcf8768a4b47f6875d4ac48fa4c69781456743845e87606988ef"}
+RELEASES = {"0.1.0": "4f00bce02017fcf8768a4b47f6875d4ac48fa4c69781456743845e87606988ef",
+            "0.2.0": "4968ec3d23c2b22fa7c8112019cdf5aa7b3795cde8df515b2abac07bcbb57da4"}
 HUGE_BYTES = 8589934996
 
 
@@ -119,8 +121,6 @@ def packed_rows_are_those_of_the_second_order(folder):
 
 def a_plan_of_a_release_is_shown_and_joined(folder):
     names = [name for name in RELEASES if (folder / name / "run.plan").exists()]
-    if not names:
-        raise Skip("no release has a plan yet")
     for name in names:
         there = (folder / name).resolve()
         plan = moved_plan(there)
