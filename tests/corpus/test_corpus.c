@@ -251,12 +251,12 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
          "out such "
          "documents)"},
         {CORPUS_TEXT, "more than 32 bytes without anything",
-         ":1: byte 0: longer than --max-document allows; raise it (at most 2G; the run needs about "
-         "4 times as much memory), or use --separator or --lines if the file has many documents "
+         ":1: byte 0: longer than --max-document allows; raise it (at most 2G; the run may need "
+         "8 times as much memory), or use --separator or --lines if the file has many documents "
          "(use --on-error skip to leave out such documents)"},
         {CORPUS_JSON_LINES, "{\"text\":\"more than 32 bytes\", \"x\":1}",
-         ":1: byte 0: longer than --max-document allows; raise it (at most 2G; the run needs about "
-         "4 times as much memory) (use --on-error skip to leave out such documents)"},
+         ":1: byte 0: longer than --max-document allows; raise it (at most 2G; the run may need "
+         "8 times as much memory) (use --on-error skip to leave out such documents)"},
         {CORPUS_AUTO, "{\"text\": 1}",
          ": byte 9: the first line begins with { but has no text in the expected field (the field "
          "is not a string: \"text\"): use --field to name the field, or --format to name the "

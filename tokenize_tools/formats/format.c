@@ -132,13 +132,13 @@ reader_result reader_next(reader *r, document *d, failure *err)
 
 reader_result reader_refuse_long(const reader *r, document *d)
 {
-    d->reason =
-        r->format == CORPUS_TEXT || r->format == CORPUS_LINES
-            ? "longer than --max-document allows; raise it (at most 2G; the run needs about "
-              "4 times as much memory), or use --separator or --lines if the file has many "
-              "documents"
-            : "longer than --max-document allows; raise it (at most 2G; the run needs about "
-              "4 times as much memory)";
+#define RAISE_IT(times)                                                                            \
+    "longer than --max-document allows; raise it (at most 2G; the run may need " times             \
+    " times as much memory)"
+    d->reason = r->options->list == LIST_PARTS ? RAISE_IT("16")
+                : r->format == CORPUS_TEXT || r->format == CORPUS_LINES
+                    ? RAISE_IT("8") ", or use --separator or --lines if the file has many documents"
+                    : RAISE_IT("8");
     d->bad_offset = d->offset;
     d->is_long = true;
     return READER_BAD;

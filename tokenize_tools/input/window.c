@@ -176,9 +176,12 @@ bool window_open(window *w, const input_source *source, input *in, const window_
         return false;
     w->codec = input_codec_name(in);
     w->capacity = w->usual_capacity = read_bytes < MIN_CAPACITY ? MIN_CAPACITY : read_bytes;
-    w->stream = stream_open(in, options->read_ahead, read_bytes, err);
     w->bytes = calloc(1, w->capacity + INPUT_PADDING);
-    return w->stream && (w->bytes || fail_memory(err));
+    if (w->bytes)
+        w->stream = stream_open(in, options->read_ahead, read_bytes, err);
+    else
+        input_close(in);
+    return w->bytes ? w->stream != NULL : fail_memory(err);
 }
 
 const input *window_input(const window *w)

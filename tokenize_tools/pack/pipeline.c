@@ -65,17 +65,16 @@ bool pack_job_encode(pack_job *job, pack_marks *marks, encoder *e)
     uint64_t seen_before = encoder_specials_seen(e);
     if (!array_reserve(&job->ends, &job->ends_capacity, b->n_ends, sizeof *job->ends))
         return false;
-    const text_range *ranges = b->ranges;
-    size_t begin = 0;
+    size_t begin = 0, n_ranges = 0;
     for (size_t i = 0; i < b->n_ends; i++) {
         const pack_text text = {.bytes = b->text + begin,
                                 .n_bytes = b->ends[i].at - begin,
-                                .ranges = ranges,
+                                .ranges = b->ranges ? b->ranges + n_ranges : NULL,
                                 .n_ranges = b->ends[i].n_ranges};
         if (!b->ends[i].input && !encode_document(marks, e, job, text, i))
             return false;
         begin = b->ends[i].at;
-        ranges += text.n_ranges;
+        n_ranges += text.n_ranges;
         job->ends[i] = (pack_end){job->ids.n, encoder_specials_seen(e) - seen_before};
     }
     job->specials_seen = encoder_specials_seen(e) - seen_before;
