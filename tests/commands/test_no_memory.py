@@ -194,4 +194,18 @@ def a_pipe_whose_writer_comes_late_is_read(folder):
     expect_equal(tokmap(folder, "cat", "--text", "out").stdout, b"one\ntwo more\n", "documents")
 
 
+def long_documents_do_not_stay_in_memory(folder):
+    """What is in memory is a few of them, however many there were and however many threads."""
+    if SANITIZED:
+        raise Skip("a sanitizer keeps what was freed")
+    n_bytes = 16 << 20
+    for i in range(8):
+        (folder / ("long%d.txt" % i)).write_bytes(b"%d some words. " % i * (n_bytes // 14))
+    names = sorted(path.name for path in folder.glob("long*.txt"))
+    done = tokmap(folder, "pack", "-q", *names, "-o", "long", "-j", "8", "--memory", "8M")
+    expect_equal(done.returncode, 0, done.stderr.decode())
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    expect(used < 16 * n_bytes, "%d bytes for documents of %d" % (used, n_bytes))
+
+
 sys.exit(run_in_folders("", prepare=fill))

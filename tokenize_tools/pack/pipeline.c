@@ -184,26 +184,11 @@ static pipeline_slot *take_room(pack_pipeline *p)
     return slot;
 }
 
-/* Frees buffers that have grown: otherwise one large document would make all of them large. */
-static void shrink_job(pack_pipeline *p, pack_job *job)
-{
-    size_t usual = 2 * p->options.batch_bytes + TEXT_PADDING;
-    if (job->batch.capacity > usual) {
-        corpus_batch_free(&job->batch);
-        job->batch = (corpus_batch){0};
-    }
-    if (job->ids.capacity > usual) {
-        id_buffer_free(&job->ids);
-        job->ids = (id_buffer){0};
-    }
-}
-
 static bool read_job(pack_pipeline *p)
 {
     pipeline_slot *slot = take_room(p);
     if (!slot)
         return false;
-    shrink_job(p, &slot->job);
     failure err = {.text = ""};
     int status = corpus_read(p->corpus, &slot->job.batch, &err);
     p->options.after_read(p->options.context, &slot->job);
@@ -265,13 +250,30 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
     return PACK_FAILED;
 }
 
+/* Frees buffers that have grown: a slot may be used again only much later. */
+static void shrink_job(pack_pipeline *p, pack_job *job)
+{
+    size_t usual = 2 * p->options.batch_bytes + TEXT_PADDING;
+    if (job->batch.capacity > usual) {
+        corpus_batch_free(&job->batch);
+        job->batch = (corpus_batch){0};
+    }
+    if (job->ids.capacity > usual) {
+        id_buffer_free(&job->ids);
+        job->ids = (id_buffer){0};
+    }
+}
+
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err)
 {
     const uint64_t until = tokmap_i_now_ns() + wait_ms * UINT64_C(1000000);
+    pipeline_slot *last = p->out ? &p->slots[(p->n_out - 1) % p->n_slots] : NULL;
+    if (last) /* the job comes back */
+        shrink_job(p, &last->job);
     tokmap_i_mutex_lock(&p->lock);
-    if (p->out) { /* the job comes back */
+    if (last) {
         p->out = false;
-        p->in_flight -= p->slots[(p->n_out - 1) % p->n_slots].memory;
+        p->in_flight -= last->memory;
         tokmap_i_condition_signal(&p->room);
     }
     pack_next next = next_state(p, err);
