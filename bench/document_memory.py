@@ -14,7 +14,7 @@ import time
 from result_file import as_text, machine
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOKENIZERS = {"bytes": "", "GPT-2": "gpt2.tokenizer.json", "o200k": "o200k_base.tiktoken --pattern o200k",
+TOKENIZERS = {"bytes": "", "gpt2": "gpt2.tokenizer.json", "o200k": "o200k_base.tiktoken --pattern o200k",
               "Mistral": "mistral_v1.model", "T5": "t5-small.tokenizer.json"}
 FORMS = ("text", "JSON lines", "Parquet", "parts", "word")
 OPTIONS = {"Parquet": ["--memory", "4G"], "parts": ["--parts", "parts"]}
