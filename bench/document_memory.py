@@ -14,8 +14,8 @@ import time
 from result_file import as_text, machine
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOKENIZERS = {"bytes": "", "gpt2": "gpt2.tokenizer.json", "o200k": "o200k_base.tiktoken --pattern o200k",
-              "Mistral": "mistral_v1.model", "T5": "t5-small.tokenizer.json"}
+TOKENIZERS = {"bytes": "", "GPT-2 BPE": "gpt2.tokenizer.json", "o200k": "o200k_base.tiktoken --pattern o200k",
+              "Mistral": "mistral_v1.model", "T5 Unigram": "t5-small.tokenizer.json"}
 FORMS = ("text", "JSON lines", "Parquet", "parts", "word")
 OPTIONS = {"Parquet": ["--memory", "4G"], "parts": ["--parts", "parts"]}
 
@@ -61,9 +61,10 @@ def main():
             found = run([o.tokmap, "pack", "-qf", o.dir / form, "-o", o.dir / "packed", "-j", "1", *OPTIONS.get(form, ()), *tokenizer])
             for column, unit, value in zip(("memory", "time"), ("x", "s"), found or ()):
                 value = value / (o.mib << 20) if unit == "x" else value
-                rows.append({"page": "document_" + column, "line": form, "name": "%s, %s, %s" % (form, name, column),
+                line = "%s of %d MiB" % (form, o.mib)
+                rows.append({"page": "document_" + column, "line": line, "name": "%s, %s, %s" % (line, name, column),
                              "column": name, "unit": unit, "median": value, "values": [value]})
-                print("%-12s %-8s %-7s %6.2f %s" % (form, name, column, value, unit), flush=True)
+                print("%-12s %-10s %-7s %6.2f %s" % (form, name, column, value, unit), flush=True)
         (o.dir / form).unlink()
     if o.out:
         command = "document_memory.py --mib %d" % o.mib
