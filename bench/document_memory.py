@@ -61,7 +61,7 @@ def main():
             found = run([o.tokmap, "pack", "-qf", o.dir / form, "-o", o.dir / "packed", "-j", "1", *OPTIONS.get(form, ()), *tokenizer])
             for column, unit, value in zip(("memory", "time"), ("x", "s"), found or ()):
                 value = value / (o.mib << 20) if unit == "x" else value
-                line = "%s of %d MiB" % (form, o.mib)
+                line = "%s of %.0f MB" % (form, (o.mib << 20) / 1e6)
                 rows.append({"page": "document_" + column, "line": line, "name": "%s, %s, %s" % (line, name, column),
                              "column": name, "unit": unit, "median": value, "values": [value]})
                 print("%-12s %-10s %-7s %6.2f %s" % (form, name, column, value, unit), flush=True)
