@@ -44,14 +44,11 @@ tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
         done += n;
     }
     if (!status && tokmap_i_hasher_get(hasher) != section->checksum) {
-        static const char *const names[] = {"",         "documents", "block checksums", "inputs",
-                                            "metadata", "values",    "segments",        "spans"};
         status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset,
                          "%s: damaged: the %s section (%" PRIu64 " bytes from byte %" PRIu64
                          ") does not match its checksum",
-                         r->ds->index_path,
-                         section->kind <= TOKMAP_I_SPANS ? names[section->kind] : "extra",
-                         section->n_bytes, section->offset);
+                         r->ds->index_path, tokmap_i_section_name(section->kind), section->n_bytes,
+                         section->offset);
     }
     tokmap_i_hasher_close(hasher);
     return status;

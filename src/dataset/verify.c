@@ -378,7 +378,7 @@ static void report_block(verify_job *job, const bad_block *bad)
 /* ---- The whole ---- */
 
 /* Checks the checksums of all sections. sound: the result, indexed by their kinds. */
-static void check_sections(verify_job *job, bool sound[TOKMAP_I_SPANS + 1])
+static void check_sections(verify_job *job, bool sound[TOKMAP_I_LAST_SECTION + 1])
 {
     const tokmap_i_header *h = &job->ds->header;
     for (uint32_t i = 0; i < h->n_sections && !job->failed; i++) {
@@ -386,7 +386,7 @@ static void check_sections(verify_job *job, bool sound[TOKMAP_I_SPANS + 1])
         tokmap_error err;
         tokmap_status status = tokmap_i_index_reader_checksum(&job->reader, section, &err);
         if (!status) {
-            if (section->kind <= TOKMAP_I_SPANS)
+            if (section->kind <= TOKMAP_I_LAST_SECTION)
                 sound[section->kind] = true;
             job->report.bytes_read += section->n_bytes;
             if (section->kind == TOKMAP_I_CHECKSUMS)
@@ -448,7 +448,7 @@ static void check_header(verify_job *job)
 static void check_all(verify_job *job)
 {
     const tokmap_i_header *h = &job->ds->header;
-    bool sound[TOKMAP_I_SPANS + 1] = {false};
+    bool sound[TOKMAP_I_LAST_SECTION + 1] = {false};
     tokmap_error err;
     if (!job->failed)
         check_sections(job, sound);

@@ -205,10 +205,24 @@ uint64_t tokmap_i_n_blocks(const tokmap_i_header *h)
     return div_up(h->n_tokens * h->token_bytes, TOKMAP_I_BLOCK_BYTES);
 }
 
-/* Returns the flags of a section of a known kind. */
-static uint32_t flags_of(uint32_t kind)
+static const struct {
+    const char *name;
+    uint32_t flags;
+} KINDS[] = {
+    [TOKMAP_I_DOCUMENTS] = {"documents", SECTION_MUST_UNDERSTAND},
+    [TOKMAP_I_CHECKSUMS] = {"block checksums", SECTION_MUST_UNDERSTAND},
+    [TOKMAP_I_INPUTS] = {"inputs", SECTION_MUST_UNDERSTAND},
+    [TOKMAP_I_METADATA] = {"metadata", SECTION_MUST_UNDERSTAND},
+    [TOKMAP_I_META] = {"values", 0},
+    [TOKMAP_I_SEGMENTS] = {"segments", SECTION_MUST_UNDERSTAND},
+    [TOKMAP_I_SPANS] = {"spans", SECTION_MUST_UNDERSTAND},
+};
+_Static_assert(sizeof KINDS / sizeof *KINDS == TOKMAP_I_LAST_SECTION + 1,
+               "a kind of sections has no row");
+
+const char *tokmap_i_section_name(uint32_t kind)
 {
-    return kind == TOKMAP_I_META ? 0 : SECTION_MUST_UNDERSTAND;
+    return kind <= TOKMAP_I_LAST_SECTION ? KINDS[kind].name : "extra";
 }
 
 static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
@@ -220,8 +234,8 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at,
                        "%s: damaged: section %" PRIu32 " has kind %" PRIu32 ", out of order",
                        file->name, i, s->kind);
-    const bool known = s->kind <= TOKMAP_I_SPANS;
-    if ((s->flags & ~SECTION_MUST_UNDERSTAND) || (known && s->flags != flags_of(s->kind)))
+    const bool known = s->kind <= TOKMAP_I_LAST_SECTION;
+    if ((s->flags & ~SECTION_MUST_UNDERSTAND) || (known && s->flags != KINDS[s->kind].flags))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 4,
                        "%s: damaged: section %" PRIu32 " has flags %08" PRIx32
                        ", which it must not have",
@@ -334,7 +348,7 @@ void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
         uint8_t *p = table + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
         const tokmap_i_section *s = &h->sections[i];
         le_put32(p, s->kind);
-        le_put32(p + 4, flags_of(s->kind));
+        le_put32(p + 4, KINDS[s->kind].flags);
         le_put64(p + 8, s->offset);
         le_put64(p + 16, s->n_bytes);
         le_put64(p + 24, s->checksum);

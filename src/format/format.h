@@ -31,7 +31,8 @@ typedef enum tokmap_i_section_kind {
     TOKMAP_I_METADATA = 4,
     TOKMAP_I_META = 5,     /* values of documents; optional; not needed to read tokens */
     TOKMAP_I_SEGMENTS = 6, /* only in a joined dataset */
-    TOKMAP_I_SPANS = 7     /* tokens whose labels never count; optional */
+    TOKMAP_I_SPANS = 7,    /* tokens whose labels never count; optional */
+    TOKMAP_I_LAST_SECTION = TOKMAP_I_SPANS
 } tokmap_i_section_kind;
 
 typedef struct tokmap_i_section {
@@ -78,6 +79,8 @@ tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_index_f
  * and both checksums. */
 void tokmap_i_header_encode(tokmap_i_header *header, uint8_t *bytes);
 
+/* "documents"; "extra" if the kind is not known. */
+const char *tokmap_i_section_name(uint32_t kind);
 const tokmap_i_section *tokmap_i_section_find(const tokmap_i_header *header,
                                               tokmap_i_section_kind kind);
 /* Returns where section number i must start, given the sections before it. */

@@ -152,6 +152,7 @@ static tokmap_status add_spans(tokmap_i_append *a, uint64_t end, tokmap_error *e
     return status ? status : tokmap_i_writer_end_spans(a->w, a->first_token + end, err);
 }
 
+/* Ends documents, in place of tokmap_i_writer_document: their values are added all at once. */
 static tokmap_status add_ends(void *context, const uint64_t *ends, uint32_t n_ends,
                               tokmap_error *err)
 {

@@ -19,9 +19,20 @@ static bool append_u64(tokmap_i_bytes *b, uint64_t value)
     return tokmap_i_bytes_append(b, bytes, sizeof bytes);
 }
 
+bool tokmap_i_index_writer_has(const tokmap_i_index_writer *w, uint32_t kind)
+{
+    return kind == TOKMAP_I_META       ? w->meta != NULL
+           : kind == TOKMAP_I_SEGMENTS ? w->is_joined
+           : kind == TOKMAP_I_SPANS    ? w->has_spans
+                                       : true;
+}
+
 uint32_t tokmap_i_index_writer_n_sections(const tokmap_i_index_writer *w)
 {
-    return TOKMAP_I_MIN_SECTIONS + w->is_joined + (w->meta != NULL) + w->has_spans;
+    uint32_t n = 0;
+    for (uint32_t kind = TOKMAP_I_DOCUMENTS; kind <= TOKMAP_I_LAST_SECTION; kind++)
+        n += tokmap_i_index_writer_has(w, kind);
+    return n;
 }
 
 /* Returns the offset of the first group. */

@@ -102,6 +102,8 @@ enum {
 };
 
 /* Counts the sections that the index will have. */
+/* Whether the index has a section of this kind. */
+bool tokmap_i_index_writer_has(const tokmap_i_index_writer *w, uint32_t kind);
 uint32_t tokmap_i_index_writer_n_sections(const tokmap_i_index_writer *w);
 /* Adds bytes to the section that is being written. */
 tokmap_status tokmap_i_index_writer_put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,

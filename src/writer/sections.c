@@ -177,9 +177,8 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
     static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
     uint32_t n = 0;
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t kind = TOKMAP_I_DOCUMENTS; !status && kind <= TOKMAP_I_SPANS; kind++) {
-        if ((kind == TOKMAP_I_META && !w->meta) || (kind == TOKMAP_I_SEGMENTS && !w->is_joined) ||
-            (kind == TOKMAP_I_SPANS && !w->has_spans))
+    for (uint32_t kind = TOKMAP_I_DOCUMENTS; !status && kind <= TOKMAP_I_LAST_SECTION; kind++) {
+        if (!tokmap_i_index_writer_has(w, kind))
             continue;
         if (kind == TOKMAP_I_DOCUMENTS)
             status = put_rest_of_documents(w, err);
@@ -221,7 +220,7 @@ tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_he
         return status;
     h->index_bytes = w->written;
     h->documents_hash = w->documents_hash;
-    uint8_t head[TOKMAP_I_HEADER_BYTES + TOKMAP_I_SPANS * TOKMAP_I_SECTION_ENTRY_BYTES +
+    uint8_t head[TOKMAP_I_HEADER_BYTES + TOKMAP_I_LAST_SECTION * TOKMAP_I_SECTION_ENTRY_BYTES +
                  TOKMAP_I_SECTION_ALIGNMENT] = {0};
     tokmap_i_header_encode(h, head);
     int error = tokmap_i_file_write(w->fd, head, tokmap_i_section_start(h, 0), 0);

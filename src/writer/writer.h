@@ -72,6 +72,8 @@ tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
 /* Makes the bytes written to the token file durable. */
 tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err);
 
+/* ---- values.c, spans.c ---- */
+
 /* Checks that the columns of a dataset match the columns of the writer, which adopts them if it has
  * no documents and no columns. */
 tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
@@ -87,6 +89,8 @@ tokmap_status tokmap_i_writer_add_span(tokmap_writer *w, const tokmap_span *span
 tokmap_status tokmap_i_writer_end_spans(tokmap_writer *w, uint64_t end, tokmap_error *err);
 /* Ends the next document at token `end`, with the values and spans that were added. */
 tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_error *err);
+
+/* ---- checkpoint.c ---- */
 
 /* Looks for an unfinished dataset and resumes it at the wanted checkpoint. The token file stays
  * closed if there is none that can be resumed. The lock is held. */

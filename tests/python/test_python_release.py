@@ -12,8 +12,8 @@ from ref_protocol import expect, expect_equal, run_in_folders
 import tokmap
 
 RELEASES = ROOT / "tests/release"
-SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within-document")
-NAMES = {"rows": "batch_rows", "ranks": "n_ranks"}
+SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within-document", "best_fit")
+NAMES = {"rows": "batch_rows", "ranks": "n_ranks", "max_documents": "documents_per_row"}
 
 
 def copy_releases(folder):
@@ -23,7 +23,7 @@ def copy_releases(folder):
 
 def arguments_of(folder, words):
     """Of the Loader that a line of contents.txt describes."""
-    sources, phases, given = [], {}, {}
+    sources, phases, skips, given = [], {}, [], {}
     for key, _, value in (word.partition("=") for word in words):
         if key == "source":
             names, weight, epochs, masked = value.split(":")
@@ -32,14 +32,18 @@ def arguments_of(folder, words):
         elif key == "phase":
             first, _, weights = value.partition(":")
             phases[int(first)] = [float(w) for w in weights.split(",")]
+        elif key == "skip":
+            skips.append(tuple(map(int, value.split("-"))))
         else:
             given[NAMES.get(key, key)] = int(value)
     if len(sources) == 1:
         sources[0].weight = sources[0].weight or 1.0  # in C a single source may have 0, which counts as 1
     given["shuffle"], given["windows"] = SHUFFLES[given.get("shuffle", 0)], WINDOWS[given.get("windows", 0)]
+    if "whole_documents" in given:
+        given["whole_documents"] = ("split", "drop", "truncate")[given["whole_documents"]]
     given["random_offset"] = bool(given.get("random_offset", 0))
     parts = ("cu_seqlens", "position_ids", "document_ids", "loss_mask") if given.pop("parts", 0) else ()
-    return dict(given, sources=sources, phases=phases, outputs=("inputs", "labels", *parts))
+    return dict(given, sources=sources, phases=phases, skip=skips, outputs=("inputs", "labels", *parts))
 
 
 def rows_of(loader):

@@ -32,7 +32,9 @@
 #include "formats/options.h"
 #include "input/window.h"
 
-typedef struct corpus_counts { /* of documents that are complete or were left out */
+/* Counts of documents that are complete or were left out. A checkpoint of pack has them: one more
+ * means that what an older version has begun cannot be resumed. */
+typedef struct corpus_counts {
     uint64_t documents, empty_documents;
     uint64_t text_bytes;   /* of documents, decoded and repaired */
     uint64_t stored_bytes; /* of finished inputs and parts of inputs, as stored */

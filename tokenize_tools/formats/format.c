@@ -114,6 +114,8 @@ reader_result reader_next(reader *r, document *d, failure *err)
 {
     *d = (document){0};
     reader_result result = r->kind->next(r, d, err);
+    if (result == READER_DOCUMENT && r->options->fields && !d->values)
+        result = fail(err, "is of a format without fields, which --meta or --where needs");
     if (result >= READER_DOCUMENT && d->values) {
         set_row(r, d->line);
         if (r->options->where && !where_holds(r->options->where, d->values))

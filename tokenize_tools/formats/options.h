@@ -18,7 +18,8 @@ typedef enum corpus_format {
     CORPUS_LINES,
     CORPUS_JSON_LINES,
     CORPUS_ARROW,
-    CORPUS_PARQUET
+    CORPUS_PARQUET,
+    CORPUS_N_FORMATS /* how many there are */
 } corpus_format;
 
 typedef enum corpus_utf8 {

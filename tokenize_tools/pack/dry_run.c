@@ -77,11 +77,9 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     pack_job job = {0};
     pack_marks marks = {parts};
     const corpus_batch *batch = &job.batch;
-    corpus_options options = {.reader = pack_reader_options(parts->options),
-                              .batch_bytes = SAMPLE_BYTES};
-    options.reader.sample_bytes = SAMPLE_BYTES;
+    corpus_options options = pack_corpus_options(parts);
+    options.batch_bytes = options.reader.sample_bytes = SAMPLE_BYTES;
     options.reader.note = parts->options->quiet ? NULL : pack_print_note;
-    options.reader.vocab_size = parts->tokens->vocab_size;
     options.reader.context = (void *)parts;
     const char *const *name = parts->inputs->names + which;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);

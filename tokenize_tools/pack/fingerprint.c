@@ -13,6 +13,13 @@
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokmap.h"
 
+corpus_options pack_corpus_options(const pack_parts *parts)
+{
+    corpus_options options = {.reader = pack_reader_options(parts->options)};
+    options.reader.vocab_size = parts->tokens->vocab_size;
+    return options;
+}
+
 /* ---- Text ---- */
 
 static void put_text(FILE *out, const char *name, const char *value, size_t n_bytes)

@@ -35,6 +35,9 @@ typedef struct pack_parts {
     const pack_cell *cell;     /* NULL: a plain pack */
 } pack_parts;
 
+/* What decides the documents of a corpus; the rest is up to the caller. */
+corpus_options pack_corpus_options(const pack_parts *parts);
+
 /* Writes the first lines of the fingerprint of a cell, which no other cell has. The lines that stay
  * the same when the plan is updated come first; returns their size. */
 #define PACK_FINGERPRINT_CELL_BYTES 96

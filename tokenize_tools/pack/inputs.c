@@ -371,8 +371,8 @@ void pack_kinds_text(const pack_inputs *inputs, char text[PACK_KINDS_BYTES])
 {
     size_t n = 0;
     *text = '\0';
-    for (size_t i = 0; i < PACK_N_KINDS; i++) {
-        const corpus_format kind = (i + 1) % PACK_N_KINDS; /* empty ones last */
+    for (size_t i = 0; i < CORPUS_N_FORMATS; i++) {
+        const corpus_format kind = (i + 1) % CORPUS_N_FORMATS; /* empty ones last */
         if (inputs->kinds[kind])
             n += (size_t)snprintf(text + n, PACK_KINDS_BYTES - n, "%s%s %s", n ? ", " : "",
                                   cli_count(inputs->kinds[kind]).s, pack_kind_name(kind));

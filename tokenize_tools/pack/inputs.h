@@ -10,8 +10,6 @@
 #include "formats/reader.h"
 #include "pack/options.h"
 
-#define PACK_N_KINDS (CORPUS_PARQUET + 1)
-
 /* What an input is, by its beginning. */
 typedef struct pack_seen {
     corpus_format format; /* CORPUS_AUTO: it is empty, or can be read only once */
@@ -30,7 +28,7 @@ typedef struct pack_inputs {
     input_list files;             /* owns the names of a plain pack */
     /* The inputs of each corpus_format, and as CORPUS_AUTO the empty ones; set by
      * pack_inputs_look, for a plain pack. */
-    size_t kinds[PACK_N_KINDS];
+    size_t kinds[CORPUS_N_FORMATS];
     pack_seen *seen; /* of each input, for --dry-run; else NULL */
 } pack_inputs;
 

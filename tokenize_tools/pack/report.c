@@ -190,7 +190,7 @@ int pack_report_print(json_out *o, const pack_work *w)
     put_options(o, w->parts);
     if (!w->parts->cell) { /* not counted for a cell */
         json_out_begin(o, "formats", '{');
-        for (size_t i = 0; i < PACK_N_KINDS; i++) {
+        for (size_t i = 0; i < CORPUS_N_FORMATS; i++) {
             if (kinds[i])
                 json_out_number(o, pack_kind_name(i), kinds[i]);
         }

@@ -370,25 +370,22 @@ static corpus *open_corpus(const pack_work *w, pack_reports *reports, size_t bat
     const pack_options *o = w->parts->options;
     const pack_inputs *inputs = w->parts->inputs;
     bool limited = o->limit_documents != PACK_NO_LIMIT || o->limit_tokens != PACK_NO_LIMIT;
-    reader_options of_reader = pack_reader_options(o);
-    of_reader.vocab_size = w->parts->tokens->vocab_size;
-    of_reader.fixed |= w->parts->cell != NULL;
-    of_reader.window.read_ahead = true;
-    of_reader.n_decoders =
+    corpus_options options = pack_corpus_options(w->parts);
+    reader_options *of_reader = &options.reader;
+    of_reader->fixed |= w->parts->cell != NULL;
+    of_reader->window.read_ahead = true;
+    of_reader->n_decoders =
         (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
-    of_reader.report = of_reader.note = add_message;
-    of_reader.context = reports;
-    const corpus_options options = {
-        .reader = of_reader,
-        .batch_bytes = batch_bytes,
-        .versions = inputs->versions,
-        .begin = inputs->begin,
-        .end = inputs->end,
-        .has_end = inputs->end.offset > 0,
-        .formats = inputs->formats,
-        .bad = add_bad,
-        .ended = limited ? add_moment : NULL,
-    };
+    of_reader->report = of_reader->note = add_message;
+    of_reader->context = reports;
+    options.batch_bytes = batch_bytes;
+    options.versions = inputs->versions;
+    options.begin = inputs->begin;
+    options.end = inputs->end;
+    options.has_end = inputs->end.offset > 0;
+    options.formats = inputs->formats;
+    options.bad = add_bad;
+    options.ended = limited ? add_moment : NULL;
     failure why;
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
                             w->from.checkpoint ? &w->at.place : NULL, &why);

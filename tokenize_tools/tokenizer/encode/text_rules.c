@@ -12,10 +12,18 @@
 static bool has_pattern(const model *m)
 {
     const bool first_piece = m->metaspace && m->prepend == PREPEND_FIRST && m->split != SPLIT_NONE;
-    return m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
-           m->n_later > 0 || first_piece ||
-           (m->kind == MODEL_CHAR_BPE &&
-            ((m->split != SPLIT_NONE && !m->metaspace) || m->word_suffix.n_bytes > 0));
+    switch (m->kind) {
+    case MODEL_BYTE_BPE:
+    case MODEL_WORDPIECE:
+    case MODEL_WORDLEVEL:
+        return true;
+    case MODEL_CHAR_BPE:
+        return m->n_later > 0 || first_piece || (m->split != SPLIT_NONE && !m->metaspace) ||
+               m->word_suffix.n_bytes > 0;
+    case MODEL_UNIGRAM:
+        break;
+    }
+    return m->n_later > 0 || first_piece;
 }
 
 static bool load_splits(text_rules *r, const model *m)

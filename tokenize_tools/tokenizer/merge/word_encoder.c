@@ -15,9 +15,11 @@ bool word_encoder_load(word_encoder *e, const model *m, const vocabulary *words,
         return (e->chars = char_bpe_new(m, spaces_are_marks, err)) != NULL;
     case MODEL_UNIGRAM:
         return (e->unigram = unigram_new(m, spaces_are_marks, err)) != NULL;
-    default:
-        return (e->pieces = word_pieces_new(m, err)) != NULL;
+    case MODEL_WORDPIECE:
+    case MODEL_WORDLEVEL:
+        break;
     }
+    return (e->pieces = word_pieces_new(m, err)) != NULL;
 }
 
 void word_encoder_free(word_encoder *e)
