@@ -69,7 +69,8 @@ class World(pack_corpus.Packing):
         options = self.OPTIONS[number % len(self.OPTIONS)]
         if "--where" in options:
             self.names = pack_corpus.with_fields(self.names)
-        self.options = [*options, "--memory", "8M", "--on-error", "skip"]
+        self.plan_options = [*options, "--on-error", "skip"]
+        self.options = [*self.plan_options, "--memory", "8M"]
         self.originals = {name: ((folder / name).read_bytes(), (folder / name).stat()) for name in self.names}
         begin = time.monotonic()
         self.wanted = self.pack_undisturbed()

@@ -47,7 +47,7 @@ class PlanWorld(World):
         self.check_joined()
 
     def make_plan(self, name, cell_bytes):
-        self.succeed("plan", "-q", *self.names, *self.options, "--cells", name + "-cells", "--cell-size",
+        self.succeed("plan", "-q", *self.names, *self.plan_options, "--cells", name + "-cells", "--cell-size",
                      str(max(cell_bytes, 1000)), "-o", name + ".plan")
         return (self.folder / (name + ".plan")).read_bytes()
 
