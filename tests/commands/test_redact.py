@@ -114,6 +114,9 @@ def write_list(path, documents):
 def redact(p, documents, q, *more):
     """What it says."""
     listed = write_list(pathlib.Path(str(q) + ".list"), documents)
+    first, end = documents[0], documents[-1] + 1
+    if list(documents) == list(range(first, end)):
+        listed = "%d" % first if end == first + 1 else "%d:%d" % (first, end)
     code, out, err = tokmap("redact", p, "--documents", listed, "-o", q, "--json", *more)
     expect_equal(code, 0, err)
     return json.loads(out)
@@ -429,7 +432,8 @@ def bad_input_is_named(folder):
         expect_equal((code, out), (3, ""), text)
         expect("list: %s: must be the number of a document" % place in err, err)
     for options, wanted, why in ((["--where", "lang > 1"], 2, "compares a string with a number"), ([], 2, "give --documents"),
-                                 (["--where", "lang ="], 2, "--where: character"), (["--documents", "5"], 2, "give --documents"),
+                                 (["--where", "lang ="], 2, "--where: character"), (["--documents", "5:4"], 2, "--documents 5:4: must be FIRST:END"),
+                                 (["--documents", "999999999"], 2, "the dataset has only"),
                                  (["--where", "url == 'a'"], 3, "have no value 'url'"),
                                  (["--where", "lang == 'fr'"], 3, "no document was chosen"),
                                  (["--documents", "@%s" % (folder / "none")], 3, "none: cannot open")):

@@ -263,6 +263,16 @@ bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t
     return true;
 }
 
+int cli_refuse_range(const char *option, const char *range, const char *noun, uint64_t total)
+{
+    uint64_t first, end;
+    if (!cli_parse_range(range, UINT64_MAX, &first, &end))
+        return cli_usage(
+            "%s %s: must be FIRST:END with FIRST at most END, FIRST:, :END or a number", option,
+            range);
+    return cli_usage("%s %s: the dataset has only %s", option, range, cli_count_of(total, noun).s);
+}
+
 cli_text cli_count(uint64_t n)
 {
     cli_text text = {.s = ""};

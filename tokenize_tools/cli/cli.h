@@ -62,6 +62,9 @@ bool cli_parse_u64(const char *text, uint64_t *out);
 /* Parses "A:B", "A:", ":B" or "A" (= A:A+1) within [0, total); *end is exclusive. False if the text
  * is malformed. */
 bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t *end);
+/* Says why a range that cli_parse_range has refused is wrong. noun: "document". Returns the exit
+ * code. */
+int cli_refuse_range(const char *option, const char *range, const char *noun, uint64_t total);
 
 typedef struct cli_text {
     char s[48];

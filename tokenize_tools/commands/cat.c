@@ -363,16 +363,6 @@ static int print_document_range(cat_state *s, uint64_t index, uint64_t end_index
 
 /* ---- Command ---- */
 
-static int refuse_range(const char *option, const char *range, const char *noun, uint64_t total)
-{
-    uint64_t first, end;
-    if (!cli_parse_range(range, UINT64_MAX, &first, &end))
-        return cli_usage(
-            "%s %s: must be FIRST:END with FIRST at most END, FIRST:, :END or a number", option,
-            range);
-    return cli_usage("%s %s: the dataset has only %s", option, range, cli_count_of(total, noun).s);
-}
-
 static int print_asked(cat_state *s)
 {
     const cat_options *options = s->options;
@@ -387,7 +377,7 @@ static int print_asked(cat_state *s)
     if (options->tokens || !has_boundaries) {
         const char *range = options->tokens ? options->tokens : ":";
         if (!cli_parse_range(range, info->n_tokens, &s->first, &s->end))
-            return refuse_range("--tokens", range, "token", info->n_tokens);
+            return cli_refuse_range("--tokens", range, "token", info->n_tokens);
         if (s->first == s->end)
             return CLI_OK;
         if (options->form == CAT_RAW)
@@ -404,7 +394,7 @@ static int print_asked(cat_state *s)
     uint64_t first_document, end_document;
     const char *range = options->documents ? options->documents : ":";
     if (!cli_parse_range(range, info->n_documents, &first_document, &end_document))
-        return refuse_range("--documents", range, "document", info->n_documents);
+        return cli_refuse_range("--documents", range, "document", info->n_documents);
     return print_document_range(s, first_document, end_document);
 }
 

@@ -74,6 +74,17 @@ static int select_listed(selection *s, const char *path)
     return code;
 }
 
+static int select_range(selection *s, const char *range)
+{
+    uint64_t first, end;
+    int code = CLI_OK;
+    if (!cli_parse_range(range, s->info.n_documents, &first, &end))
+        return cli_refuse_range("--documents", range, "document", s->info.n_documents);
+    for (uint64_t d = first; d < end && code == CLI_OK; d++)
+        code = select_document(s, d);
+    return code;
+}
+
 /* ---- --where ---- */
 
 /* Adds the documents for which the expression holds to the selected ones. */
@@ -276,13 +287,14 @@ static int redact_dataset(void *options, const char *path, const tokmap_dataset 
     const redact_command_options *o = options;
     selection s = {.ds = ds, .info = cli_dataset_info(ds)};
     int code = CLI_OK;
-    if (o->documents ? *o->documents != '@' : !o->where)
-        return cli_usage("give --documents @LIST, --where EXPRESSION, or both");
+    if (!o->documents && !o->where)
+        return cli_usage("give --documents, --where EXPRESSION, or both");
     if (s.info.n_documents == 0 && s.info.n_tokens > 0)
         code =
             cli_error(CLI_DATASET, "%s: the document boundaries are not known", s.info.index_path);
     if (code == CLI_OK && o->documents)
-        code = select_listed(&s, o->documents + 1);
+        code = *o->documents == '@' ? select_listed(&s, o->documents + 1)
+                                    : select_range(&s, o->documents);
     if (code == CLI_OK && o->where)
         code = select_where(&s, o->where);
     if (code == CLI_OK && s.n == 0)
@@ -299,9 +311,9 @@ static int redact_dataset(void *options, const char *path, const tokmap_dataset 
 static const cli_option option_table[] = {
     {"output", 'o', CLI_TEXT, TARGET(output), "Q", .help = "the dataset to write",
      .is_required = true},
-    {"documents", 0, CLI_TEXT, TARGET(documents), "@LIST",
-     .help = "the documents whose numbers, from 0, are the lines of the file LIST, in ascending "
-             "order; - is stdin"},
+    {"documents", 0, CLI_TEXT, TARGET(documents), "RANGE",
+     .help = "the documents FIRST:END, without END, as in 'tokmap cat'; or with @LIST those whose "
+             "numbers, from 0, are the lines of the file LIST, in ascending order; - is stdin"},
     {"where", 0, CLI_TEXT, TARGET(where), "EXPRESSION",
      .help = "the documents for whose values, which pack --meta has kept, EXPRESSION holds, as in "
              "'tokmap pack --where'. With --documents: these documents too"},
@@ -323,7 +335,8 @@ static const cli_manual manual = {
         "what changes is read, checked and written. If P is joined, only its token files that "
         "change become new files, Q.*.redacted; the others must stay where they are.",
     .options = option_table,
-    .examples = "  tokmap redact data/train --documents @gone.txt -o data/train2\n"
+    .examples = "  tokmap redact data/train --documents 17 -o data/train2\n"
+                "  tokmap redact data/train --documents @gone.txt -o data/train2\n"
                 "  tokmap redact data/forum --where 'lang == \"de\"' -o data/forum2\n",
     .operand = "dataset",
     .n_least = 1,
