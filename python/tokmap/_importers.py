@@ -62,7 +62,7 @@ def _choose(field: Optional[str], names: Iterable[str], path: str) -> str:
 
 def _check_rows(rows_hold_ids: bool, path: str, o: argparse.Namespace) -> None:
     if not rows_hold_ids and not o.stream:
-        raise _Refused(f"{path}: has one id after another, and no documents: use --stream, with --eod-id if "
+        raise _Refused(f"{path}: has one id after another, and no documents: use --stream, with --eod if "
                        "documents end with an id")
 
 
@@ -295,7 +295,7 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file; for lmdb and datasets also a folder")
     parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="the dataset PREFIX.bin, PREFIX.tmi")
     parser.add_argument("--vocab-size", required=True, type=int, metavar="N", help="ids are below it")
-    parser.add_argument("--eod-id", type=int, metavar="ID", help="the id that ends documents")
+    parser.add_argument("--eod", type=int, metavar="ID", help="the id that ends documents")
     parser.add_argument("--field", metavar="NAME", help="column, feature, HDF5 dataset or suffix in a tar that has "
                         "the ids [input_ids, tokens, or the only one]")
     parser.add_argument("--labels", metavar="NAME", help="field of labels: the ids, or -100 where they do not count "
@@ -307,7 +307,7 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="of ids that are stored as bytes, as in lmdb; there is no default, because a wrong "
                         "one gives wrong ids")
     parser.add_argument("--stream", action="store_true", help="rows are pieces of one stream, in which documents "
-                        "end after --eod-id; without it, each row is a document")
+                        "end after --eod; without it, each row is a document")
     parser.add_argument("--replace", action="store_true", help="replace a dataset of this name")
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
     return parser.parse_args(arguments)
@@ -321,7 +321,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
 
     def read(path: str) -> Iterator[Any]:
         rows = READERS[o.format](path, o)
-        return iter(_split(rows, o.eod_id)) if o.stream else rows  # type: ignore[arg-type]
+        return iter(_split(rows, o.eod)) if o.stream else rows  # type: ignore[arg-type]
 
     try:
         path = o.inputs[0]
@@ -331,7 +331,7 @@ def main(arguments: Optional[List[str]] = None) -> None:
         if first and not masked and (o.labels or o.loss_mask):
             raise _Refused(f"{path}: --labels and --loss-mask are for columns beside the ids, and not with --no-mask")
         path = o.output
-        with Writer(o.output, o.vocab_size, o.eod_id, replace=o.replace, spans=masked) as writer:
+        with Writer(o.output, o.vocab_size, o.eod, replace=o.replace, spans=masked) as writer:
             for path in o.inputs:
                 for row in itertools.chain(first, rows) if first else read(path):
                     ids, train = row if isinstance(row, tuple) else (row, None)
@@ -354,5 +354,5 @@ def main(arguments: Optional[List[str]] = None) -> None:
     n, length = sum(lengths.values()), max(lengths, key=lengths.__getitem__, default=0)
     if not o.stream and n > 2 and lengths[length] >= n - 1:  # the last one may be shorter
         print(f"tokmap import: {o.output}: {lengths[length]} of {n} documents have {length} ids: if these rows are "
-              "pieces of one stream, import them again with --stream, and --eod-id if documents end with an id",
+              "pieces of one stream, import them again with --stream, and --eod if documents end with an id",
               file=sys.stderr)

@@ -21,7 +21,7 @@ rng = np.random.default_rng(1)
 DOCUMENTS = [np.append(rng.integers(0, EOD, rng.integers(0, 60)), EOD) for _ in range(2500)]
 STREAM = np.concatenate(DOCUMENTS)
 ROWS = STREAM[:len(STREAM) // 64 * 64].reshape(-1, 64)  # packed
-VOCAB = ["--vocab-size", "500", "--eod-id", str(EOD)]
+VOCAB = ["--vocab-size", "500", "--eod", str(EOD)]
 
 
 def run_import(folder, *arguments, status=0):

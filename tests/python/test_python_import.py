@@ -58,7 +58,7 @@ def tar_becomes_a_dataset(folder):
     assert done.returncode == 0 and "898 of 898 documents have 50 ids" in done.stderr, done.stderr
     assert "--stream" in done.stderr, done.stderr
     done = run("import", "webdataset", folder / "p.tar", "-o", folder / "p", "--vocab-size", 10, "--field", "ids.npy",
-               "--stream", "--eod-id", 9)
+               "--stream", "--eod", 9)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     ds = tokmap.open(folder / "p")
     assert np.array_equal(ds.tokens(), packed.ravel()) and [d.tolist() for d in ds[:-1]] == \
