@@ -56,10 +56,10 @@ class Stopped(Exception):
 
 def find_device():
     """Its name. Raises OSError that says what is missing."""
-    import tokmap._lib
+    import tokmap._c.structs
 
-    count, detail = ctypes.c_uint32(), tokmap._lib.ErrorDetail()
-    if tokmap._lib.lib.tokmap_stage_count_devices(ctypes.byref(count), ctypes.byref(detail)):
+    count, detail = ctypes.c_uint32(), tokmap._c.structs.ErrorDetail()
+    if tokmap._c.structs.lib.tokmap_stage_count_devices(ctypes.byref(count), ctypes.byref(detail)):
         raise OSError(detail.text.decode(errors="replace"))
     cuda, device, text = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.create_string_buffer(256)
     cuda.cuInit(0)

@@ -57,7 +57,7 @@ def measure(prefix, what, windows, shuffle):
     sys.path.insert(0, str(ROOT / "python"))
     import resource
     import tokmap
-    from tokmap._trace import find_samples
+    from tokmap._run.trace import find_samples
 
     if what == "open":
         dataset = tokmap.open(prefix)

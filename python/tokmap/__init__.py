@@ -20,14 +20,14 @@
 import importlib
 from typing import TYPE_CHECKING, Any, List
 
-from ._batch import Batch
-from ._dataset import Dataset, Document, Input, Segment, Span, open
-from ._errors import (ArgumentError, DamagedError, DeviceError, Error, ExistsError, FileError, ForkedError,
-                      LockedError, MismatchError, NoMemoryError, NotADatasetError, UnsupportedError, VersionError)
-from ._lib import lib as _library
-from ._loader import Loader, Sample
-from ._rows import Row
-from ._sources import Source
+from ._c.errors import (ArgumentError, DamagedError, DeviceError, Error, ExistsError, FileError, ForkedError,
+                        LockedError, MismatchError, NoMemoryError, NotADatasetError, UnsupportedError, VersionError)
+from ._c.structs import lib as _library
+from ._data.dataset import Dataset, Document, Input, Segment, Span, open
+from ._loader.batch import Batch
+from ._loader.loader import Loader, Sample
+from ._loader.row import Row
+from ._loader.sources import Source
 
 __version__: str = _library.tokmap_version().decode()
 
@@ -37,15 +37,15 @@ __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "
            "Source", "Span", "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]
 
 # What few programs use is imported when it is asked for, because that takes as long as all the rest.
-_LATER = {"_samples": "Samples", "_stage": "DeviceArray DeviceBatch Filled Stage count_devices", "_tokenizer": "Tokenizer",
-          "_trace": "Run TracedDocument TracedRow", "_writer": "Writer"}
+_LATER = {"_frameworks.samples": "Samples", "_device.stage": "DeviceArray DeviceBatch Filled Stage count_devices",
+          "_data.tokenizer": "Tokenizer", "_run.trace": "Run TracedDocument TracedRow", "_data.writer": "Writer"}
 
 if TYPE_CHECKING:
-    from ._samples import Samples
-    from ._stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
-    from ._tokenizer import Tokenizer
-    from ._trace import Run, TracedDocument, TracedRow
-    from ._writer import Writer
+    from ._frameworks.samples import Samples
+    from ._device.stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
+    from ._data.tokenizer import Tokenizer
+    from ._run.trace import Run, TracedDocument, TracedRow
+    from ._data.writer import Writer
 else:
     def __getattr__(name: str) -> Any:
         for module, names in _LATER.items():

@@ -5,9 +5,10 @@ import importlib
 import os
 import sys
 
-from . import _native
+from ._c import find as _native
 
-_MODULES = {"import": "_importers", "render": "_render", "preprocess": "_preprocess", "trace": "_answers", "report": "_answers"}
+_MODULES = {"import": "_tools.importers", "render": "_tools.render", "preprocess": "_tools.preprocess",
+            "trace": "_run.answers", "report": "_run.answers"}
 
 
 def main() -> None:

@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING, Any, Dict
 
 import numpy as np
 
-from . import _lib
-from ._batch import Batch
-from ._lib import lib
-from ._loader import Loader
-from ._numbers import number
+from ._c import structs as _lib
+from ._loader.batch import Batch
+from ._c.structs import lib
+from ._loader.loader import Loader
+from ._c.arguments import number
 from .torch import MapDataset
 
 if TYPE_CHECKING:
-    from ._huggingface import Callback as Callback, IterableDataset as IterableDataset
+    from ._frameworks.hf_stream import Callback as Callback, IterableDataset as IterableDataset
 
 
 def __getattr__(name: str) -> Any:
     """Callback needs transformers, and IterableDataset datasets: they are imported when they are asked for."""
     if name not in ("Callback", "IterableDataset"):
         raise AttributeError(f"module 'tokmap.huggingface' has no attribute {name!r}")
-    from . import _huggingface
+    from ._frameworks import hf_stream as _huggingface
     return getattr(_huggingface, name)
 
 

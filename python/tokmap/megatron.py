@@ -7,9 +7,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 import numpy as np
 import torch
 
-from ._blends import open_prefixes, padding_id, refuse_options, sources_of
-from ._errors import MismatchError
-from ._numbers import flag
+from ._frameworks.blends import open_prefixes, padding_id, refuse_options, sources_of
+from ._c.errors import MismatchError
+from ._c.arguments import flag
 from .torch import MapDataset
 
 

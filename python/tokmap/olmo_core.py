@@ -10,8 +10,8 @@ from olmo_core.distributed.parallel import get_dp_process_group
 from olmo_core.distributed.utils import get_rank, get_world_size
 from olmo_core.exceptions import OLMoConfigurationError
 
-from ._loader import Loader
-from ._samples import Resumable
+from ._loader.loader import Loader
+from ._frameworks.samples import Resumable
 
 
 class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):

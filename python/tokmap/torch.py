@@ -6,9 +6,9 @@ from typing import Any, Dict, Iterable, Iterator, Mapping, TypeVar
 import torch.profiler
 import torch.utils.data
 
-from ._loader import Loader, note_start, of_worker
-from ._ranks import check_found
-from ._samples import Resumable, Samples, arguments_of, loader_of
+from ._loader.loader import Loader, note_start, of_worker
+from ._loader.ranks import check_found
+from ._frameworks.samples import Resumable, Samples, arguments_of, loader_of
 
 T = TypeVar("T")
 

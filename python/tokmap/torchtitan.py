@@ -8,7 +8,7 @@ import torch
 import tyro
 from torchtitan.components.dataloader import BaseDataLoader
 
-from ._samples import Resumable
+from ._frameworks.samples import Resumable
 
 
 class DataLoader(Resumable, BaseDataLoader):

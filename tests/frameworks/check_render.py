@@ -24,7 +24,7 @@ if __name__ == "__main__":
     need("render", "numpy", "transformers", "tokenizers", "jinja2")
 import transformers  # noqa: E402
 
-import tokmap._render  # noqa: E402
+import tokmap._tools.render  # noqa: E402
 from documents import environment  # noqa: E402
 from oracle_families import make  # noqa: E402
 from oracle_texts import BLANKS, EMOJI, Texts, plain_texts  # noqa: E402
@@ -121,7 +121,7 @@ def refused(*arguments, status=3):
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         try:
-            tokmap._render.main([*map(str, arguments)])
+            tokmap._tools.render.main([*map(str, arguments)])
         except SystemExit as error:
             assert error.code == status, (arguments, error.code, said.getvalue())
             return said.getvalue()

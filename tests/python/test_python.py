@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Datasets and writers of the Python package against the C library: what is written is read back, views live,
-errors have kinds, and the structs of _lib.py are those of the headers."""
+errors have kinds, and the structs of _c/structs.py are those of the headers."""
 
 import array
 import gc
@@ -19,8 +19,10 @@ from ref_protocol import run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap import _dataset, _lib, _native
-from tokmap._dataset import find_paths
+from tokmap._data import dataset as _dataset
+from tokmap._c import structs as _lib
+from tokmap._c import find as _native
+from tokmap._data.dataset import find_paths
 
 
 def make(prefix, vocab_size=50257):

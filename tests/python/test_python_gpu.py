@@ -19,8 +19,8 @@ class Driver:
 
     def __init__(self):
         count, context = ctypes.c_uint32(), ctypes.c_void_p()
-        detail = tokmap._lib.ErrorDetail()
-        if tokmap._lib.lib.tokmap_stage_count_devices(ctypes.byref(count), ctypes.byref(detail)):
+        detail = tokmap._c.structs.ErrorDetail()
+        if tokmap._c.structs.lib.tokmap_stage_count_devices(ctypes.byref(count), ctypes.byref(detail)):
             raise Skip(f"no device: {detail.text.decode(errors='replace')}")
         self.cuda = ctypes.CDLL("libcuda.so.1")
         assert self.cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0

@@ -14,7 +14,7 @@ from ref_protocol import run_in_folders
 import numpy as np
 import tokmap
 
-IS_IMPORTED = "tokmap._html" in sys.modules
+IS_IMPORTED = "tokmap._tools.notebook" in sys.modules
 NASTY = "<script>alert(1)</script> & \"q\" <img src=x onerror=y>"
 
 

@@ -20,7 +20,8 @@ from ref_protocol import need, program, run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap import _loader, _ranks
+from tokmap._loader import loader as _loader
+from tokmap._loader import ranks as _ranks
 
 ALL = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
 WAYS = ("map", "direct", "populate", "read", "copy")

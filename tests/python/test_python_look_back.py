@@ -13,8 +13,8 @@ from package import raises
 from ref_protocol import program, run_in_folders
 
 import tokmap
-from tokmap._report import count_labels
-from tokmap._trace import find_samples
+from tokmap._run.report import count_labels
+from tokmap._run.trace import find_samples
 
 N_RUNS = 100 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 SIZES = {"a": (700, 9), "b": (301, 40), "c": (1200, 700), "d": (1500, 4)}

@@ -18,9 +18,10 @@ from ref_protocol import program, run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap import _ledger, _lib
-from tokmap._errors import call
-from tokmap._lib import lib
+from tokmap._run import ledger as _ledger
+from tokmap._c import structs as _lib
+from tokmap._c.errors import call
+from tokmap._c.structs import lib
 
 N_RUNS = 60 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 FILLER, TRAINED, PROMPT, REDACTED, REDACTED_PROMPT = 59999, 255, 0, 1, 2

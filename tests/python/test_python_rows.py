@@ -19,7 +19,7 @@ from ref_protocol import program, run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap._batch import sources_of
+from tokmap._loader.batch import sources_of
 
 N_RUNS = 60 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 OUTPUTS = ["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]

@@ -24,8 +24,10 @@ from ref_protocol import Skip, need, run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap import _dlpack, _lib, _stage_core
-from tokmap import _stage as stage_module
+from tokmap._device import dlpack as _dlpack
+from tokmap._c import structs as _lib
+from tokmap._device import core as _stage_core
+from tokmap._device import stage as stage_module
 
 LENGTH, ROWS = 23, 5
 ALL = ("inputs", "labels", "position_ids", "document_ids", "cu_seqlens")
@@ -665,7 +667,7 @@ BEGIN = """
 import gc, os, sys, threading, time
 sys.path.insert(0, {python!r})
 import tokmap
-from tokmap import _dlpack
+from tokmap._device import dlpack as _dlpack
 def loader():
     return tokmap.Loader(tokmap.Dataset({folder!r} + "/a"), 23, 5, seed=5, outputs=["cu_seqlens"])
 def slow(rows, first_sample):

@@ -13,7 +13,7 @@ from ref_order import Skips
 from ref_protocol import run_in_folders
 
 import tokmap
-from tokmap._batch import save_at
+from tokmap._loader.batch import save_at
 
 N_SAMPLES = 400
 N_RUNS = 300 * (12 if os.environ.get("TOKMAP_LONG") == "all" else 1)

@@ -16,7 +16,8 @@ from ref_protocol import run_in_folders, tests_of_script
 
 import numpy as np
 import tokmap
-from tokmap import _dataset, _loader
+from tokmap._data import dataset as _dataset
+from tokmap._loader import loader as _loader
 
 ALL = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
 N_THREADS = 4

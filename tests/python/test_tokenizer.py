@@ -24,7 +24,7 @@ SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
 import numpy as np
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
 import tokmap
-from tokmap import _tokenizer
+from tokmap._data import tokenizer as _tokenizer
 
 PARTS = ["the ", "a", " in", "\n", "1234 ", "\u00e9", "\u4e00\u3002", "\U0001f600", "<|endoftext|>", "e\u0301", "  ", "\t", ".",
          "Hello", "\u0915\u094d"]

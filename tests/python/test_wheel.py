@@ -168,7 +168,7 @@ def check_installed(python, folder):
     script = "ds = tokmap.open({0!r}); assert len(ds) == 2, len(ds); text = bytes(ds[0][:8].tolist()); " \
         "assert text == b'one line', text; loader = tokmap.Loader(ds, 4, 1); rows = next(iter(loader))" \
         .format(str(folder / "text"))
-    script += "; from tokmap import _native; _native.load('libtokmap_tokenizer.so', {})"
+    script += "; from tokmap._c import find; find.load('libtokmap_tokenizer.so', {})"
     others = [name for name in ("torch", "numpy") if can_import(python, name)]
     for imports in ["import tokmap"] + [f"import {name}, tokmap" for name in others] \
             + [f"import tokmap, {name}" for name in others]:
@@ -224,7 +224,7 @@ def programs_are_found_where_pip_puts_them(folder):
     need_pip()
     run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder / "here",
         wheel_of_this_build())
-    script = "from tokmap._native import find_program; print(find_program('tokmap'))"
+    script = "from tokmap._c.find import find_program; print(find_program('tokmap'))"
     try:
         said = run(sys.executable, "-c", script, PYTHONPATH=str(folder / "here"))
     except AssertionError as error:

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that are numbers, flags, paths or states: the exception names the parameter, and says what it must be."""
+
+import contextlib
+import operator
+import os
+from typing import Any
+
+from .errors import ArgumentError
+
+
+def integer(name: str, value: Any) -> int:
+    """An int, or what is one, such as np.int64(3). Fractions are not cut off."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}: must be an integer") from None
+
+
+def _text(n: int) -> str:
+    for end, rest in ((n, ""), (n + 1, " - 1")):
+        if end >= 2**16 and end & (end - 1) == 0:
+            return f"2^{end.bit_length() - 1}{rest}"
+    return str(n)
+
+
+def number(name: str, value: Any, most: int, least: int = 0) -> int:
+    """An integer from least to most."""
+    found = integer(name, value)
+    if not least <= found <= most:
+        raise ArgumentError(f"{name} is {found}: must be {_text(least)} to {_text(most)}", -1)
+    return found
+
+
+def real(name: str, value: Any) -> float:
+    """A float, or what is one; not its digits as text."""
+    if not isinstance(value, (str, bytes)):
+        with contextlib.suppress(TypeError, ValueError):
+            return float(value)
+    raise TypeError(f"{name} is {value!r:.80}: must be a number")
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, or what Python takes for it, but no text: "false" would be True."""
+    if not isinstance(value, (str, bytes)):
+        with contextlib.suppress(TypeError, ValueError):  # as of an array
+            return bool(value)
+    raise TypeError(f"{name} is {value!r:.80}: must be True or False")
+
+
+def path(name: str, value: Any) -> str:
+    """A path as text."""
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r:.80}: must be a path") from None
+
+
+def state_bytes(state: Any, name: str = "state") -> bytes:
+    """The 128 bytes of a state."""
+    try:
+        found = bytes(memoryview(state))
+    except TypeError:
+        raise TypeError(f"{name} is {state!r:.60}: must be the 128 bytes that state() returns") from None
+    if len(found) != 128:
+        raise ArgumentError(f"{name} has {len(found)} bytes: must be the 128 bytes that state() returns", -1)
+    return found

@@ -1,0 +1,549 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap.Dataset - tokens and documents, read in place."""
+
+import bisect
+import ctypes
+import errno
+import itertools
+import operator
+import os
+import re
+from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
+
+import numpy as np
+
+from .._c import structs as _lib
+
+from . import values as _meta
+from .._c.errors import DamagedError, Handle, MismatchError, call, make_error
+from .._c.structs import lib
+from .._c.arguments import flag, integer, number, real
+
+Path = Union[str, "os.PathLike[str]"]
+Array = _meta.Array
+
+
+class Document(NamedTuple):
+    """Where a document is: its number, its first token, and how many tokens it has."""
+
+    number: int
+    first_token: int
+    n_tokens: int
+
+
+class Input(NamedTuple):
+    """An input file of a dataset, and what came from it. input_checksum is the XXH3-64 of its bytes (of a
+    Parquet file: of what was read of it, docs/FORMAT.md section 3.5); it and input_bytes are 0 if they are not known."""
+
+    name: str
+    first_document: int
+    n_documents: int
+    first_token: int
+    n_tokens: int
+    input_bytes: int
+    input_checksum: int
+
+
+class Span(NamedTuple):
+    """Ids of a document that never count as labels: the first one, counted from the beginning of the document, and how
+    many. role: 0 of a prompt, 1 redacted, 2 of a prompt and redacted."""
+
+    first: int
+    n: int
+    role: int
+
+
+class Segment(NamedTuple):
+    """A token file of a joined dataset, and which tokens are in it. token_offset: the byte of its first token."""
+
+    path: str
+    first_token: int
+    n_tokens: int
+    token_offset: int
+
+
+def encode_path(path: Path) -> bytes:
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("a path cannot contain a zero byte")
+    return encoded
+
+
+def natural_order(path: str) -> Any:
+    """For sorting as the commands do: numbers by their value, and / before all other characters."""
+    parts = re.findall(rb"[0-9]+|[^0-9]", os.fsencode(path))
+    return [(-1, 0) if one == b"/" else (48, int(one)) if one.isdigit() else (one[0], 0) for one in parts], path
+
+
+def _find_folders(path: str, seen: Set[Tuple[int, int]]) -> Iterator[str]:
+    """The folder and all below it, each once, without hidden ones."""
+    try:
+        facts, names = os.stat(path or "."), os.listdir(path or ".")
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path) and not os.path.exists(path):
+            raise
+        return
+    if (facts.st_dev, facts.st_ino) in seen:
+        return
+    seen.add((facts.st_dev, facts.st_ino))
+    yield path
+    for name in sorted((name for name in names if name[0] != "."), key=natural_order):
+        yield from _find_folders(os.path.join(path, name), seen)
+
+
+def match_pattern(pattern: str) -> List[str]:
+    """As glob.glob, which leaves out all that it cannot look at: here only what does not exist is no match. ** is any
+    number of folders, also none."""
+    import fnmatch
+    import glob
+
+    folder, name = os.path.split(pattern)
+    found: List[str] = []
+    seen: Set[Tuple[int, int]] = set()
+    for one in sorted(match_pattern(folder), key=natural_order) if glob.has_magic(folder) else [folder]:
+        try:
+            if name == "**":
+                found += _find_folders(one, seen)
+            elif glob.has_magic(name):
+                names = fnmatch.filter(os.listdir(one or "."), name)
+                found += [os.path.join(one, entry) for entry in names if name[0] == "." or entry[0] != "."]
+            else:
+                os.lstat(os.path.join(one, name))
+                found.append(os.path.join(one, name))
+        except NotADirectoryError:
+            pass
+        except OSError as error:
+            place = error.filename if name == "**" else one or "."
+            is_broken = os.path.islink(place) and not os.path.exists(place)
+            why = f"is a symbolic link to {os.readlink(place)}, which does not exist" if is_broken else error.strerror
+            if is_broken or error.errno != errno.ENOENT:
+                raise make_error(f"{pattern}: {place}: {why}", -3, error.errno or 0, 0) from None
+    return found
+
+
+def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
+    """The datasets that a user means with a path, a pattern, or a list of both."""
+    if isinstance(path, (list, tuple)):
+        return [one for item in path for one in find_paths(item)]
+    text: str = os.fsdecode(path)  # type: ignore[arg-type]  # it is no list here
+    is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
+    if is_one or not set("*?[") & set(text):
+        return [text]
+    text += "/*" if os.path.basename(text) == "**" else ""
+    # While a dataset is replaced it has only names with .replaced, and gets the others back between two looks.
+    names = (".tmi", ".bin", ".tmi.replaced") + ((".bin.replaced",) if text.endswith(".bin") else ())
+    looks = ("", ".replaced") if text.endswith((".tmi", ".bin")) else ("", ".tmi", ".tmi.replaced")
+    prefixes: Set[str] = set()
+    n_before = -1
+    while n_before != len(prefixes):  # until a look at all names finds nothing new
+        n_before = len(prefixes)
+        prefixes |= {found[:-len(end)] for look in looks for found in match_pattern(text + look)
+                     for end in names if found.endswith(end)}
+    if not prefixes:
+        raise make_error(f"{text}: no dataset matches this pattern", -3, errno.ENOENT, 0)
+    return sorted(prefixes, key=natural_order)
+
+
+def choose_paths(given: Sequence[Any]) -> List[Any]:
+    """The paths of a list, patterns replaced by what they match, each dataset once. Datasets in the list stay."""
+    seen: Set[Any] = set()
+    for item in given:
+        name = os.fsdecode(item) if isinstance(item, (str, os.PathLike)) else id(item)
+        if name in seen:
+            raise ValueError(f"{item}: is named twice; to train on a dataset more often than on others, give a source "
+                             "that has a weight")
+        seen.add(name)
+    items = [one for item in given for one in
+             (find_paths(item) if isinstance(item, (str, os.PathLike, list, tuple)) else [item])]
+    places = [i for i, item in enumerate(items) if isinstance(item, str)]
+    chosen = ctypes.create_string_buffer(len(places) + 1)
+    call(lib.tokmap_dataset_choose_paths, (ctypes.c_char_p * len(places))(*(encode_path(items[i]) for i in places)),
+         len(places), chosen)
+    left_out = {place for i, place in enumerate(places) if chosen[i] == b"\0"}
+    return [item for i, item in enumerate(items) if i not in left_out]
+
+
+class Shard:
+    """One dataset of the library: its handle, what its index says, and its tokens. tokens: all as an array, which
+    keeps the map for as long as any view of it lives; None for a joined dataset, which has several maps."""
+
+    def __init__(self, path: str) -> None:
+        self.handle = Handle(lib.tokmap_dataset_close)
+        call(lib.tokmap_dataset_open, ctypes.byref(self.handle.pointer), encode_path(path))
+        self.info = _lib.Info()
+        lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
+        self.path = os.fsdecode(self.info.index_path)
+        self.full_path = os.path.abspath(self.path)  # the process may change its folder
+        self._typestr = "<u2" if self.info.token_bytes == 2 else "<u4"
+        self.dtype = np.dtype(self._typestr)
+        self.tokens: Optional[Array] = None
+        if self.info.token_path is not None:
+            self.tokens = self._mapped(0, self.info.n_tokens)
+            assert self.tokens is not None
+            self.address: int = self.tokens.__array_interface__["data"][0]
+
+    def _mapped(self, first: int, n_tokens: int) -> Optional[Array]:
+        """A view of the map; None if the range is not in one piece of memory."""
+        address = ctypes.c_void_p()
+        if lib.tokmap_dataset_tokens(self.handle.pointer, first, n_tokens, ctypes.byref(address)):
+            return None
+        return np.asarray(_meta.View(self.handle, address.value or 0, n_tokens, self._typestr))
+
+    def range(self, first: int, n_tokens: int) -> Array:
+        """Tokens [first, first + n_tokens), read-only: a view if possible, else a copy."""
+        if self.tokens is not None:
+            return self.tokens[first:first + n_tokens]
+        found = self._mapped(first, n_tokens)
+        if found is None:
+            found = np.empty(n_tokens, self.dtype)
+            call(lib.tokmap_dataset_read, self.handle.pointer, first, n_tokens, found.ctypes.data)
+            found.flags.writeable = False
+        return found
+
+    def row(self, address: int, first: int, n_tokens: int) -> Optional[Array]:
+        """Of a joined dataset: a view of a row that the loader found in a map; None if it is elsewhere."""
+        found = self._mapped(first, n_tokens) if first + n_tokens <= self.info.n_tokens else None
+        return found if found is not None and found.__array_interface__["data"][0] == address else None
+
+    def look_up(self, function: Any, number: int, out: Any) -> Any:
+        if function(self.handle.pointer, number, ctypes.byref(out)):
+            raise DamagedError(f"{self.path}: damaged: an entry of the index cannot be read", -6)
+        return out
+
+
+def pointers_of(shards: List[Shard]) -> Any:
+    return (ctypes.c_void_p * len(shards))(*(shard.handle.pointer for shard in shards))
+
+
+def check_tokenizers(shards: List[Shard]) -> None:
+    """Whether what `tokmap pack` has stored about the tokenizers is the same."""
+    call(lib.tokmap_dataset_check_tokenizers, pointers_of(shards), len(shards), advice=": set mixed_tokenizers=True to open both")
+
+
+def _same(values: List[Any]) -> Any:
+    return values[0] if all(value == values[0] for value in values) else None
+
+
+class Dataset:
+    """The documents of one dataset, or of several that form one corpus, in their order. A sequence of documents:
+    len(ds) is their number, ds[i] the tokens of document i as a read-only NumPy array that is a view of the
+    mapped file, or a copy if it is in two files of a joined dataset. Arrays stay valid when the dataset is closed.
+
+    path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", or a list of
+            both. Matches are taken in the order of the commands, part-2 before part-10; "data/**" is all datasets in
+            and below data. A folder that a pattern may match and that cannot be searched is a FileError, as is a link
+            whose target is missing. Paths that lead to one index are one dataset. The same path twice is a ValueError,
+            and a joined dataset beside one that has its tokens a MismatchError
+    mixed_tokenizers    whether the datasets may be of different tokenizers. Else MismatchError names two that
+            are, by what `tokmap pack` has stored; datasets that name no tokenizer go with all others
+
+    n_tokens, n_documents, n_inputs: totals. dtype: of the tokens, uint16 or uint32. largest_id: the largest id
+    in the data. vocab_size and eod_id: None if they are not known, or differ between the datasets. shards: the
+    datasets, each as a Dataset.
+
+    A notebook shows what is in it: inputs, lengths of up to 1,000 documents at random, and the first texts, if the
+    tokenizer is "bytes", or if its file is beside the dataset or in the working folder. So do a Loader and a Batch."""
+
+    def __init__(self, path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> None:
+        paths = choose_paths(path if isinstance(path, (list, tuple)) else [path])
+        if not paths:
+            raise ValueError("no path is given")
+        shards = [Shard(one) for one in paths]
+        if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
+            check_tokenizers(shards)
+        call(lib.tokmap_dataset_check_files, pointers_of(shards), len(shards))
+        self._open_shards: Optional[List[Shard]] = shards
+        self._describe()
+
+    def _describe(self) -> None:
+        shards = self._shards()
+        infos = [shard.info for shard in shards]
+        for shard in shards:
+            if shard.dtype != shards[0].dtype:
+                raise ValueError(f"{shards[0].path} has tokens of {infos[0].token_bytes} bytes, but {shard.path} "
+                                 f"has tokens of {shard.info.token_bytes}: open them as two datasets")
+        # Where each shard begins, and the end of the last one.
+        self._first_tokens = [0, *itertools.accumulate(info.n_tokens for info in infos)]
+        self._first_documents = [0, *itertools.accumulate(info.n_documents for info in infos)]
+        self._first_inputs = [0, *itertools.accumulate(info.n_inputs for info in infos)]
+        self.n_tokens: int = self._first_tokens[-1]
+        self.n_documents: int = self._first_documents[-1]
+        self.n_inputs: int = self._first_inputs[-1]
+        self.n_spans: int = sum(info.n_spans for info in infos)
+        self.dtype: "np.dtype[Any]" = shards[0].dtype
+        self.largest_id: int = max(info.largest_id for info in infos)
+        self.vocab_size: Optional[int] = _same([info.vocab_size for info in infos]) or None
+        eod_id = _same([info.eod_id for info in infos])
+        self.eod_id: Optional[int] = None if eod_id == _lib.NO_ID else eod_id
+
+    def _shards(self) -> List[Shard]:
+        if self._open_shards is None:
+            raise ValueError("the dataset is closed")
+        return self._open_shards
+
+    def _only(self, what: str) -> Shard:
+        shards = self._shards()
+        if len(shards) > 1:
+            raise ValueError(f"{what}: these are {len(shards)} datasets: ask one of `shards`")
+        return shards[0]
+
+    @property
+    def shards(self) -> List["Dataset"]:
+        """The datasets, each as a Dataset of its own. Nothing is opened again."""
+        found = []
+        for shard in self._shards():
+            one = Dataset.__new__(Dataset)
+            one._open_shards = [shard]
+            one._describe()
+            found.append(one)
+        return found
+
+    @property
+    def paths(self) -> List[str]:
+        """The paths of the indexes."""
+        return [shard.path for shard in self._shards()]
+
+    @property
+    def dataset_id(self) -> str:
+        """32 hexadecimal digits that depend on the content. Of one dataset, not of several."""
+        return bytes(self._only("dataset_id").info.dataset_id).hex()
+
+    @property
+    def spans_hash(self) -> int:
+        """Which ids never count as labels, without redacted ones; 0: none. Of one dataset, not of several."""
+        return int(self._only("spans_hash").info.spans_hash)
+
+    @property
+    def metadata(self) -> Dict[str, Any]:
+        """What the writer of the dataset stored: how it was made. Of one dataset, not of several."""
+        import json
+
+        n_bytes, shard = ctypes.c_size_t(), self._only("metadata")  # which another thread may close meanwhile
+        text = lib.tokmap_dataset_metadata(shard.handle.pointer, ctypes.byref(n_bytes))
+        try:
+            found: Dict[str, Any] = json.loads(ctypes.string_at(text, n_bytes.value))
+        except ValueError as error:
+            raise DamagedError(f"{shard.path}: damaged: the metadata is not JSON: {error}", -6) from None
+        return found
+
+    def close(self) -> None:
+        """Closes the files when no array and no loader uses them any longer."""
+        self._open_shards = None
+
+    def __enter__(self) -> "Dataset":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._open_shards is None:
+            return "<tokmap.Dataset: closed>"
+        paths = self.paths
+        name = repr(paths[0]) if len(paths) == 1 else f"{paths[0]!r} and {len(paths) - 1} more"
+        documents = f"{self.n_documents} documents" if self.n_documents else "boundaries not known"
+        return f"<tokmap.Dataset {name}: {documents}, {self.n_tokens} tokens, {self.dtype.name}>"
+
+    def _repr_html_(self) -> str:
+        from .._tools import notebook as _html  # only for notebooks
+        return _html.of_dataset(self)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickles paths and ids, so that another process opens the same data, or raises MismatchError."""
+        return _reopen, ([(shard.full_path, bytes(shard.info.dataset_id), shard.info.spans_hash) for shard in self._shards()],)
+
+    # ---- Documents ----
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[Array]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Array, List[Array]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self.n_documents))]
+        index = operator.index(index)
+        shard, found, _ = self._find(index, index + self.n_documents if index < 0 else index)
+        return shard.range(found.first_token, found.n_tokens)
+
+    def __iter__(self) -> Iterator[Array]:
+        for i in range(self.n_documents):
+            yield self[i]
+
+    def _find(self, given: int, index: Optional[int] = None) -> Tuple[Shard, Any, Document]:
+        """The shard, the document in it, and in all of them. index: the number that is meant, if it is another one."""
+        shards, given = self._shards(), integer("index", given)
+        index = given if index is None else index
+        if not 0 <= index < self.n_documents:
+            hint = f"there are {self.n_documents}" if self.n_documents else "their boundaries are not known"
+            raise IndexError(f"document {given}: {hint}")
+        k = bisect.bisect_right(self._first_documents, index) - 1
+        found = shards[k].look_up(lib.tokmap_dataset_document, index - self._first_documents[k], _lib.Document())
+        return shards[k], found, Document(index, self._first_tokens[k] + found.first_token, found.n_tokens)
+
+    def document(self, index: int) -> Document:
+        """Where document number `index` is."""
+        return self._find(index)[2]
+
+    def find_document(self, token: int) -> Document:
+        """The document that contains token number `token`."""
+        shards, token = self._shards(), integer("token", token)
+        if not 0 <= token < self.n_tokens:
+            raise IndexError(f"token {token}: there are {self.n_tokens}")
+        k = bisect.bisect_right(self._first_tokens, token) - 1
+        if shards[k].info.n_documents == 0:
+            raise LookupError(f"{shards[k].path}: its document boundaries are not known")
+        found = shards[k].look_up(lib.tokmap_dataset_find_document, token - self._first_tokens[k], _lib.Document())
+        return Document(self._first_documents[k] + found.index, self._first_tokens[k] + found.first_token, found.n_tokens)
+
+    # ---- Tokens ----
+
+    def tokens(self, first: int = 0, n_tokens: Optional[int] = None) -> Array:
+        """n_tokens tokens from number `first`, by default to the end: a read-only view of the mapped file. A range
+        that crosses from one token file to the next is a copy."""
+        shards, first = self._shards(), integer("first", first)
+        n_tokens = self.n_tokens - first if n_tokens is None else integer("n_tokens", n_tokens)
+        if first < 0 or n_tokens < 0 or first + n_tokens > self.n_tokens:
+            raise IndexError(f"tokens {first} to {first + n_tokens}: there are {self.n_tokens}")
+        parts = []
+        end = first + n_tokens
+        for k in range(bisect.bisect_right(self._first_tokens, first) - 1, len(shards)):
+            before, after = self._first_tokens[k:k + 2]
+            begin = max(first, before)
+            parts.append(shards[k].range(begin - before, min(end, after) - begin))
+            if end <= after:
+                break
+        if len(parts) == 1:
+            return parts[0]
+        joined = np.concatenate(parts) if parts else np.empty(0, self.dtype)
+        joined.flags.writeable = False
+        return joined
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Array:
+        """All tokens: np.asarray(ds) is a view of the mapped file, or of a joined dataset a copy."""
+        shard = self._only("all tokens as one array")
+        if shard.tokens is None and shard.info.n_segments > 1 and copy is False:
+            raise ValueError("the tokens are in several files: one array of them needs a copy")
+        tokens = shard.range(0, shard.info.n_tokens)
+        if dtype is not None and np.dtype(dtype) != tokens.dtype:
+            if copy is False:
+                raise ValueError(f"the tokens are {tokens.dtype.name}: another dtype needs a copy")
+            return tokens.astype(dtype)
+        return tokens.copy() if copy else tokens
+
+    # ---- Values ----
+
+    def _columns(self) -> List[Dict[str, _meta.Column]]:
+        """The columns of each dataset, which all have the same names."""
+        shards = self._shards()
+        found = [_meta.columns_of(shard) for shard in shards]
+        for shard, columns in zip(shards, found):
+            for name in sorted(columns.keys() ^ found[0].keys()):
+                raise ValueError(f"only one of {shards[0].path} and {shard.path} has values {name!r}: ask each of "
+                                 "`shards`")
+        return found
+
+    @overload
+    def meta(self) -> Dict[str, str]: ...
+
+    @overload
+    def meta(self, name: str) -> Array: ...
+
+    def meta(self, name: Optional[str] = None) -> Union[Dict[str, str], Array]:
+        """Without a name: the names of the values that documents have, and their types: "int64", "float64", "str",
+        or "null" if no document has one. With a name: the values of all documents. Numbers are a read-only view of
+        the mapped file, as a masked array if some documents have none; those of several datasets are a copy.
+        Strings are an array of objects, with None where there is none."""
+        columns = self._columns()
+        if name is None:
+            types = {one: [shard[one].type for shard in columns] for one in columns[0]}
+            return {one: _meta.TYPE_NAMES[max(found)] for one, found in types.items()}
+        if name not in columns[0]:
+            names = ", ".join(map(repr, columns[0])) or "none"
+            raise KeyError(f"the documents have no values {name!r}: there are {names}")
+        return _meta.join([shard[name] for shard in columns])
+
+    def document_meta(self, index: int) -> Dict[str, Union[None, int, float, str]]:
+        """The values of document number `index`, by name; None where it has none."""
+        shard, found, _ = self._find(index)
+        return {name: column.value(found.index) for name, column in _meta.columns_of(shard).items()}
+
+    # ---- Spans ----
+
+    def spans(self, index: int) -> List[Span]:
+        """The ids of document number `index` that never count as labels."""
+        shard, found, _ = self._find(index)
+        n = ctypes.c_size_t(0)
+        while True:
+            spans = (_lib.Span * n.value)()
+            if lib.tokmap_dataset_get_spans(shard.handle.pointer, found.first_token, found.n_tokens, spans, n,
+                                            ctypes.byref(n)):
+                raise DamagedError(f"{shard.path}: damaged: its spans cannot be read", -6)
+            if n.value <= len(spans):
+                return [Span(one.first_token - found.first_token, one.n_tokens, one.role) for one in spans]
+
+    def labels(self, index: int, ignore_index: int = -100) -> Array:
+        """The ids of a document as int64, and `ignore_index` for those that are not trained on: what transformers calls
+        labels, at the places of their ids."""
+        labels = self[index].astype(np.int64)
+        for span in self.spans(index):
+            labels[span.first:span.first + span.n] = ignore_index
+        return labels
+
+    # ---- Inputs ----
+
+    def input(self, index: int) -> Input:
+        """Input file number `index`, and what came from it."""
+        shards, index = self._shards(), integer("index", index)
+        if not 0 <= index < self.n_inputs:
+            raise IndexError(f"input {index}: there are {self.n_inputs}")
+        k = bisect.bisect_right(self._first_inputs, index) - 1
+        found = shards[k].look_up(lib.tokmap_dataset_get_input, index - self._first_inputs[k], _lib.Input())
+        return Input(os.fsdecode(ctypes.string_at(found.name, found.name_bytes)),
+                     self._first_documents[k] + found.first_document, found.n_documents,
+                     self._first_tokens[k] + found.first_token, found.n_tokens, found.input_bytes, found.input_checksum)
+
+    @property
+    def inputs(self) -> List[Input]:
+        """All input files."""
+        return [self.input(i) for i in range(self.n_inputs)]
+
+    # ---- Segments ----
+
+    @property
+    def segments(self) -> List[Segment]:
+        """The token files of joined datasets, in order. A dataset with one token file has none."""
+        found = []
+        for shard, before in zip(self._shards(), self._first_tokens):
+            for i in range(shard.info.n_segments):
+                one = shard.look_up(lib.tokmap_dataset_get_segment, i, _lib.Segment())
+                path = os.path.join(os.path.dirname(shard.path), os.fsdecode(one.path))
+                found.append(Segment(path, before + one.first_token, one.n_tokens, one.token_offset))
+        return found
+
+    # ---- Checks ----
+
+    def verify(self, n_threads: int = 0, sample: float = 1.0) -> None:
+        """Reads and checks every byte, or a share of the blocks. Raises DamagedError, or FileError if the system
+        could not read."""
+        options = _lib.VerifyOptions(n_threads=number("n_threads", n_threads, 64), sample=real("sample", sample))
+        for shard in self._shards():
+            call(lib.tokmap_dataset_verify, shard.handle.pointer, ctypes.byref(options), None)
+
+
+def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:
+    found = Dataset([path for path, *_ in pickled], mixed_tokenizers=True)
+    for shard, (path, dataset_id, spans_hash) in zip(found._shards(), pickled):
+        if bytes(shard.info.dataset_id) != dataset_id or shard.info.spans_hash != spans_hash:
+            raise MismatchError(f"{path}: has other data than when it was pickled", -7)
+    return found
+
+
+def open(path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> Dataset:
+    """Opens a dataset: a path, a pattern such as "data/part-*", or a list of both. Reads no
+    tokens: the time depends on the number of files alone. mixed_tokenizers: as of Dataset."""
+    return Dataset(path, mixed_tokenizers=mixed_tokenizers)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap.Writer - documents of ids into a dataset."""
+
+import ctypes
+import json
+import os
+import weakref
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from .._c import structs as _lib
+
+from . import values as _meta
+from .dataset import Path, encode_path
+from .._c.errors import call, check
+from .._c.structs import lib
+from .._c.locks import new_lock
+from .._c.arguments import flag, number
+
+
+def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
+    array = ids if isinstance(ids, np.ndarray) else np.asarray(ids if hasattr(ids, "__array__") else list(ids))
+    if np.ma.is_masked(array):
+        raise ValueError("ids are masked: a document has all of its ids")
+    if array.ndim != 1:
+        raise ValueError(f"a document has one dimension, this array has {array.ndim}")
+    if array.size == 0:
+        return np.empty(0, np.uint32)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"ids are integers, these are {array.dtype.name}")
+    if array.dtype.kind == "i" and int(array.min()) < 0 or array.dtype.itemsize > 4 and int(array.max()) >= 2**32:
+        raise OverflowError(f"ids are 0 to 2^32 - 1, these are {array.min()} to {array.max()}")
+    return np.ascontiguousarray(array, np.uint32)
+
+
+def _masked_spans(train: Any, n_ids: int) -> List[Tuple[int, int]]:
+    """[(first, number)] of the ids that are not trained on."""
+    mask = np.asarray(train)
+    if mask.ndim == 2 and mask.shape[1] == 2 and mask.dtype.kind in "iu":
+        if (mask < 0).any() or (mask > n_ids).any() or (np.diff(mask.ravel()) < 0).any():
+            raise ValueError(f"train is {train!r:.80}: its pairs must ascend, up to the number of ids, {n_ids}")
+        pairs, mask = mask, np.zeros(n_ids, bool)
+        for first, end in pairs:
+            mask[first:end] = True
+    if mask.shape != (n_ids,) or mask.dtype.kind != "b" and not np.isin(mask, (0, 1)).all():
+        raise ValueError(f"train has the shape {mask.shape}: must be a bool, or 0 or 1, for each of the {n_ids} ids")
+    ends = np.flatnonzero(np.diff(mask.astype(bool), prepend=True, append=True))
+    return [(int(first), int(end - first)) for first, end in zip(ends[::2], ends[1::2])]
+
+
+class Writer:
+    """Writes a dataset, which becomes visible only when it is complete:
+
+        with tokmap.Writer("data/train", vocab_size=50257, eod_id=50256) as w:
+            for ids in documents:
+                w.document(ids)
+
+    Leaving the block finishes the dataset. After an exception nothing is left on the disk. Several threads may
+    write documents, whose order is then that of the calls. Forked processes may not: ForkedError.
+
+    prefix      the path without .bin and .tmi
+    vocab_size  ids are below it; it decides whether a token takes 2 or 4 bytes
+    eod_id      the id that ends documents, if there is one: the documents contain it
+    replace     whether a dataset of this name may be replaced
+    meta        names of values that documents can have, such as ["score", "lang"]
+    spans       whether documents may have ids that are not trained on; not needed if the first one has"""
+
+    def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
+                 replace: bool = False, meta: Sequence[str] = (), spans: bool = False) -> None:
+        options = _lib.WriterOptions(
+            vocab_size=number("vocab_size", vocab_size, 2**31, 1),
+            has_eod=eod_id is not None, replace=flag("replace", replace),
+            eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1), has_spans=flag("spans", spans))
+        pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
+        path = os.path.join(os.getcwdb(), encode_path(prefix))  # the process may change its folder
+        status = lib.tokmap_writer_open(ctypes.byref(pointer), path, ctypes.byref(options),
+                                        ctypes.byref(detail))
+        can_replace = not replace and b": already exists" in detail.text
+        check(status, detail, ": set replace=True to replace it" if can_replace else "")
+        self._pointer = pointer
+        self._lock: Any = new_lock(self)
+        # At exit too: an unfinished dataset leaves nothing on the disk.
+        self._closer = weakref.finalize(self, lib.tokmap_writer_close, pointer)
+        self._columns = list(meta)
+        try:
+            call(lib.tokmap_writer_set_meta_columns, pointer, _meta.name_array(meta), len(self._columns))
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> ctypes.c_void_p:
+        if not self._closer.alive:
+            raise ValueError("the writer is closed")
+        return self._pointer
+
+    def document(self, ids: Union[Iterable[int], npt.NDArray[Any]], meta: Optional[Mapping[str, Any]] = None,
+                 train: Any = None) -> None:
+        """Appends a document: an array or any iterable of ids. An array of uint32 is not converted. meta: its
+        values by name, ints, floats or strings; a name that is left out has none, which is what None means too.
+        A name has either numbers or strings; ints become floats if there is a float too. train: for each id whether it
+        counts as a label, or (first, end) of each run of ids that do; None: all do."""
+        array = _as_ids(ids)
+        spans = [] if train is None else _masked_spans(train, array.size)
+        row = _meta.row_of(self._columns, meta or {})
+        with self._lock:
+            call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
+            for first, n in spans:
+                call(lib.tokmap_writer_add_span, self._open(), _lib.Span(first, n))
+            if meta:
+                call(lib.tokmap_writer_add_meta, self._open(), row, len(self._columns))
+            call(lib.tokmap_writer_end_document, self._open())
+
+    def end_input(self, name: Path, input_bytes: int = 0, input_checksum: int = 0) -> None:
+        """Names the input file of all documents since the last call."""
+        input_bytes = number("input_bytes", input_bytes, 2**64 - 1)
+        input_checksum = number("input_checksum", input_checksum, 2**64 - 1)
+        with self._lock:
+            call(lib.tokmap_writer_end_input, self._open(), encode_path(name), input_bytes, input_checksum)
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Stores names and values that JSON can hold, for Dataset.metadata."""
+        if not isinstance(metadata, Mapping):
+            raise TypeError(f"metadata must be a mapping, not {type(metadata).__name__}")
+        text = json.dumps(dict(metadata), allow_nan=False).encode()
+        with self._lock:
+            call(lib.tokmap_writer_set_metadata, self._open(), text, len(text))
+
+    def finish(self) -> None:
+        """Makes the dataset visible. Without it, closing the writer removes what was written."""
+        with self._lock:
+            try:
+                call(lib.tokmap_writer_finish, self._open())
+            finally:
+                self.close()
+
+    def close(self) -> None:
+        """Discards the dataset, unless it is finished."""
+        with self._lock:
+            self._closer()
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, kind: Any, *exc: object) -> None:
+        if kind is None and self._closer.alive:
+            self.finish()
+        self.close()

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the configuration of a data set of Megatron-core to sources: its prefixes, weights and splits."""
+
+import dataclasses
+import errno
+import math
+import os
+import shlex
+import warnings
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+import numpy as np
+
+from .._data.dataset import Dataset, check_tokenizers
+from .._c.errors import MismatchError, make_error
+from .._c.arguments import flag, real
+from .._loader.sources import Source
+
+# Options of a GPTDatasetConfig: those that are used, and those of caches and of reading, which mean nothing here.
+_USED = {"random_seed", "sequence_length", "blend", "blend_per_split", "multiple_validation_sets", "full_validation", "split",
+         "split_matrix", "mock", "tokenizer", "allow_ambiguous_pad_tokens", "reset_position_ids", "reset_attention_mask",
+         "eod_mask_loss", "create_attention_mask", "inter_document_masking"}
+_IGNORED = {"num_dataset_builder_threads", "path_to_cache", "mmap_bin_files", "mid_level_dataset_surplus", "fast_cache_load",
+            "defer_npy_index_mmap", "object_storage_cache_path", "data_parallel_size", "sequence_parallel_size",
+            "context_parallel_size", "sequences_per_dataset", "token_dtype_code"}
+
+
+def refuse_options(config: Any) -> None:
+    if not dataclasses.is_dataclass(config):
+        raise TypeError(f"config is of type {type(config).__name__}: must be a GPTDatasetConfig")
+    wrong = [field.name for field in dataclasses.fields(config) if field.name not in _USED | _IGNORED
+             and getattr(config, field.name) != field.default]
+    if wrong:
+        raise ValueError(f"{type(config).__name__}: {', '.join(wrong)}: tokmap supports only the default of these options")
+
+
+def _special_id(config: Any, name: str) -> Optional[int]:
+    try:
+        found: Optional[int] = getattr(config.tokenizer, name)
+    except (AttributeError, NotImplementedError):
+        return None
+    return found
+
+
+def padding_id(config: Any) -> Optional[int]:
+    """As Megatron finds it: the id of padding in the data, unless it is that of another special token."""
+    pad, *others = (_special_id(config, name) for name in ("pad", "eos", "eod"))
+    return None if pad in others and not config.allow_ambiguous_pad_tokens else pad
+
+
+def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) -> Dict[str, Dataset]:
+    found: Dict[str, Dataset] = {}
+    unknown: List[str] = []
+    not_indexed: List[str] = []
+    for prefix in dict.fromkeys(prefixes):
+        if os.path.exists(prefix + ".tmi"):
+            found[prefix] = Dataset(prefix)
+        else:
+            is_pair = os.path.exists(prefix + ".bin") and os.path.exists(prefix + ".idx")
+            (not_indexed if is_pair else unknown).append(prefix)
+    texts = [f"there is no dataset with the prefix {', '.join(unknown)}"] if unknown else []
+    if not_indexed:
+        files = " ".join(shlex.quote(prefix + ".bin") for prefix in not_indexed)
+        texts.append(f"{len(not_indexed)} of Megatron's have no .tmi yet, which is made once: tokmap index {files}")
+    if texts:
+        raise make_error("; ".join(texts), -3, errno.ENOENT, 0)
+    n_ids, eod = getattr(config.tokenizer, "vocab_size", None), _special_id(config, "eod")
+    for prefix, dataset in found.items():
+        if n_ids is not None and dataset.largest_id >= n_ids:
+            raise MismatchError(f"{prefix}: is of another tokenizer: it has the id {dataset.largest_id}, and the tokenizer of "
+                                f"config has {n_ids} ids", -7)
+        if None not in (eod, dataset.eod_id) and eod != dataset.eod_id:
+            warnings.warn(f"{prefix}: its documents end with the id {dataset.eod_id}, those of the tokenizer of config with {eod}: "
+                          "is it of another tokenizer?", stacklevel=3)
+    if not flag("mixed_tokenizers", mixed_tokenizers):
+        check_tokenizers([shard for dataset in found.values() for shard in dataset._shards()])
+    return found
+
+
+def _documents(prefix: str, dataset: Dataset, share: Tuple[float, float]) -> Optional[Tuple[int, int]]:
+    """[first, end) as in Megatron's builder; None: all. It cuts between sequences: in an .idx, a document without tokens
+    may have none, and another one several."""
+    n = n_sequences = dataset.n_documents
+    head = b""
+    if os.path.exists(prefix + ".idx"):
+        with open(prefix + ".idx", "rb") as file:
+            head = file.read(26)
+    if head[:7] == b"MMIDIDX":
+        n_sequences = int.from_bytes(head[18:], "little")
+    first, end = (int(round(place * float(n_sequences))) for place in share)
+    if (first, end) == (0, n_sequences) and (n > 0 or share == (0, 1)):
+        return None
+    if n_sequences != n:
+        starts = np.memmap(prefix + ".idx", "<i8", "r", 34 + 4 * n_sequences, (n_sequences,))  # in bytes
+        first, end = (_document_at(prefix, dataset, starts[k] // dataset.dtype.itemsize) if 0 < k < n_sequences else k and n
+                      for k in (first, end))
+    return first, end
+
+
+def _document_at(prefix: str, dataset: Dataset, token: int) -> int:
+    document = dataset.find_document(int(token))
+    if document.first_token != token:
+        raise ValueError(f"{prefix}.idx: Megatron splits between two sequences of document {document.number}: tokmap only splits "
+                         "between documents")
+    return document.number
+
+
+def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str, Dataset], share: Tuple[float, float],
+             split: str) -> List[Source]:
+    """One for each prefix, or, if there are no weights, one of all."""
+    prefixes, weights = blend
+    found = [opened[prefix] for prefix in prefixes]
+    documents = [_documents(prefix, dataset, share) for prefix, dataset in zip(prefixes, found)]
+    nothing = [f"{prefix} ({dataset.n_documents} documents)" for prefix, dataset, part in zip(prefixes, found, documents)
+               if part and part[0] >= part[1]]
+    if nothing:
+        raise ValueError(f"split leaves no document for {split} of {', '.join(nothing)}: it needs a larger share, or 0 samples")
+    first: Dict[str, str] = {}
+    for prefix, dataset, part in zip(prefixes, found, documents):
+        if part and dataset.dataset_id in first:
+            other = first[dataset.dataset_id]
+            problem = "comes twice in the blend" if other == prefix else f"is the same dataset as {other}"
+            raise MismatchError(f"{split}: {prefix} {problem}: where split cuts it, give it once, with the sum of the weights", -7)
+        first[dataset.dataset_id] = prefix
+    if weights is None:
+        return [Source(found, documents=documents)]
+    weights = [real(f"{split}: the weight of {prefix}", weight) for prefix, weight in zip(prefixes, weights)]
+    total = math.fsum(weights)
+    wrong = ([k for k, weight in enumerate(weights) if not 0 <= weight < math.inf] or
+             [k for k, weight in enumerate(weights) if total == 0 or 0 < weight / total < 2**-20])
+    if wrong:
+        raise ValueError(f"{split}: the weight of {', '.join(f'{prefixes[k]} is {weights[k]}' for k in wrong)}: " +
+                         ("one must be above 0" if not any(weights) else "must be 0, or finite and at least 2^-20 of the sum of the weights"))
+    return [Source(dataset, weight, documents=[part]) for dataset, weight, part in zip(found, weights, documents)]

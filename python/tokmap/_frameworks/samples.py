@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap.Samples - the samples of a loader by their numbers, for samplers."""
+
+import os
+from typing import Any, Dict, Mapping, Optional, Tuple, Type
+
+from .._loader.batch import Batch
+from .._loader.loader import Loader
+from .._c.arguments import integer, number
+
+
+def loader_of(sources: Any, options: Dict[str, Any], *sizes: Tuple[str, int, int]) -> Loader:
+    """The Loader that is given, or one with these sizes and options, which a Loader that is given has itself.
+    sizes: of each its name, its value, and that which stands for no value."""
+    if not isinstance(sources, Loader):
+        return Loader(sources, **{**options, **{name: value for name, value, _ in sizes}})
+    wrong = [name for name, value, none in sizes if value not in (none, getattr(sources, name))] + list(options)
+    if wrong:
+        raise TypeError(f"beside a Loader there can be no {', '.join(wrong)}: give that to the Loader")
+    return sources
+
+
+def arguments_of(loader: Loader) -> Dict[str, Any]:
+    """Those of a loader whose batches are kept while it goes on."""
+    if loader._arguments["reuse"] or loader._arguments["device"] is not None:
+        raise ValueError("a data set for a framework cannot be combined with reuse=True or a device: batches are read "
+                         "ahead, and in other processes")
+    return loader._arguments
+
+
+class Resumable:
+    """What has a Loader whose state a framework saves."""
+
+    _loader: Loader
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The state after the last batch, which is the same on all ranks."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continues after the batch that had this state, with any number of ranks."""
+        self._loader.load_state_dict(state_dict)
+        self._count()
+
+    def _count(self) -> None:
+        """Called when the position has changed."""
+
+    def _open(self, sources: Any, sizes: Tuple[int, int], config: Any, *, documents: bool, trainer: str,
+              error: Type[Exception] = ValueError, **options: Any) -> None:
+        """The Loader of a trainer that slices rows itself."""
+        self._loader = Loader(sources, *sizes, seed=config.seed, framework="torch",
+                              outputs=("inputs", "labels", "cu_seqlens")[:2 + documents], **options)
+        self._loader.seek(config.first_sample)
+        self._count()
+        arguments = arguments_of(self._loader)
+        if arguments["cp_size"] != 1 or arguments["ignore_index"] != -100:
+            raise error(f"cp_size must be 1, because {trainer} slices the rows itself, and ignore_index -100")
+
+
+class Samples:
+    """A sequence of samples in the order of a Loader: samples[i] is sample number i as a dict of arrays, one for
+    each of the loader's outputs. For programs that have their own sampler. Number i is already shuffled, so take
+    them in their order.
+
+        samples = tokmap.Samples("data/train", sequence_length=1024, seed=1)
+        samples[7]["inputs"]
+
+    sources     a Loader, or what a Loader takes; only then there are other arguments, those of a Loader. Ranks and
+                batch_rows do not matter. Without max_epochs it has one epoch, or as many as n_samples takes
+    n_samples   the first so many, or fewer where max_epochs ends before. None: all
+
+    Threads may share it. Other processes get it by pickle or by fork."""
+
+    def __init__(self, sources: Any, sequence_length: int = 0, *, n_samples: Optional[int] = None, **options: Any) -> None:
+        is_own = not isinstance(sources, Loader)
+        if is_own:
+            options = {"max_epochs": 1 if n_samples is None else None, "io": "copy", "rank": 0, "n_ranks": 1, **options}
+        sources = loader_of(sources, options, ("sequence_length", sequence_length, 0))
+        counts = [] if n_samples is None else [number("n_samples", n_samples, 2**62 - 1)]
+        counts += [] if sources.n_samples is None else [sources.n_samples]
+        if not counts:
+            raise ValueError("this loader has no end, so its samples cannot be counted: set n_samples or max_epochs")
+        if sources._steps.skips:
+            raise ValueError("samples are asked for by their numbers here, so skip has no meaning: leave them out in the sampler")
+        self._n_samples = min(counts)
+        self._arguments = {**arguments_of(sources), "batch_rows": 1, "rank": 0, "n_ranks": 1,
+                           "batch_schedule": (), "ledger": None}
+        if self._arguments["io"] == "auto":
+            self._arguments["io"] = "copy"  # the loader does not know which sample comes next
+        self._open(sources if is_own and self._arguments == sources._arguments else None)
+
+    def _open(self, loader: Optional[Loader] = None) -> None:
+        self._loader, self._process = Loader(**self._arguments) if loader is None else loader, os.getpid()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_loader", "_process")}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def __len__(self) -> int:
+        return self._n_samples
+
+    def __getitem__(self, sample: int) -> Dict[str, Any]:
+        batch = self._take(sample)
+        return {name: array if name == "cu_seqlens" else array[0] for name, array in dict(batch).items()}
+
+    def _take(self, sample: int, rows: bool = False) -> Batch:
+        """The batch of this one sample; rows: whether its `rows` are wanted, too."""
+        sample = integer("sample", sample)
+        if not 0 <= sample < self._n_samples:
+            raise IndexError(f"sample {sample}: there are {self._n_samples}")
+        if self._process != os.getpid():  # a loader does not work after a fork
+            self._open()
+        loader = self._loader
+        with loader._lock:
+            loader.seek(sample)
+            batch = next(loader)
+            if rows:
+                batch.rows  # keeps them: another thread may use the loader next
+        return batch
+
+    def __repr__(self) -> str:
+        return f"<tokmap.Samples: {self._n_samples} of {self._loader.sequence_length} inputs>"

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap.Batch, and how the arrays of a batch are made."""
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, Union
+
+import numpy as np
+
+from .._data.dataset import Array
+from .._c.errors import Handle, call
+from .._c.structs import lib
+from .row import Row
+from .steps import Steps
+
+if TYPE_CHECKING:
+    from .loader import Loader
+
+# What the library has to compute for an output, as TOKMAP_ROW_... of the header.
+PARTS = {"inputs": 0, "labels": 0, "position_ids": 2, "document_ids": 4, "loss_mask": 8, "cu_seqlens": 1}
+
+
+class Batch:
+    """One step: its arrays, and what it is. `inputs, labels = batch` unpacks the outputs of the loader in their
+    order, and `dict(batch)` has them by name. The arrays are the caller's and stay valid; with reuse=True, until
+    the next batch.
+
+    inputs, labels: n_rows x sequence_length ids; label i is the token after input i. position_ids: of each
+    input in its document. document_ids: from 0 in each row. loss_mask: 1 where the label counts, 0 where it is
+    the first token of another document or of a masked source. cu_seqlens: the first input of each document of
+    the batch, counted through all rows, and then the number of inputs. Each is None if it is not among the
+    outputs. max_seqlen: inputs of the longest document, with cu_seqlens.
+
+    n_rows: rows of this batch. first_sample: the number of the first row's sample; the others follow it, without
+    those that are skipped. next_sample: where the next step of all ranks begins."""
+
+    # What a batch does not have; in the class, because setting them in each batch takes a microsecond.
+    inputs: Any = None
+    labels: Any = None
+    position_ids: Any = None
+    document_ids: Any = None
+    loss_mask: Any = None
+    cu_seqlens: Any = None
+    max_seqlen: Optional[int] = None
+    _state: Optional[bytes] = None
+    _source_ids: Optional[Array] = None
+    _rows: Optional[List[Row]] = None
+
+    def __init__(self, loader: "Loader", turn: int, n_rows: int, first_sample: int, next_sample: int) -> None:
+        self._loader: Optional["Loader"] = loader
+        self._turn = turn
+        self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
+        self._outputs, self._handle, self._steps = loader.outputs, loader._own_handle, loader._steps
+
+    @property
+    def state(self) -> bytes:
+        """128 bytes: Loader.restore() of them continues after this batch, whatever was read ahead."""
+        if self._state is None:
+            self._state = save_at(self._handle, self.next_sample)
+        return self._state
+
+    @property
+    def sample_ids(self) -> Array:
+        """The number of each row's sample."""
+        if not self._steps.skips:
+            return np.arange(self.first_sample, self.first_sample + self.n_rows, dtype=np.int64)
+        first = self._steps.position(self.first_sample)
+        return np.array([self._steps.sample(first + i) for i in range(self.n_rows)], dtype=np.int64)
+
+    @property
+    def source_ids(self) -> Array:
+        """The number of each row's source."""
+        if self._source_ids is None:
+            samples = self.sample_ids
+            runs = np.split(samples, np.flatnonzero(np.diff(samples) != 1) + 1)  # what is skipped may be long
+            self._source_ids = np.concatenate([sources_of(self._handle, int(run[0]), int(run[-1]) + 1) for run in runs])
+        return self._source_ids
+
+    @property
+    def rows(self) -> List[Row]:
+        """The rows without conversion: views of the mapped file where that is possible. They stay valid, but must
+        be asked for before the loader is used again."""
+        if self._rows is None:
+            self._rows = self._loader._rows_of(self._turn) if self._loader is not None else None
+            if self._rows is None:
+                raise ValueError("the rows of this batch are gone, because the loader was used since: ask for "
+                                 "them before the next batch")
+        return self._rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([getattr(self, name) for name in self._outputs])
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    def __getitem__(self, key: Union[str, int]) -> Any:
+        if isinstance(key, int):
+            return getattr(self, self._outputs[key])
+        if key not in self._outputs:
+            raise KeyError(f"{key!r} is not among the outputs: {', '.join(self._outputs)}")
+        return getattr(self, key)
+
+    def keys(self) -> Tuple[str, ...]:
+        """The names of the outputs."""
+        return self._outputs
+
+    def __repr__(self) -> str:
+        return (f"<tokmap.Batch: samples {self.first_sample} to {self.sample_ids[-1]}, "
+                f"{', '.join(self._outputs) or 'rows only'}>")
+
+    def _repr_html_(self) -> str:
+        from .._tools import notebook as _html  # only for notebooks
+        return _html.of_batch(self)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickles the arrays and the state, for another process."""
+        values = {name: value for name, value in vars(self).items() if name[0] != "_"}
+        return _rebuild, (values, self._outputs, self.state, self._steps, self.source_ids)
+
+
+def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps, source_ids: Array) -> Batch:
+    batch = Batch.__new__(Batch)
+    vars(batch).update(values, _outputs=outputs, _state=state, _steps=steps, _source_ids=source_ids, _loader=None)
+    return batch
+
+
+def sources_of(handle: Handle, first: int, end: int) -> Array:
+    """The source of each of the samples [first, end)."""
+    sources = np.empty(end - first, np.uint32)
+    call(lib.tokmap_loader_get_sources, handle.pointer, first, len(sources), sources.ctypes.data)
+    return sources
+
+
+def counts_before(handle: Handle, sample: int) -> Array:
+    """How many samples of each source come before a sample, skipped or not."""
+    pointer, counts = handle.pointer, np.empty(len(handle.kept), np.int64)
+    call(lib.tokmap_loader_count_samples, pointer, sample, counts.ctypes.data)
+    return counts
+
+
+def save_at(handle: Handle, sample: int) -> bytes:
+    state = (ctypes.c_uint8 * 128)()
+    call(lib.tokmap_loader_save_at, handle.pointer, sample, state)
+    return bytes(state)

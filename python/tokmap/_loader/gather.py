@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays of a batch: made, or written again, and filled by the library."""
+
+import ctypes
+import threading
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+
+import numpy as np
+
+from .._c import structs as _lib
+from .._c.errors import Handle, check
+from .._c.structs import lib
+from .._c.arguments import integer, number
+
+if TYPE_CHECKING:
+    from .batch import Batch
+
+_TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
+_FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
+            ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
+_batch_gather, _address, _from_buffer = lib.tokmap_batch_gather, ctypes.addressof, ctypes.c_char.from_buffer
+_DTYPES = {name: np.dtype(name) for name in ("int32", "int64", "uint16", "uint32", "uint8")}
+_COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
+_PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
+
+
+def dtype_name(dtype: Any, name: str = "dtype") -> str:
+    """int64 of "int64", np.int64, np.dtype("int64") and torch.int64."""
+    found = dtype.__name__ if isinstance(dtype, type) else str(dtype).rpartition(".")[2]
+    if found not in ("int32", "int64", "uint16", "uint32"):
+        raise ValueError(f"{name} is {dtype!r}: must be int32 or int64, or with contiguous=False the uint16 or uint32 "
+                         "of the data")
+    return found
+
+
+def _new_array(name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+    array: Any = np.empty(shape, _DTYPES[dtype])
+    return array, _address(_from_buffer(array))  # quicker than array.ctypes
+
+
+class Gatherer:
+    """Makes the arrays of batches of one loader. c_batch: where the library describes them. ignore_index: of labels
+    that a short row lacks; masked_index: of labels whose loss mask is 0, or None."""
+
+    def __init__(self, c_batch: Any, outputs: Tuple[str, ...], dtype: Any, contiguous: bool, framework: str, reuse: bool,
+                 pad_id: int, masked_index: Optional[int], ignore_index: int, row_length: int) -> None:
+        self._dtype = dtype_name(dtype)
+        if (self._dtype, contiguous) not in _FORMATS:
+            raise ValueError(f"dtype is {dtype!r}: the dtype of the data needs contiguous=False")
+        if not contiguous and masked_index is not None:
+            raise ValueError("mask_labels needs contiguous=True: labels that are a view of the inputs cannot differ "
+                             "from them")
+        bits = 32 if self._dtype == "int32" else 64
+        ignore_index = integer("ignore_index", ignore_index)
+        if not -2**(bits - 1) <= ignore_index < 2**(bits - 1):
+            raise ValueError(f"ignore_index is {ignore_index}: does not fit {self._dtype}")
+        pad_id = number("pad_id", pad_id, 2**32 - 1)
+        self._contiguous, self._id_bytes = contiguous, _DTYPES[self._dtype].itemsize
+        self._ids = tuple(name for name in ("inputs", "labels") if name in outputs)
+        self._parts = tuple(name for name in outputs if name in _PART_DTYPES)
+        self._boundaries = "cu_seqlens" in outputs
+        self._options = _lib.GatherOptions(
+            format=_FORMATS[self._dtype, contiguous],
+            mask_labels=masked_index is not None, ignore_index=ignore_index, has_ignore_index=1, pad_id=pad_id)
+        self._detail = _lib.ErrorDetail()
+        self._batch = c_batch
+        self._references = ctypes.byref(c_batch), ctypes.byref(self._options), ctypes.byref(self._detail)
+        self._row_length = row_length
+        if framework == "torch":
+            import torch
+
+            self._torch, self._pinned = torch, torch.cuda.is_available()
+        self._new = _new_array if framework == "numpy" else self._new_tensor
+        self._kept, self._reuse = threading.local(), reuse
+        self._make = self._keep if reuse else self._new  # gives an array and its address
+
+    def set_loader(self, handle: Handle) -> None:
+        """Which loader counts how long it takes to bring the rows of a map into memory."""
+        self._options.loader = handle.pointer
+
+    def _new_tensor(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+        tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)
+        return tensor, tensor.data_ptr()
+
+    def _keep(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+        kept: Dict[Any, Tuple[Any, int]] = self._kept.__dict__  # of this thread
+        key = name, shape
+        if key not in kept:
+            kept[key] = self._new(name, shape, dtype)
+        return kept[key]
+
+    def fill(self, batch: "Batch") -> None:
+        """Writes the outputs of a batch, and gives them to it."""
+        if self._parts:
+            self._fill_parts(batch)
+        if self._boundaries:
+            self._fill_boundaries(batch)
+        if not self._ids:
+            return
+        options, c_batch, n_rows = self._options, self._batch, batch.n_rows
+        length = c_batch.sequence_length
+        if not self._contiguous:
+            if options.format == _TOKENS and self._dtype != ("uint16" if c_batch.token_bytes == 2 else "uint32"):
+                raise ValueError(f"dtype is {self._dtype}, but the data have tokens of {c_batch.token_bytes} bytes")
+            whole, options.inputs = self._make("ids", (n_rows, length + 1), self._dtype)
+            for name in self._ids:
+                setattr(batch, name, whole[_COLUMNS[name]])
+        elif len(self._ids) == 2:
+            both, address = self._make("ids", (2, n_rows, length), self._dtype)
+            options.inputs, options.labels = address, address + n_rows * length * self._id_bytes
+            batch.inputs, batch.labels = both[0], both[1]  # not = both, which is slower
+        else:
+            ids, address = self._make("ids", (n_rows, length), self._dtype)
+            setattr(options, self._ids[0], address)
+            setattr(batch, self._ids[0], ids)
+        status = _batch_gather(*self._references)
+        if status:
+            check(status, self._detail)
+
+    def _fill_parts(self, batch: "Batch") -> None:
+        c_batch, first_row = self._batch, self._batch.rows[0]
+        for name in self._parts:
+            array, address = self._make(name, (batch.n_rows, c_batch.sequence_length), _PART_DTYPES[name])
+            n_bytes = batch.n_rows * c_batch.sequence_length * _DTYPES[_PART_DTYPES[name]].itemsize
+            ctypes.memmove(address, getattr(first_row, name), n_bytes)  # tensors have no nbytes before PyTorch 2.1
+            setattr(batch, name, array)
+
+    def _fill_boundaries(self, batch: "Batch") -> None:
+        found = [(row[8], row[9] + 1) for row in _lib.unpack_rows(self._batch.rows, batch.n_rows)]  # cu_seqlens, n_documents
+        ends = np.frombuffer(b"".join([ctypes.string_at(begins, 4 * n) for begins, n in found]), np.int32)
+        firsts = np.arange(batch.n_rows, dtype=np.int32).repeat([n for _, n in found]) * np.int32(self._row_length)
+        # What a short row lacks counts as a document; the end of another one is where the next row begins.
+        ends = np.append((ends + firsts)[ends < self._row_length], np.int32(batch.n_rows * self._row_length))
+        batch.max_seqlen = int((ends[1:] - ends[:-1]).max())
+        # Arrays that are kept have room for a power of two, so that there are few of them.
+        room = 1 << (len(ends) - 1).bit_length() if self._reuse else len(ends)
+        array, address = self._make("cu_seqlens", (room,), "int32")
+        ctypes.memmove(address, ends.tobytes(), ends.nbytes)
+        batch.cu_seqlens = array[:len(ends)]

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the arguments of a Loader to an open loader of the library: which samples there are, and how they are read."""
+
+import ctypes
+import os
+import re
+from typing import Any, List, Mapping, Optional, Sequence, Set, Tuple, Union
+
+from .mixture import Mixture, amended
+from .batch import PARTS
+from .._data.dataset import Path, Shard, pointers_of
+from .._c.errors import Error, Handle, MismatchError, call
+from .._c.structs import lib
+from .._c.arguments import number
+from .sources import Source
+
+IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4, "copy": 5}
+_WHOLE = {"split": 0, "drop": 1, "truncate": 2}
+# Arguments of a Loader that are passed on: those that are words, and the most that numbers may be.
+_WORDS = {"windows": {"concat": 0, "within-document": 1, "best_fit": 2}, "shuffle": {"full": 0, "none": 1, "block": 2}, "io": IO,
+          "cp_mode": {"contiguous": 0, "zigzag": 1, "documents": 2}}
+_MOST = {"seed": 2**64 - 1, "block_windows": 2**42, "group_blocks": 2**28, "look_ahead": 1024, "cp_rank": 2**24}
+
+
+def choose(words: Mapping[str, int], word: Any, name: str) -> int:
+    if not isinstance(word, str) or word not in words:
+        raise ValueError(f"{name} is {word!r}: must be one of {', '.join(map(repr, words))}")
+    return words[word]
+
+
+def as_outputs(given: Any) -> Tuple[str, ...]:
+    if isinstance(given, (str, set, frozenset)) or not hasattr(given, "__iter__"):
+        raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
+    outputs = tuple(given)
+    for name in outputs:
+        choose(PARTS, name, "outputs: an output")
+    return outputs
+
+
+def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
+    """What the library has to find out about rows. A stage makes positions and numbers of whole rows from boundaries.
+    span_mask: labels that begin a document count."""
+    wanted = {"cu_seqlens" if by_stage and name in ("position_ids", "document_ids") else name for name in outputs}
+    return sum(PARTS[name] for name in wanted) + 16 * span_mask
+
+
+class Order:
+    """All samples of some sources but for their mixture, which a run may change."""
+
+    def __init__(self, sources: List[Source], given: Mapping[str, Any]) -> None:
+        """given: the arguments of a Loader, and row_parts."""
+        self._sources = sources
+        self._options = {name: given[name] for name in ("sequence_length", "row_parts", "random_offset", "drop_behind",
+                                                        "mixed_tokenizers")}
+        self._options.update((name, choose(words, given[name], name)) for name, words in _WORDS.items())
+        self._options.update((name, number(name, given[name], most)) for name, most in _MOST.items())
+        self._options.update(cp_size=given["cp_size"], weigh_tokens=choose({"samples": 0, "tokens": 1}, given["weights"], "weights"))
+        if (self._options["block_windows"] or self._options["group_blocks"]) and given["shuffle"] != "block":
+            raise ValueError("block_windows and group_blocks need shuffle='block'")
+        packing = {"align": number("align", given["align"], 2**24, 1),
+                   "max_documents": number("documents_per_row", given["documents_per_row"], 2**32 - 1),
+                   "whole_documents": choose(_WHOLE, given["whole_documents"], "whole_documents")}
+        self.has_short_rows = given["windows"] != "concat"
+        if given["windows"] == "best_fit":
+            self._options.update(packing)
+        elif tuple(packing.values()) != (1, 0, 0) or any(any(s.rows_files) for s in sources):
+            raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
+
+    def open(self, mixture: Mixture, **batches: int) -> Handle:
+        """batches: who gets which rows; and options that are to be others than those given."""
+        shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
+        handle = Handle(lib.tokmap_loader_close, shards)
+        options = mixture.as_options(**{**self._options, **batches})
+        for c, s, own in zip(options.sources, self._sources, shards):
+            c.datasets, c.n_datasets = pointers_of(own), len(own)
+            c.masked = bool(s.masked)
+            if any(s.rows_files):
+                c.rows_files = (ctypes.c_char_p * len(own))(*[None if path is None else os.fsencode(path) for path in s.rows_files])
+            if s.order_of != [None]:
+                c.order_of = (ctypes.c_char_p * len(own))(*[None if one is None else one.encode() for one in s.order_of])
+            if s.documents != [None]:
+                c.documents = (ctypes.c_uint64 * (2 * len(own)))(*[n for one in s.documents for n in one or (0, 2**64 - 1)])
+        call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))
+        return handle
+
+    def continue_with(self, mixture: Mixture, state: bytes, before: Union[None, Path, Mixture],
+                      **batches: int) -> Tuple[Handle, Mixture]:
+        """A loader that continues a state with another mixture, which is the second result. before: the mixture of the
+        state's loader, or a ledger that has it."""
+        errors: List[Exception] = []
+        for one in _candidates(before, state):
+            try:
+                sample = int.from_bytes(state[24:32], "little")
+                found = amended(one, mixture, sample) if one else mixture
+                handle = self.open(found, **batches)
+                options = one.as_options(weigh_tokens=self._options["weigh_tokens"]) if one else None
+                call(lib.tokmap_loader_amend, handle.pointer, (ctypes.c_uint8 * 128)(*state), options and ctypes.byref(options))
+                return handle, found
+            except (MismatchError, ValueError) as error:
+                errors.append(error)
+        raise explain(errors[0], state, before, mixture)  # of the likeliest one
+
+
+def _candidates(before: Union[None, Path, Mixture], state: bytes) -> Sequence[Optional[Mixture]]:
+    """Mixtures that the loader of a state may have had, the likeliest first."""
+    from .._run.ledger import earlier_mixtures
+
+    if before is None or isinstance(before, Mixture):
+        return [before]
+    return earlier_mixtures(before, int.from_bytes(state[24:32], "little"))
+
+
+_OF_MIXTURE = re.compile("number of sources|saved with [0-9]+ sources|weights|phases|skip|describe")
+
+
+def explain(error: Exception, state: bytes, before: Union[None, Path, Mixture], mixture: Mixture) -> Exception:
+    """What to raise for a state that this mixture does not continue: if it is about mixtures, both of them, and what to do.
+    before: as for continue_with."""
+    if not isinstance(error, MismatchError) or not _OF_MIXTURE.search(str(error)):
+        return error
+    sample, n_sources, n_phases = (int.from_bytes(state[a:b], "little") for a, b in ((24, 32), (32, 36), (36, 40)))
+    name, saved = os.fspath(before) if isinstance(before, (str, os.PathLike)) else "amend_from", "a ledger would say which"
+    try:
+        saved = saved if before is None else f"{name} says {_candidates(before, state)[0]}"
+    except (Error, OSError) as damage:
+        saved = str(damage)
+    return MismatchError(
+        f"{error}. The state is at sample {sample}, and has {n_sources} sources and weights of {n_phases} phases; {saved}. This "
+        f'loader has {mixture}. To change the run from there on, set amend=state or on_mismatch="amend", with ledger=... or '
+        "amend_from=... for what it had before. To go on unchanged, give what it had; if it was amended before, with the phases= "
+        "that Loader.phases said then", error.status)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rank this process is, if the caller does not say."""
+
+import os
+import sys
+from typing import Any, Optional, Sequence, Tuple
+
+from .._c.errors import ArgumentError
+from .._c.arguments import number
+
+_logged = False
+
+# Of each launcher: what it is called, and where it states rank and number of ranks. Slurm sets SLURM_NTASKS
+# in the batch script too, which is one process, but the number of tasks of a step only under srun. Slurm is last:
+# mpirun and torchrun are started in its steps, one process for each node, whose variables their ranks inherit.
+_LAUNCHERS = (("torchrun", "RANK", "WORLD_SIZE"),
+              ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+              ("MPICH", "PMI_RANK", "PMI_SIZE"),
+              ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"))
+
+
+def _integer(text: str) -> Optional[int]:
+    try:
+        return int(text) if text else None
+    except ValueError:
+        return None
+
+
+def _ask_torch() -> Optional[Tuple[int, int]]:
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return distributed.get_rank(), distributed.get_world_size()
+
+
+def _discover() -> Tuple[int, int, str]:
+    of_torch = _ask_torch()
+    if of_torch is not None:
+        return (*of_torch, "torch.distributed")
+    for name, rank, n_ranks in _LAUNCHERS:
+        texts = os.environ.get(rank, ""), os.environ.get(n_ranks, "")
+        found, n_found = map(_integer, texts)
+        if found is not None and n_found is not None and 0 <= found < n_found:
+            return found, n_found, f"{name} ({rank}, {n_ranks})"
+        if (found or 0) > 0 or (n_found or 0) > 1:  # else all ranks would train on the samples of rank 0
+            raise ArgumentError(f"the environment has {rank}={texts[0]!r} and {n_ranks}={texts[1]!r}, which say no "
+                                "rank: correct both, or set rank= and n_ranks=", -1)
+    return 0, 1, "no launcher"
+
+
+def rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
+    """(rank, n_ranks) among the processes of a DeviceMesh that differ in these dimensions, the last of which counts
+    fastest. Those that differ in others alone have the same rank."""
+    if not hasattr(mesh, "mesh_dim_names"):
+        raise TypeError(f"mesh is {mesh!r:.80}: must be a DeviceMesh")
+    names, rank, n_ranks = tuple(mesh.mesh_dim_names or ()), 0, 1
+    is_list = isinstance(dims, (list, tuple)) and len(dims) > 0  # with no dimension all ranks would get the same rows
+    if not is_list or any(name not in names for name in dims) or len(set(dims)) != len(dims):
+        raise ValueError(f"dims is {dims!r:.80}: must be a list of different dimensions of the mesh, at least one; it has {names}")
+    for name in dims:
+        size = mesh.size(names.index(name))
+        rank, n_ranks = rank * size + mesh.get_local_rank(name), n_ranks * size
+    return rank, n_ranks
+
+
+def find_rank(rank: Optional[int], n_ranks: Optional[int]) -> Tuple[int, int]:
+    """(rank, n_ranks): the arguments, else what torch.distributed or the launcher says, which is logged once."""
+    global _logged
+    if (rank is None) != (n_ranks is None):
+        raise ValueError(f"rank is {rank} and n_ranks is {n_ranks}: give both, or neither")
+    if rank is not None and n_ranks is not None:
+        n_ranks = number("n_ranks", n_ranks, 2**24, 1)
+        return number("rank", rank, n_ranks - 1), n_ranks
+    rank, n_ranks, source = _discover()
+    if not _logged and n_ranks > 1:
+        _logged = True
+        import logging  # as long as the rest of the package takes
+
+        logging.getLogger("tokmap").info("rank %d of %d, from %s; set rank= and n_ranks= if ranks share their data, as in "
+                                         "tensor parallelism", rank, n_ranks, source)
+    return rank, n_ranks
+
+
+def check_found(rank: int, n_ranks: int) -> None:
+    """Of a rank that was found: RuntimeError if torch.distributed was initialized since, and says another."""
+    now = _ask_torch()
+    if now is not None and now[1] > 1 and now != (rank, n_ranks):
+        raise RuntimeError(f"this was made for rank {rank} of {n_ranks}, before torch.distributed was initialized: the "
+                           f"process is rank {now[0]} of {now[1]}. Make it after init_process_group, or set rank= and "
+                           "n_ranks=")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap.Source - what a Loader mixes."""
+
+import copy
+import os
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+from .._c import structs as _lib
+from .._data.dataset import Dataset, Path, choose_paths, encode_path
+from .._c.errors import ArgumentError
+from .._c.structs import lib
+from .._c.arguments import flag, number, real
+
+Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
+Range = Tuple[int, int]
+
+
+class Source:
+    """One corpus of a mixture.
+
+    data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order. Of paths in a list that
+                lead to one index the first is taken, unless an argument below has a list with one for each dataset
+    weight      share of the samples, relative to the weights of the other sources
+    max_epochs  the loader ends before the epoch after these; 0: no limit; None: as the loader says
+    masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels
+    rows_files  with windows="best_fit": the path of a rows file of `tokmap rows`, or a list with one for each dataset;
+                None: the one beside it, if there is one
+    order_of    for a dataset that was redacted: an id that it had before, or a list with one for each dataset (None: its
+                own). Samples and states are then those of the dataset that had this id
+    documents   (first, end): the dataset is served as if it had no other documents than these, end excluded; or a list
+                with one for each dataset (None: all). No document may be in two sources. With windows="best_fit" its
+                rows are always packed in memory"""
+
+    def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
+                 masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,
+                 order_of: Union[None, str, Sequence[Optional[str]]] = None,
+                 documents: Union[None, Range, Sequence[Optional[Range]]] = None) -> None:
+        items: List[Any] = list(data) if isinstance(data, (list, tuple)) else [data]
+        check_count("datasets of a source", len(items))
+        for item in items:
+            if not isinstance(item, (str, os.PathLike, Dataset)):
+                raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is a list of (path, weight), "
+                                "or a list of Sources")
+        # A tuple of documents is one range, which is not a list with one for each dataset.
+        if not (isinstance(documents, list) or isinstance(rows_files, (list, tuple)) or isinstance(order_of, (list, tuple))):
+            items = choose_paths(items)
+        self.datasets = [item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True) for item in items]
+        self.weight, self.masked = real("weight", weight), flag("masked", masked)
+        self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
+        files: List[Any] = list(rows_files) if isinstance(rows_files, (list, tuple)) else [rows_files]
+        for path in files:
+            if path is not None and (not isinstance(path, (str, os.PathLike)) or not encode_path(path)):
+                raise TypeError(f"{path!r} in rows_files is no path")
+        self.rows_files = [None if path is None else os.path.abspath(path) for path in files]  # the process may change its folder
+        self.order_of: List[Any] = list(order_of) if isinstance(order_of, (list, tuple)) else [order_of]
+        if any(one is not None and not isinstance(one, str) for one in self.order_of):
+            raise TypeError(f"order_of is {order_of!r}: must be the dataset_id of a dataset, or a list of them")
+        self.documents: List[Any] = list(documents) if isinstance(documents, list) else [documents]
+        for i, one in enumerate(self.documents):
+            if one is not None and not (isinstance(one, (tuple, list)) and len(one) == 2):
+                raise TypeError(f"documents is {documents!r}: must be (first, end), or a list of them")
+            if one is not None:
+                self.documents[i] = number("documents", one[0], 2**63), number("documents", one[1], 2**63)
+        n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
+        for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of), ("documents", self.documents)):
+            if given != [None] and len(given) != n_datasets:
+                raise ValueError(f"{len(given)} {name} for {n_datasets} datasets: must be a list with one for each")
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether it has ids that never count as labels."""
+        return any(dataset.n_spans > 0 for dataset in self.datasets)
+
+    def extent(self, dataset: int) -> Tuple[int, int]:
+        """Which tokens of a dataset are served: the first one, and the end."""
+        shard = [shard for one in self.datasets for shard in one._shards()][dataset]
+        given = None if self.documents == [None] else self.documents[dataset]
+        if given is None or given == (0, shard.info.n_documents):
+            return 0, shard.info.n_tokens
+        first, end = (shard.info.n_tokens if n == shard.info.n_documents else
+                      shard.look_up(lib.tokmap_dataset_document, n, _lib.Document()).first_token for n in given)
+        return first, end
+
+    def __repr__(self) -> str:
+        part = "" if self.documents == [None] else f", documents={self.documents!r}"
+        return f"tokmap.Source({self.datasets!r}, {self.weight!r}{part})"
+
+
+def check_count(name: str, n: int) -> None:
+    """Before files are opened."""
+    if n > 65535:
+        raise ArgumentError(f"there are {n} {name}: must be 1 to 65,535", -1)
+
+
+def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
+    """Copies, because a loader that is pickled is opened again with the same sources."""
+    items = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not items:
+        raise ValueError("there is no source")
+    if all(isinstance(item, Source) for item in items):
+        sources = list(map(copy.copy, items))
+    elif all(isinstance(item, tuple) and len(item) == 2 for item in items):
+        check_count("sources", len(items))
+        sources = [Source(data, weight) for data, weight in items]
+    else:
+        sources = [Source(items)]
+    if len(sources) == 1 and sources[0].weight == 0:
+        raise ArgumentError("weight is 0: must be above 0, since there is only one source", -1)
+    for s in sources:
+        if s.max_epochs is None and max_epochs is not None:
+            s.max_epochs = number("max_epochs", max_epochs, 2**64 - 1)
+    return sources

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m tokmap trace, and report: what a run was trained on."""
+
+import argparse
+import csv
+import io
+import json
+import math
+import os
+import re
+import sys
+import warnings
+from fractions import Fraction
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from .._data import values as _meta
+from .._data.dataset import Dataset
+from .._c.errors import DamagedError, Error, MismatchError, NotADatasetError, VersionError
+from .._loader.loader import Loader
+from .report import Share, check_boundaries
+from .._loader.sources import Source
+from .._data.tokenizer import Tokenizer
+from .trace import Run, TracedRow
+
+_TRACE = """\
+Says what was in a step or a sample of a run, or in which steps a document was. The run is that of a ledger, which a
+Loader writes (ledger=...); or that of datasets and the options of their Loader.
+
+  python -m tokmap trace --ledger run.ledger --step 48211
+  python -m tokmap trace --ledger run.ledger --document data/train:1234
+  python -m tokmap trace data/train --sequence-length 4096 --seed 1 --ranks 8 --batch-rows 4 --step 100"""
+_REPORT = """\
+Says how many tokens a run was trained on: how often one was a label, by source, by input, or by a value that its
+documents kept. The run is that of a ledger, which a Loader writes (ledger=...); or that of datasets and the options of
+their Loader.
+
+  python -m tokmap report --ledger run.ledger --by input
+  python -m tokmap report --ledger run.ledger --host url --top 10% --format csv"""
+
+
+def _percent(text: str) -> Fraction:
+    percent = Fraction(text.rstrip("%")) if re.fullmatch(r"[0-9]+(\.[0-9]+)?%?", text) else Fraction(0)
+    if not 0 < percent <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be above 0 % and at most 100 %")
+    return percent
+
+
+def _document(text: str) -> Tuple[str, int]:
+    path, _, number = text.rpartition(":")
+    if not path or not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: must be the name of a dataset, a colon and the number of a document")
+    return path, int(number)
+
+
+def _condition(text: str) -> Tuple[str, str]:
+    column, equals, value = text.partition("=")
+    if not column or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be the name of a column, '=' and a value")
+    return column, value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tokmap")
+    commands = parser.add_subparsers(dest="command", required=True)
+    formatter = argparse.RawDescriptionHelpFormatter
+    trace = commands.add_parser("trace", description=_TRACE, formatter_class=formatter)
+    what = trace.add_mutually_exclusive_group(required=True)
+    what.add_argument("--step", type=int, metavar="N", help="a step of the optimizer, counted from 0")
+    what.add_argument("--sample", type=int, metavar="G", help="one row")
+    what.add_argument("--document", type=_document, metavar="P:N", help="document number N of dataset P: in which steps it was")
+    what.add_argument("--input", metavar="FILE", help="the documents of this input")
+    what.add_argument("--where", type=_condition, metavar="COLUMN=VALUE", help="the documents that kept this value")
+    trace.add_argument("--rank", type=int, metavar="R", help="only the rows of this rank")
+    trace.add_argument("--text", metavar="TOKENIZER", help="show the text of rows, with this tokenizer file")
+    trace.add_argument("--format", choices=("table", "json"), default="table", help="%(choices)s [table]", metavar="NAME")
+    report = commands.add_parser("report", description=_REPORT, formatter_class=formatter)
+    of = report.add_mutually_exclusive_group()
+    of.add_argument("--by", default="source", metavar="WHAT", help="source, input, or the name of a column [source]")
+    of.add_argument("--host", metavar="COLUMN", help="the hosts of a column of URLs")
+    report.add_argument("--top", type=_percent, metavar="N%", help="only the largest N percent of the groups")
+    report.add_argument("--format", choices=("table", "json", "csv"), default="table", help="%(choices)s [table]", metavar="NAME")
+    for command in (trace, report):
+        command.set_defaults(parser=command)
+        command.add_argument("datasets", nargs="*", metavar="P", help="without a ledger: the shards of one source")
+        command.add_argument("--ledger", metavar="FILE", help="of the run; its datasets must be where they were")
+        command.add_argument("--all-attempts", action="store_true", help="also what the run gave up when it went back")
+        until = command.add_mutually_exclusive_group()
+        until.add_argument("--until", type=int, metavar="SAMPLE", help="where the run is [where it was closed]")
+        until.add_argument("--state", metavar="FILE", help="the same, as a file of the 128 bytes of a state")
+        for name, kind, value in (("sequence-length", int, "N"), ("seed", int, "N"), ("shuffle", str, "NAME"),
+                                  ("windows", str, "NAME"), ("max-epochs", int, "N"), ("ranks", int, "N"),
+                                  ("batch-rows", int, "N")):
+            command.add_argument(f"--{name}", type=kind, metavar=value, help="without a ledger: of the Loader")
+        command.add_argument("--order-of", action="append", metavar="ID", help="without a ledger, for each dataset: an id that "
+                             "it had before it was redacted, or its own")
+    return parser
+
+
+def _run_of(given: argparse.Namespace) -> Run:
+    until: Any = given.until
+    if given.state is not None:
+        with open(given.state, "rb") as file:
+            until = file.read(129)
+        if len(until) != 128:
+            raise NotADatasetError(f"{given.state}: is no file of the 128 bytes of a state")
+    names = ("sequence_length", "seed", "shuffle", "windows", "max_epochs", "ranks", "batch_rows")
+    options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    if given.ledger is not None:
+        if given.datasets or given.order_of or options:
+            raise ValueError("with --ledger there are no datasets and no options of a Loader: the ledger has them")
+        return Run(given.ledger, until, all_attempts=given.all_attempts)
+    if given.all_attempts:
+        raise ValueError("--all-attempts needs --ledger")
+    if not given.datasets or "sequence_length" not in options:
+        raise ValueError("say which run: --ledger FILE, or datasets and --sequence-length")
+    if getattr(given, "step", None) is not None and not {"ranks", "batch_rows"} <= options.keys():
+        raise ValueError("--step without a ledger needs --ranks and --batch-rows")
+    n_ranks = options.pop("ranks", 1)
+    loader = Loader([Source(given.datasets, order_of=given.order_of)], rank=0, n_ranks=n_ranks, io="map", drop_last=False, **options)
+    until = loader.n_samples if until is None else until
+    if until is None:
+        raise ValueError("say where the run is: --until, --state or --max-epochs")
+    return Run(loader, until)
+
+
+# ---- Values ----
+
+
+def _plain(text: str) -> str:
+    """With escapes for what a terminal would interpret, and for bytes that are not UTF-8."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else
+                   c.encode("unicode_escape").decode() for c in text)
+
+
+def _for_json(value: Any) -> Any:
+    """JSON has no NaN and no infinities."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+# ---- Trace ----
+
+
+def _documents_of_input(dataset: Dataset, name: str) -> Iterator[range]:
+    for one in dataset.inputs:
+        if one.name == name or os.path.basename(one.name) == name:
+            yield range(one.first_document, one.first_document + one.n_documents)
+
+
+def _documents_of_value(dataset: Dataset, column: str, value: str) -> Iterator[range]:
+    columns = _meta.columns_of(dataset._shards()[0])
+    for first in range(0, dataset.n_documents if column in columns else 0, 1 << 18):
+        numbers, values = columns[column].groups(first, min(1 << 18, dataset.n_documents - first))
+        wanted = [i for i, one in enumerate(values) if one is not None and str(_for_json(one)) == value]
+        for i in (k for w in wanted for k in (numbers == w).nonzero()[0].tolist()):
+            yield range(first + i, first + i + 1)
+
+
+def _find(run: Run, given: argparse.Namespace) -> Iterator[TracedRow]:
+    if given.document is not None:
+        yield from run.samples(*given.document)
+        return
+    any_found, datasets = False, run._by_path.values()
+    for dataset in datasets:
+        check_boundaries(dataset)
+    if given.where is not None and not any(given.where[0] in _meta.columns_of(dataset._shards()[0]) for dataset in datasets):
+        raise LookupError(f"the documents of the run have no values {given.where[0]!r}")
+    for path, dataset in run._by_path.items():
+        found = _documents_of_input(dataset, given.input) if given.input is not None else \
+            _documents_of_value(dataset, *given.where)
+        for documents in found:
+            any_found = True
+            if len(documents) > 0:
+                yield from run.samples(path, documents[0], len(documents))
+    if not any_found:
+        raise LookupError("no dataset of the run has such documents")
+
+
+def _trace(run: Run, given: argparse.Namespace) -> None:
+    n_ranks = run.n_ranks
+    if given.rank is not None and not 0 <= given.rank < n_ranks:
+        raise LookupError(f"rank {given.rank}: the run had {n_ranks}")
+    if given.step is not None:
+        rows = run.step(given.step, given.rank)
+    elif given.sample is not None:
+        rows = run.rows(given.sample)
+    else:
+        rows = sorted(set(_find(run, given)))
+    tokenizer = None if given.text is None else Tokenizer(given.text)
+    found = [_entry(run, row, tokenizer) for row in rows if given.rank in (None, row.rank)]
+    if given.format == "json":
+        json.dump(found, sys.stdout, indent=1)
+        print()
+        return
+    for one in found:
+        where = "".join(f"{name} {one[name]}  " for name in ("step", "micro_batch", "rank", "row"))
+        print(f"{'given up: ' if one['given_up'] else ''}{where}sample {one['sample']}  source {one['source']}  "
+              f"epoch {one['epoch']}  {_plain(one['dataset'])} tokens {one['first_token']} to "
+              f"{one['first_token'] + one['n_tokens'] - 1}")
+        for document in one["documents"]:
+            meta = "".join(_plain(f"  {name}={value}") for name, value in document["meta"].items() if value is not None)
+            print(f"    document {document['number']}  {document['n_tokens']} tokens from its token "
+                  f"{document['first_token']}  {_plain(document['input'] or '')}{meta}{'  redacted' * document['redacted']}")
+        if "text" in one:
+            print(f"    {one['text']!r}")
+    if given.step is None and given.sample is None:
+        print(f"{len(found)} rows up to sample {run.end}")
+
+
+def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str, Any]:
+    documents = [{**one._asdict(), "meta": {name: _for_json(value) for name, value in one.meta.items()}}
+                 for one in run.documents(row)]
+    found: Dict[str, Any] = {**row._asdict(), "documents": documents}
+    del found["pieces"], found["parts"]
+    if tokenizer is not None:
+        dataset = run._by_path[row.dataset]
+        found["text"] = tokenizer.decode([id for first, n in row.parts for id in dataset.tokens(first, n)])
+    return found
+
+
+# ---- Report ----
+
+
+def _report(run: Run, given: argparse.Namespace) -> None:
+    if given.host is not None:
+        by, column = "host", given.host
+    else:
+        by, column = (given.by, "") if given.by in ("source", "input") else ("value", given.by)
+    found = run.report(by, column)
+    total = sum(one.tokens for one in found)
+    if given.top is not None:
+        found = found[:math.ceil(len(found) * given.top / 100)]
+    name = column or by
+    if given.format == "json":
+        json.dump({"until": run.end, "tokens": total, "by": by, "column": column or None,
+                   "shares": [{**one._asdict(), "name": _for_json(one.name)} for one in found]}, sys.stdout, indent=1)
+        print()
+    elif given.format == "csv":
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="surrogateescape")  # names of files are bytes
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow([name, "tokens", "documents", "share"])
+        writer.writerows([_name(one), one.tokens, one.documents, f"{one.tokens / max(total, 1):.9f}"] for one in found)
+    else:
+        _print_table(name, found, total)
+
+
+def _name(share: Share) -> str:
+    return "" if share.name is None else str(_for_json(share.name))
+
+
+def _print_table(name: str, found: List[Share], total: int) -> None:
+    rows = [[_plain(name), "tokens", "documents", "share"]]
+    rows += [[_plain(_name(one)) or "(none)", f"{one.tokens:,}", f"{one.documents:,}", f"{100 * one.tokens / max(total, 1):.3f} %"]
+             for one in found]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    for row in rows:
+        print(row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:])), sep="  ")
+    print(f"{total:,} tokens in all")
+
+
+def main(arguments: List[str]) -> None:
+    """Runs the command. Exit statuses are those of the program."""
+    given, extra = _parser().parse_known_args(arguments)
+    if extra:  # argparse itself would show the usage of both commands
+        given.parser.error(f"unrecognized arguments: {' '.join(extra)}")
+    warnings.showwarning = lambda message, *_: print(f"tokmap {given.command}: {message}", file=sys.stderr)
+    try:
+        run = _run_of(given)
+        (_trace if given.command == "trace" else _report)(run, given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as of a pager that was closed: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except (Error, OSError, LookupError, ValueError) as error:
+        text = error.args[0] if isinstance(error, LookupError) and error.args else error
+        print(f"tokmap {given.command}: {text}", file=sys.stderr)
+        damaged = isinstance(error, (DamagedError, MismatchError, VersionError))
+        sys.exit(4 if damaged else 3 if isinstance(error, (OSError, NotADatasetError)) else 2)
+    unknown = sum(end is None for _, end in run.given_up) if given.all_attempts else 0
+    if unknown:
+        print(f"tokmap {given.command}: of {unknown} attempts that were given up the ledger does not know the end: what came "
+              "after the last line about them is not here", file=sys.stderr)

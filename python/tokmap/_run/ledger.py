@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger of a run: a line for each change, in docs/FORMAT.md, section 12."""
+
+import ctypes
+import datetime
+import fcntl
+import itertools
+import json
+import os
+import re
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
+
+from .._c import structs as _lib
+from .._loader.mixture import Mixture
+from .._c.errors import DamagedError, Error, Handle, MismatchError, call, check
+from .._c.structs import lib
+
+if TYPE_CHECKING:
+    from .._data.dataset import Path
+    from .._loader.loader import Loader
+
+# What the order depends on.
+_ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "weigh_tokens", "align", "max_documents", "whole_documents",
+          "block_windows", "group_blocks")
+_STEPS = ("ranks", "batch_rows", "micro_batches")
+
+
+def order_ids(source: Dict[str, Any]) -> List[Any]:
+    """Of a source of a line: what its order depends on, the ids of its datasets, and which documents of them."""
+    return [(dataset.get("order_of", dataset["id"]), dataset.get("documents")) for dataset in source["datasets"]]
+
+
+def _bytes_of(text: str) -> bytes:
+    """A path: bytes that are no printable ASCII stand there as \\xHH."""
+    return re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode())
+
+
+class Line:
+    """One line: fields has the whole object."""
+
+    def __init__(self, text: bytes, place: str) -> None:
+        self.text, self.place = text, place
+        self.fields: Dict[str, Any] = json.loads(text)
+        self.event: str = self.fields["event"]
+        self.begin, self.sample = int(self.fields["from"]), int(self.fields["sample"])
+        self.rows: int = self.fields["ranks"] * self.fields["batch_rows"]
+        self.skips = [(int(a), int(b)) for a, b in self.fields["skips"]]
+
+    def mixture(self) -> Mixture:
+        phases = [(int(phase["sample"]), phase["weights"]) for phase in self.fields["phases"]]
+        return Mixture(phases, [int(source["max_epochs"]) for source in self.fields["sources"]], self.skips)
+
+    def order(self) -> Any:
+        fields = self.fields
+        return [fields.get(name) for name in _ORDER], [
+            (source["max_epochs"], order_ids(source)) for source in fields["sources"]], [
+            (phase["sample"], phase["quotas"]) for phase in fields["phases"]]
+
+    def phases_before(self, sample: int) -> List[Any]:
+        """Without the sources that have no samples there."""
+        return [(phase["sample"], {k: n for k, n in enumerate(phase["quotas"]) if n}) for phase in self.fields["phases"]
+                if int(phase["sample"]) < sample]
+
+    def paths(self) -> List[List[str]]:
+        """Of the datasets of each source."""
+        folder = _bytes_of(self.fields["folder"])
+        return [[os.fsdecode(os.path.join(folder, _bytes_of(d["index"]))) for d in source["datasets"]]
+                for source in self.fields["sources"]]
+
+    def check_same_run(self, other: "Line") -> None:
+        """No amend changes what is compared here. self: the first line."""
+        for name in _ORDER:
+            if self.fields.get(name) != other.fields.get(name):
+                raise MismatchError(f"{self.place}: is the ledger of another run: {name} is {self.fields[name]} there, and "
+                                    f"{other.fields[name]} here", -7)
+        for k, (old, new) in enumerate(itertools.zip_longest(self.fields["sources"], other.fields["sources"])):
+            if old and (not new or order_ids(old) != order_ids(new)):
+                raise MismatchError(f"{self.place}: is the ledger of another run: source {k} has other datasets there", -7)
+
+    def is_like(self, other: "Line") -> bool:
+        """Whether both say the same; not when, where and after which line. "closed" is like no other."""
+        ignored = dict.fromkeys(("event", "time", "host", "folder", "after", "checksum"))
+        return {**self.fields, **ignored} == {**other.fields, **ignored} and \
+            (self.event == "closed") == (other.event == "closed")
+
+
+def _parse(path: str, data: bytes) -> List[Line]:
+    lines: List[Line] = []
+    after = None
+    for number, text in enumerate(data.split(b"\n")[:-1], 1):
+        place = f"{path}:{number}"
+        try:
+            call(lib.tokmap_ledger_check, text, len(text), after)
+        except Error as error:
+            raise type(error)(f"{place}: {error}", error.status) from None
+        try:
+            lines.append(Line(text, place))
+        except (ValueError, KeyError, TypeError):
+            raise DamagedError(f"{place}: its checksum is right, but it does not say what a line must say", -6) from None
+        after = text
+    return lines
+
+
+def _whole(path: str, data: bytes) -> bytes:
+    """Without a last line that has no end."""
+    end = data.rfind(b"\n") + 1
+    if end < len(data):
+        warnings.warn(f"{path}:{data.count(10) + 1}: this line was not written to its end, and is left out: "
+                      f"{os.fsdecode(data[end:end + 60])}")
+    return data[:end]
+
+
+def read(path: "Path") -> List[Line]:
+    """The lines of a ledger. DamagedError: one was changed, or is missing."""
+    with open(path, "rb") as file:
+        lines = _parse(os.fspath(path), _whole(os.fspath(path), file.read()))
+    if not lines:
+        raise DamagedError(f"{os.fspath(path)}: has no lines", -6)
+    return lines
+
+
+class Segment(NamedTuple):
+    """The samples from `begin` up to `end` (None: not known) were used as this line says."""
+
+    begin: int
+    end: Optional[int]
+    line: Line
+
+
+def _attempts(lines: List[Line]) -> List[Segment]:
+    """Each with its own end, where the ledger has it."""
+    found: List[Segment] = []
+    for line in lines:
+        if line.event in ("closed", "batch", "moved"):
+            if not found:
+                raise DamagedError(f"{line.place}: goes on with a run that was not opened", -6)
+            if line.event != "moved":
+                found[-1] = found[-1]._replace(end=line.begin)
+        if line.event != "closed":
+            found.append(Segment(line.begin, None, line))
+    return found
+
+
+def _may_lead_to(attempt: Segment, line: Line) -> bool:
+    at = line.begin
+    return attempt.begin < at <= (at if attempt.end is None else attempt.end) and (
+        attempt.line.phases_before(at) == line.phases_before(at))
+
+
+def _predecessors(attempts: List[Segment]) -> List[int]:
+    """Of each attempt, the one that was moved ahead to it; or the latest one before it whose samples may have led to it;
+    or the latest one that began before it. -1: there is none."""
+    found = []
+    for i, (begin, _, line) in enumerate(attempts):
+        before = range(i - 1, -1, -1)
+        k = i - 1 if line.event == "moved" else next((k for k in before if _may_lead_to(attempts[k], line)), -1)
+        found.append(k if k >= 0 else next((k for k in before if attempts[k].begin < begin), -1))
+    return found
+
+
+def _way_to(attempts: List[Segment], predecessors: List[int], last: int) -> List[Segment]:
+    found = [attempts[last]]
+    while predecessors[last] >= 0:
+        last = predecessors[last]
+        begin, end = found[0].begin, attempts[last].end
+        found.insert(0, attempts[last]._replace(end=begin if end is None else min(begin, end)))
+    return found
+
+
+def history(lines: List[Line]) -> List[Segment]:
+    """How the run came to where its last line is: from there back, always to the latest line whose samples may have
+    led on. What a run that went back to an earlier sample had come to is not among them. There are gaps where it was
+    moved ahead."""
+    attempts = _attempts(lines)
+    return _way_to(attempts, _predecessors(attempts), len(attempts) - 1)
+
+
+class GivenUp(NamedTuple):
+    """What a run did before it went back: the samples from `begin` up to `end` (None: not known, perhaps none), at the
+    end of this history."""
+
+    begin: int
+    end: Optional[int]
+    history: List[Segment]
+
+
+def given_up(lines: List[Line]) -> List[GivenUp]:
+    """Whatever is not in the history of the run."""
+    attempts, found = _attempts(lines), []
+    before = _predecessors(attempts)
+    kept = {segment.line.place: segment.end for segment in _way_to(attempts, before, len(attempts) - 1)}
+    for i, one in enumerate(attempts[:-1]):
+        way, begin = _way_to(attempts, before, i), kept.get(one.line.place) or one.begin
+        end = max([other.begin for other, k in zip(attempts, before) if k == i], default=begin) if one.end is None else one.end
+        if begin < end:
+            found.append(GivenUp(begin, end, [*way[:-1], one._replace(end=end)]))
+        if one.end is None:
+            found.append(GivenUp(max(begin, end), None, way))
+    return found
+
+
+def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
+    """Those that a run may have had when it came to this sample, the likeliest first."""
+    found: List[Mixture] = []
+    lines = read(path)
+    for line in [segment.line for segment in reversed(history(lines))] + lines[::-1]:
+        mixture = line.mixture()
+        if line.begin <= sample and mixture not in found:
+            found.append(mixture)
+    if not found:
+        raise MismatchError(f"{os.fspath(path)}: has no line before sample {sample}, where the state is", -7)
+    return found
+
+
+def line_of(loader: "Loader") -> Line:
+    """What a ledger would say about it."""
+    return Ledger(os.devnull, 0, loader._own_handle)._line("opened", 0, None)
+
+
+class Ledger:
+    """Where a Loader writes its lines. It belongs to the process that made it."""
+
+    def __init__(self, path: "Path", micro_batches: int, handle: Handle) -> None:
+        self.path, self._micro_batches, self._process = os.path.abspath(path), micro_batches, os.getpid()
+        self.handle = handle
+        self.next_sample: Optional[int] = None  # where the last batch ended
+        self.due: Optional[int] = 0  # where the next batch begins, if that needs a line
+        self._last: Optional[bytes] = None  # the line that says what this loader does
+        self._warned = False
+
+    def begin(self, sample: int) -> None:
+        """A batch begins at this sample."""
+        if self.due is not None:
+            self.write(None, self.due)
+            self.due, self.next_sample = None, sample
+
+    def write(self, event: Optional[str], sample: int) -> None:
+        """Unless the last line says the same. event None: what it is follows from the last line."""
+        if self._process != os.getpid():
+            return
+        with open(self.path, "a+b") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError as error:
+                warnings.warn(f"{self.path}: cannot be locked ({error.strerror}): of processes that write at the same time, "
+                              "one may make the ledger unreadable")
+            file.seek(0)
+            data = file.read()
+            whole = _whole(self.path, data)
+            lines = _parse(self.path, whole)
+            last = lines[-1] if lines else None
+            line = self._line(event or "resumed", sample, last)
+            if event is None:
+                if lines:
+                    lines[0].check_same_run(line)
+                goes_on = self._last in [one.text for one in lines[-2 if last and last.event == "closed" else -1:]]
+                line = self._line(_event_of(line, last, goes_on), sample, last)
+                if self._last is not None and not goes_on:
+                    self._warn()
+            elif last is None or last.text != self._last:
+                return self._warn()
+            if last is not None and line.is_like(last):
+                self._last = last.text
+                return
+            self._last = line.text
+            os.ftruncate(file.fileno(), len(whole))
+            file.write(line.text + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _warn(self) -> None:
+        if not self._warned:
+            warnings.warn(f"{self.path}: another run has gone on in this ledger since this one wrote to it, so the ledger does not "
+                          "say where this one ended: end the other one, or give each a ledger of its own")
+        self._warned = True
+
+    def _line(self, event: str, sample: int, after: Optional[Line]) -> Line:
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        entry = _lib.LedgerEntry(
+            event=event.encode(), time=now.encode(),
+            host=os.uname().nodename.encode(), folder=os.fsencode(os.getcwd()), after=after.text if after else None,
+            sample=sample, micro_batches=self._micro_batches)
+        detail, room = _lib.ErrorDetail(), 1 << 16
+        while True:
+            memory, n_bytes = ctypes.create_string_buffer(room), ctypes.c_size_t(room)
+            status = lib.tokmap_loader_ledger_line(self.handle.pointer, ctypes.byref(entry), memory,
+                                                   ctypes.byref(n_bytes), ctypes.byref(detail))
+            if not status or n_bytes.value < room:
+                check(status, detail)
+                return Line(memory.raw[:n_bytes.value], self.path)
+            room = n_bytes.value + 1
+
+    def close(self) -> None:
+        if self.next_sample is not None:
+            self.write("closed", self.next_sample)
+            self.next_sample = None
+
+
+def _event_of(line: Line, last: Optional[Line], goes_on: bool) -> str:
+    """goes_on: the last line is of the same loader."""
+    if last is None:
+        return "opened"
+    if line.order() != last.order():
+        return "amended"
+    if line.skips != last.skips:
+        return "skipped"
+    if goes_on and last.event == "closed":
+        return "moved" if line.begin > last.begin else "resumed"
+    if goes_on and any(line.fields[name] != last.fields[name] for name in _STEPS):
+        return "batch"
+    return "resumed"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Loader has done so far, as a dict and in the text format of OpenMetrics."""
+
+import os
+import time
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from .._loader.batch import counts_before
+from .._c.errors import LockedError
+from .._c.output import complete_file
+
+if TYPE_CHECKING:
+    from .._loader.loader import Loader
+
+_STATS = ("bytes_read", "n_waits", "ns_waited")
+_WAITS = {"wait_p50_ns": "0.5", "wait_p99_ns": "0.99", "wait_p999_ns": "0.999", "wait_max_ns": "1"}
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+
+
+def collect(loader: "Loader") -> Dict[str, Any]:
+    position, stats = loader.sample, loader.stats
+    before, skipped = counts_before(loader._own_handle, position), _skipped(loader, position)
+    found: Dict[str, Any] = {"position": position, "rank": loader.rank, "n_ranks": loader.n_ranks,
+                             "batch_rows": loader.batch_rows, "samples_skipped": int(skipped.sum())}
+    found.update((name, stats[name]) for name in (*_STATS, *_WAITS) if name in stats)
+    counted = loader._token_counts
+    found["tokens_of_process"] = counted is not None
+    found["sources"] = []
+    for k, source in enumerate(loader._sources):
+        n_samples = int(before[k] - skipped[k])
+        found["sources"].append({
+            "path": source.datasets[0].paths[0], "samples": n_samples, "epochs": int(before[k]) / loader._n_windows()[k],
+            "tokens": n_samples * loader.sequence_length if counted is None else int(counted[k])})
+    return found
+
+
+def _skipped(loader: "Loader", position: int) -> Any:
+    """Samples of each source that were skipped."""
+    found = np.zeros(len(loader._sources), np.int64)
+    for begin, end in loader._mixture.skip:
+        if begin < position:
+            found += counts_before(loader._own_handle, min(end, position)) - counts_before(loader._own_handle, begin)
+    return found
+
+
+def as_text(found: Dict[str, Any]) -> str:
+    """In the text format of OpenMetrics, which Prometheus reads."""
+    rank = (("rank", found["rank"]),)
+    of_sources = [(one, (*rank, ("source", k), ("path", one["path"]))) for k, one in enumerate(found["sources"])]
+    lines: List[str] = []
+
+    def add(name: str, kind: str, says: str, samples: List[Tuple[str, Any, Any]], unit: str = "") -> None:
+        lines.extend([f"# TYPE tokmap_{name} {kind}", f"# HELP tokmap_{name} {says}"])
+        lines.extend([f"# UNIT tokmap_{name} {unit}"] if unit else [])
+        for suffix, labels, value in samples:
+            text = ",".join(f'{key}="{str(one).translate(_ESCAPES)}"' for key, one in labels)
+            lines.append(f"tokmap_{name}{suffix}{{{text}}} {value}")
+
+    add("position", "gauge", "The first sample of the next step.", [("", rank, found["position"])])
+    add("batch_rows", "gauge", "Rows of a batch of this rank.", [("", rank, found["batch_rows"])])
+    add("samples_skipped", "counter", "Samples of all ranks that were left out.",
+        [("_total", rank, found["samples_skipped"])])
+    add("samples", "counter", "Samples of all ranks that were used.",
+        [("_total", labels, one["samples"]) for one, labels in of_sources])
+    tokens = ("Inputs that this process has given out since metrics were first asked for."
+              if found["tokens_of_process"] else "Inputs of all ranks that were used.")
+    add("tokens", "counter", tokens, [("_total", labels, one["tokens"]) for one, labels in of_sources])
+    add("epochs", "gauge", "Epochs of the source.", [("", labels, one["epochs"]) for one, labels in of_sources])
+    if "bytes_read" in found:
+        add("read_bytes", "counter", "Bytes that were requested from the system.", [("_total", rank, found["bytes_read"])],
+            "bytes")
+    waits = [("", (*rank, ("quantile", quantile)), found[name] / 1e9) for name, quantile in _WAITS.items() if name in found]
+    add("wait_seconds", "summary", "How long steps had to wait for their data.",
+        [*waits, ("_count", rank, found["n_waits"]), ("_sum", rank, found["ns_waited"] / 1e9)], "seconds")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+class MetricsFile:
+    """A file that is written again at most every so many seconds. A reader sees all of it, or the one before."""
+
+    def __init__(self, path: str, seconds: float) -> None:
+        self._path, self._seconds, self._due = path, seconds, 0.0
+        self._process: Optional[int] = os.getpid()
+
+    def update(self, loader: "Loader") -> None:
+        now = time.monotonic()
+        if now < self._due or self._process != os.getpid():
+            return
+        self._due = now + self._seconds
+        try:
+            with complete_file(self._path) as (temporary, _), open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(loader.metrics(text=True))
+        except OSError as error:  # raised here, it would lose the batch that was taken
+            why = "another process is writing it" if isinstance(error, LockedError) else error.strerror
+            warnings.warn(f"{self._path}: metrics cannot be written: {why}")

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many tokens a run was trained on, by source, input, or a value of documents."""
+
+import ctypes
+import math
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+
+import numpy as np
+
+from .._c import structs as _lib
+
+from .._data import values as _meta
+from .._data.dataset import Array, Dataset
+from .._c.errors import MismatchError
+from .._c.structs import lib
+from .._loader.loader import Loader
+
+_CHUNK = 1 << 18  # documents at a time; a multiple of 8
+
+# For documents from `first` on, how many labels each had: the group of each, and the names of the groups.
+_Groups = Callable[[int, Array], Tuple[Array, List[Any]]]
+
+
+class Share(NamedTuple):
+    """What a run had of a source, an input, a value or a host: how many tokens were labels, counted as often as they
+    were, and how many documents had one."""
+
+    name: Any
+    tokens: int
+    documents: int
+
+
+class _Use(NamedTuple):
+    """The samples from `begin` up to `end` of a loader, in a dataset of a source."""
+
+    loader: Loader
+    source: int
+    dataset: int
+    begin: int
+    end: int
+
+
+def check_boundaries(dataset: Dataset) -> None:
+    if dataset.n_documents == 0 and dataset.n_tokens:
+        raise MismatchError(f"{dataset.paths[0]}: its document boundaries are not known", -7)
+
+
+def host_of(url: Any) -> Any:
+    """The host of a URL, in lower case; None if it has none."""
+    if not isinstance(url, str):
+        return None
+    _, separator, rest = url.partition("://")
+    if not separator:
+        return None
+    for end in "/?#\\":
+        rest = rest.partition(end)[0]
+    rest = rest.rpartition("@")[2]
+    rest = rest.partition("]")[0] + "]" if rest.startswith("[") else rest.partition(":")[0]
+    return rest.lower().rstrip(".") or None
+
+
+def _inputs_of(dataset: Dataset) -> _Groups:
+    ends = np.array([one.first_document + one.n_documents for one in dataset.inputs], np.int64)
+    names: List[Any] = [one.name for one in dataset.inputs] + [None]
+
+    def groups(first: int, labels: Array) -> Tuple[Array, List[Any]]:
+        return np.searchsorted(ends, np.arange(first, first + len(labels)), "right"), names
+
+    return groups
+
+
+def _none(first: int, labels: Array) -> Tuple[Array, List[Any]]:
+    return np.zeros(len(labels), np.int64), [None]
+
+
+def _values_of(dataset: Dataset, name: str, by: str) -> _Groups:
+    columns = _meta.columns_of(dataset._shards()[0])
+    if name not in columns:
+        return _none
+    if by == "host" and columns[name].type not in (_meta.STRING, _meta.NULL):
+        raise LookupError(f"{dataset.paths[0]}: the values {name!r} are no text")
+    return lambda first, labels: columns[name].groups(first, len(labels))
+
+
+def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> List[Share]:
+    """Of the samples [begin, end) of each loader. by: "source", "input", "value" or "host" of the column. The largest
+    first."""
+    found: Dict[Any, List[int]] = {}
+    uses: Dict[Tuple[int, str], List[_Use]] = {}  # of a dataset; by source: in that source
+    for loader, begin, end in spans:
+        for k, source in enumerate(loader._sources):
+            for d, dataset in enumerate(source.datasets):
+                uses.setdefault((k if by == "source" else 0, dataset.paths[0]), []).append(_Use(loader, k, d, begin, end))
+    datasets = [some[0].loader._sources[some[0].source].datasets[some[0].dataset] for some in uses.values()]
+    there = {name: None for dataset in datasets for name in _meta.columns_of(dataset._shards()[0])} if column else {}
+    if column and column not in there:
+        raise LookupError(f"the documents of the run have no values {column!r}: there are {', '.join(map(repr, there)) or 'none'}")
+    for dataset, ((k, _), some) in zip(datasets, uses.items()):
+        check_boundaries(dataset)
+        groups = _inputs_of(dataset) if by == "input" else _values_of(dataset, column, by) if column else _none
+        for name, tokens, documents in _count(some, dataset.n_documents, groups):
+            name = k if by == "source" else host_of(name) if by == "host" else math.nan if name != name else name
+            total = found.setdefault(name, [0, 0])
+            total[0] += tokens
+            total[1] += documents
+    every = [Share(name, *total) for name, total in found.items()]
+    return sorted(every, key=lambda share: (-share.tokens, str(share.name)))
+
+
+def count_labels(loader: Loader, source: int, dataset: int, first_document: int, n_documents: int,
+                 end_sample: int) -> Array:
+    """For each of these documents how many labels the samples before end_sample have had in it."""
+    labels = np.zeros(n_documents, np.uint64)
+    options = _lib.LoaderLabels(source=source, dataset=dataset, first_document=first_document, n_documents=n_documents,
+                                end_sample=end_sample, labels=labels.ctypes.data)
+    loader._call(lib.tokmap_loader_count_labels, ctypes.byref(options))
+    return labels
+
+
+def _count(uses: List[_Use], n_documents: int, groups: _Groups) -> Iterator[Tuple[Any, int, int]]:
+    for first in range(0, n_documents, _CHUNK):
+        n = min(_CHUNK, n_documents - first)
+        labels = np.zeros(n, np.uint64)
+        for loader, source, dataset, begin, end in uses:
+            labels += count_labels(loader, source, dataset, first, n, end)
+            if begin > 0:
+                labels -= count_labels(loader, source, dataset, first, n, begin)
+        numbers, names = groups(first, labels)
+        tokens = np.bincount(numbers, labels, len(names))  # of doubles, which are exact up to 2^53
+        documents = np.bincount(numbers[labels > 0], minlength=len(names))
+        for i in np.flatnonzero(documents).tolist():
+            yield names[i], int(tokens[i]), int(documents[i])

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run was trained on: from steps and samples to documents, from documents to steps, and labels of documents."""
+
+import ctypes
+import os
+from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+
+import numpy as np
+
+from . import ledger as _ledger
+
+from .._c import structs as _lib
+from .._loader.batch import counts_before
+from .._data.dataset import Array, Dataset, Path
+from .._c.errors import ArgumentError, MismatchError
+from .ledger import Line, Segment
+from .._c.structs import lib
+from .._loader.loader import Loader, Piece
+from .._c.arguments import integer, number, state_bytes
+from .report import Share, check_boundaries, shares
+from .._loader.sources import Source
+
+
+class TracedDocument(NamedTuple):
+    """A document in a row: its number in the dataset, the tokens of it that are there, and whether it was redacted."""
+
+    number: int
+    first_token: int
+    n_tokens: int
+    input: Optional[str]
+    meta: Dict[str, Any]
+    redacted: bool = False
+
+
+class TracedRow(NamedTuple):
+    """A row of a run. given_up: the run went back behind it, so it does not count."""
+
+    sample: int
+    step: int
+    micro_batch: int
+    rank: int
+    row: int
+    source: int
+    dataset: str
+    epoch: int
+    window: int
+    first_token: int
+    n_tokens: int
+    given_up: bool = False
+    pieces: Tuple[Piece, ...] = ()  # with windows="best_fit"
+    parts: Tuple[Tuple[int, int], ...] = ()  # its tokens in the dataset: the first one, and how many
+
+
+class _Part(NamedTuple):
+    """A segment of the run, and its steps. The first one may have begun before it, with this many batches."""
+
+    segment: Segment
+    end: int
+    first_step: int
+    n_steps: int
+    first_position: int
+    n_before: int
+    micro_batches: int
+    batch_rows: int  # of all ranks
+
+
+class Run:
+    """A run, as its ledger tells it: what was in its steps, and in which steps a document was.
+
+        with tokmap.Loader("data/train", sequence_length=64, ledger="run.ledger") as loader:
+            for _ in range(3):
+                next(loader)
+        run = tokmap.Run("run.ledger")
+        for row in run.step(2):
+            print(row.sample, [document.number for document in run.documents(row)])
+
+    ledger      the path of the ledger, whose datasets must be where they were; or a Loader: then its steps have had its
+                n_ranks and batch_rows from sample 0 on
+    until       a sample or a state: where the run is. None: where its ledger says that it was closed, or the Loader is
+    all_attempts    whether the answers are also about what the run did before it went back to an earlier sample
+
+    given_up: what it did before it went back, as pairs of samples; the end is None where the
+    ledger does not know it, and then nothing is said about it."""
+
+    def __init__(self, ledger: Union[Path, Loader], until: Union[None, int, bytes] = None, *,
+                 all_attempts: bool = False) -> None:
+        state = None if until is None or isinstance(until, int) else state_bytes(until)
+        if state is not None:
+            until = int.from_bytes(state[24:32], "little")
+        others: List[_ledger.GivenUp] = []
+        if isinstance(ledger, Loader):
+            if ledger._steps.changes:
+                raise ArgumentError("with batch_schedule, only a ledger says which steps there were", -1)
+            segments = [Segment(0, None, _ledger.line_of(ledger))]
+            until = ledger.sample if until is None else until
+        else:
+            lines = _ledger.read(ledger)
+            segments, others = _ledger.history(lines), _ledger.given_up(lines)
+        last = segments[-1].end
+        end = last if until is None else number("until", until, 2**62)
+        if end is None:
+            raise ArgumentError(f"{ledger}: does not say where the run ended: set until", -1)
+        if last is not None and end > last:
+            raise ArgumentError(f"{ledger}: the run was closed at sample {last}, before sample {end}", -1)
+        if end < segments[0].begin:
+            raise ArgumentError(f"{ledger}: begins at sample {segments[0].begin}, after sample {end}", -1)
+        if state is not None:
+            _check_state(state, [s for s in segments if s.begin <= end])
+        segments = [s for s in segments if s.begin < end] or segments[:1]
+        self.given_up = [(one.begin, one.end) for one in others]
+        self._attempts, self._is_given_up = [self], False
+        self._set(segments, 0, end)
+        for one in others if all_attempts else ():
+            if one.end is not None:
+                attempt = Run.__new__(Run)
+                attempt._is_given_up = True
+                attempt._set(one.history, one.begin, one.end)
+                self._attempts.append(attempt)
+        self._by_path = {d.paths[0]: d for run in self._attempts for some in run._datasets for d in some}
+
+    def _set(self, segments: List[Segment], begin: int, end: int) -> None:
+        """The answers are about the samples from `begin` on."""
+        self.end = end
+        self.loader = _open(segments[-1].line, _skips_of(segments, end))
+        self.loader.seek(end)
+        self._datasets = [source.datasets for source in self.loader._sources]
+        self._parts = list(self._plan(segments))
+        self._spans: List[Tuple[int, int]] = []  # all samples that were used, or skipped
+        for part in self._parts:
+            first, last = max(part.segment.begin, begin), max(part.end, begin)
+            if self._spans and self._spans[-1][1] == first:
+                self._spans[-1] = self._spans[-1][0], last
+            else:
+                self._spans.append((first, last))
+
+    def _plan(self, segments: List[Segment]) -> Iterator[_Part]:
+        n_steps, n_batches, steps = 0, 0, self.loader._steps
+        for segment in segments:
+            end = self.end if segment.end is None else min(segment.end, self.end)
+            first, line = steps.position(segment.begin), segment.line
+            micro_batches = max(int(line.fields["micro_batches"]), 1)
+            n_before = n_batches % micro_batches if line.event == "batch" else 0
+            n_steps -= n_before > 0  # goes on with the last one
+            n_batches = n_before - (first - steps.position(end)) // line.rows
+            n = -(-n_batches // micro_batches)
+            yield _Part(segment, end, n_steps, n, first, n_before, micro_batches, line.rows)
+            n_steps += n
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of the optimizer up to here."""
+        last = self._parts[-1]
+        return last.first_step + last.n_steps
+
+    @property
+    def n_ranks(self) -> int:
+        """The most that a step had."""
+        ranks: List[int] = [part.segment.line.fields["ranks"] for run in self._attempts for part in run._parts]
+        return max(ranks)
+
+    def step(self, step: int, rank: Optional[int] = None) -> List[TracedRow]:
+        """The rows of a step of all ranks, or of one. A step has all of its micro-batches, if the ledger has their
+        number."""
+        step = integer("step", step)
+        parts = [(run, part) for run in self._attempts for part in run._parts
+                 if part.first_step <= step < part.first_step + part.n_steps]
+        rows = [row for run, part in parts for row in run._rows_of_step(part, step)]
+        if not rows:
+            raise IndexError(f"step {step}: there are {self.n_steps} steps up to sample {self.end}, from step 0")
+        n_ranks = max(part.segment.line.fields["ranks"] for _, part in parts)
+        if rank is not None and not 0 <= integer("rank", rank) < n_ranks:
+            raise IndexError(f"rank {rank}: step {step} had {n_ranks}")
+        return [row for row in rows if rank is None or row.rank == rank]
+
+    def _rows_of_step(self, part: _Part, step: int) -> List[TracedRow]:
+        steps, n_rows = self.loader._steps, part.micro_batches * part.batch_rows
+        first = part.first_position + (step - part.first_step) * n_rows - part.n_before * part.batch_rows
+        samples = map(steps.sample, range(max(first, part.first_position), min(first + n_rows, steps.position(part.end))))
+        return [self._row(sample) for sample in samples if self._has(sample)]
+
+    def _has(self, sample: int) -> bool:
+        steps = self.loader._steps
+        return any(a <= sample < b for a, b in self._spans) and steps.sample(steps.position(sample)) == sample
+
+    def rows(self, sample: int) -> List[TracedRow]:
+        """The row of a sample that was used; and with all_attempts those that do not count."""
+        sample = integer("sample", sample)
+        found = [run._row(sample) for run in self._attempts if run._has(sample)]
+        if not found:
+            what = "was not used" if 0 <= sample < self.end else f"is not before sample {self.end}, where the run is"
+            raise IndexError(f"sample {sample} {what}")
+        return found
+
+    def row(self, sample: int) -> TracedRow:
+        """The row of a sample that was used, the one that counts if there is one."""
+        return self.rows(sample)[0]
+
+    def _row(self, sample: int) -> TracedRow:
+        position = self.loader._steps.position(sample)
+        at = self.loader.locate(sample)
+        part = next(part for part in self._parts if part.segment.begin <= sample < part.end)
+        n_batches, within = divmod(position - part.first_position, part.batch_rows)
+        step, micro_batch = divmod(part.n_before + n_batches, part.micro_batches)
+        rank, row = divmod(within, part.segment.line.fields["batch_rows"])
+        path = self._datasets[at.source][at.dataset].paths[0]
+        return TracedRow(sample, part.first_step + step, micro_batch, rank, row, source=at.source, dataset=path,
+                         epoch=at.epoch, window=at.window, first_token=at.first_token, n_tokens=at.n_tokens,
+                         given_up=self._is_given_up, pieces=tuple(self.loader.pieces(sample)),
+                         parts=self.loader._parts(sample))
+
+    def documents(self, row: TracedRow) -> List[TracedDocument]:
+        """The documents that have tokens in the row, in their order."""
+        dataset = self._by_path[row.dataset]
+        check_boundaries(dataset)
+        return [document for at, n in row.parts for document in _documents_of(dataset, at, n)]
+
+    def report(self, by: str = "source", column: str = "") -> List[Share]:
+        """How many tokens were labels up to here, the largest share first. by: "source" (its number), "input", "value"
+        of a column that the documents kept, or "host" of a column of URLs."""
+        if by not in ("source", "input", "value", "host") or bool(column) != (by in ("value", "host")):
+            raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
+        return shares([(run.loader, *span) for run in self._attempts for span in run._spans], by, column)
+
+    def samples(self, path: Path, first_document: int, n_documents: int = 1) -> List[TracedRow]:
+        """The rows in which one of these documents of a dataset was, in the order of training."""
+        same = {name: dataset for name, dataset in self._by_path.items() if _is_same(name, path)}
+        if not same:
+            raise LookupError(f"{os.fspath(path)}: is no dataset of the run")
+        dataset, n_documents = next(iter(same.values())), number("n_documents", n_documents, 2**64 - 1, 1)
+        check_boundaries(dataset)
+        first, last = dataset.document(first_document), dataset.document(first_document + n_documents - 1)
+        n_tokens = last.first_token + last.n_tokens - first.first_token
+        return [row for run in self._attempts for row in run._rows_with(same, first.first_token, n_tokens)]
+
+    def _rows_with(self, paths: Container[str], first_token: int, n_tokens: int) -> List[TracedRow]:
+        found: Set[int] = set()
+        for source, datasets in enumerate(self._datasets):
+            for k in [k for k, dataset in enumerate(datasets) if dataset.paths[0] in paths]:
+                for epoch in self._epochs(source):
+                    found.update(find_samples(self.loader, source, k, epoch, first_token, n_tokens).tolist())
+        return [self._row(sample) for sample in sorted(found) if self._has(sample)]
+
+    def _epochs(self, source: int) -> List[int]:
+        """The epochs of a source that had samples before the end, without those that were skipped as a whole."""
+        handle, n = self.loader._own_handle, self.loader._n_windows()[source]
+        found: Set[int] = set()
+        ends = [0, *(sample for skip in self.loader._mixture.skip for sample in skip), self.end]
+        for begin, end in zip(ends[::2], ends[1::2]):
+            if begin < end:
+                first, last = (int(counts_before(handle, sample)[source]) for sample in (begin, end))
+                found.update(range(first // n, -(-last // n)))
+        return sorted(found)
+
+
+def find_samples(loader: Loader, source: int, dataset: int, epoch: int, first_token: int, n_tokens: int) -> Array:
+    """The samples of an epoch of a source whose rows have one of these tokens of a dataset, sorted."""
+    samples = np.empty(16, np.uint64)
+    while True:
+        search = _lib.LoaderSearch(source=source, dataset=dataset, epoch=epoch, first_token=first_token,
+                                   n_tokens=n_tokens, samples=samples.ctypes.data, max_samples=len(samples))
+        loader._call(lib.tokmap_loader_find, ctypes.byref(search))
+        if search.n_found <= len(samples):
+            return np.unique(samples[:search.n_found])
+        samples = np.empty(search.n_found, np.uint64)
+
+
+def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocument]:
+    """Of so many tokens."""
+    while left > 0:
+        document = dataset.find_document(at)
+        n = min(left, document.first_token + document.n_tokens - at)
+        yield TracedDocument(document.number, at - document.first_token, n, input_of(dataset, document.number),
+                             dataset.document_meta(document.number), is_redacted(dataset, document.number))
+        at, left = at + n, left - n
+
+
+def _check_state(state: bytes, segments: Sequence[Segment]) -> None:
+    """Of the last segment, or, where it begins, of the one before."""
+    begins = segments[-1].begin == int.from_bytes(state[24:32], "little")
+    for segment in segments[:-3:-1] if begins else segments[-1:]:
+        with _open(segment.line, segment.line.skips) as loader:
+            try:
+                return loader._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
+            except MismatchError as error:
+                text = str(error)
+    raise MismatchError(f"{text}; it is no state of the run of {segments[-1].line.place}", -7)
+
+
+def _skips_of(segments: Sequence[Segment], end: int) -> List[Tuple[int, int]]:
+    """What was skipped before the end, by the line that counted there."""
+    found = []
+    for segment in segments:
+        to = end if segment.end is None else min(segment.end, end)
+        found += [(max(a, segment.begin), min(b, to)) for a, b in segment.line.skips if a < to and b > segment.begin]
+    return found
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(_index_of(path), _index_of(other))
+    except OSError:
+        return False
+
+
+def _index_of(path: Path) -> str:
+    text = os.fspath(path)
+    return text if text.endswith(".tmi") else f"{text}.tmi"
+
+
+def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
+    """The loader of a line, which skips what the run has skipped up to now."""
+    fields, mixture = line.fields, line.mixture()
+    sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"],
+                      order_of=[id for id, _ in _ledger.order_ids(source)],
+                      documents=[one and (int(one[0]), int(one[1])) for _, one in _ledger.order_ids(source)])
+               for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
+    for source, given in zip(sources, fields["sources"]):
+        for dataset, of_ledger in zip(source.datasets, given["datasets"]):
+            if dataset.dataset_id != of_ledger["id"] and of_ledger["id"] not in dataset.metadata.get("redacted_from", ()):
+                raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
+            if dataset.spans_hash != int(of_ledger.get("spans", "0"), 16):
+                raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7)
+    outputs = ["inputs", "loss_mask"] if any(source.masked or source.has_spans for source in sources) else ["inputs"]
+    options = {name: fields[name] for name in ("sequence_length", "shuffle", "windows", "random_offset")}
+    if fields.get("weigh_tokens"):
+        options["weights"] = "tokens"
+    if fields["windows"] == "best_fit":
+        options.update(align=fields["align"], documents_per_row=fields["max_documents"],
+                       whole_documents=fields["whole_documents"])
+    if fields["shuffle"] == "block":
+        blocks = ("block_windows", "group_blocks") if fields["windows"] != "best_fit" else ("group_blocks",)
+        options.update({name: int(fields[name]) for name in blocks})
+    return Loader(sources, seed=int(fields["seed"]), phases=dict(mixture.phases), mixed_tokenizers=True, rank=0, n_ranks=1,
+                  io="copy", drop_last=False, outputs=outputs, skip=skips, **options)
+
+
+def is_redacted(dataset: Dataset, document: int) -> bool:
+    return any(span.role in (1, 2) for span in dataset.spans(document))
+
+
+def input_of(dataset: Dataset, document: int) -> Optional[str]:
+    """The name of the input that a document came from."""
+    low, high = 0, dataset.n_inputs
+    while low < high:
+        middle = (low + high) // 2
+        if dataset.input(middle).first_document <= document:
+            low = middle + 1
+        else:
+            high = middle
+    found = dataset.input(low - 1) if low else None
+    return found.name if found and document < found.first_document + found.n_documents else None

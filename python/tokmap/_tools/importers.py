@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m tokmap import: datasets from the files of other libraries."""
+
+import argparse
+import collections
+import importlib
+import io
+import itertools
+import json
+import os
+import pickle
+import struct
+import sys
+import tarfile
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+
+import numpy as np
+
+from .._data.dataset import Array
+from .._data.dataset import open as _open
+from .._c.errors import ExistsError, LockedError
+from .._data.writer import Writer
+
+
+_MASKS = ("labels", "assistant_masks", "completion_mask", "loss_mask")
+_Row = Union[Array, Tuple[Array, Optional[Array]]]  # ids, or ids and which of them count
+
+
+class _Refused(Exception):
+    """A file that cannot be imported, with the reason."""
+
+
+def _need(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise _Refused(f"{error}. Install it: pip install {module.partition('.')[0]}") from None
+
+
+def _load_tokenizer(name: str) -> Any:
+    """That of transformers, without the network."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    transformers = _need("transformers")
+    try:
+        return transformers.AutoTokenizer.from_pretrained(name, local_files_only=True, trust_remote_code=False)
+    except Exception as error:
+        why = "" if os.path.exists(name) else "there is no such folder; "
+        why += str(error).strip().partition("\n")[0]
+        raise _Refused(f"{name}: transformers cannot load this tokenizer without the network: {why}") from None
+
+
+def _choose(field: Optional[str], names: Iterable[str], path: str) -> str:
+    """The field that the user named, else the usual name, else the only one there is."""
+    found = list(names)
+    for name in [field] if field else ["input_ids", "tokens", *(found if len(found) == 1 else [])]:
+        if name in found:
+            return name
+    raise _Refused(f"{path}: {f'no field {field!r}' if field else 'several fields'}: choose one by --field: "
+                   f"{', '.join(found)}")
+
+
+def _check_rows(rows_hold_ids: bool, path: str, o: argparse.Namespace) -> None:
+    if not rows_hold_ids and not o.stream:
+        raise _Refused(f"{path}: has one id after another, and no documents: use --stream, with --eod if "
+                       "documents end with an id")
+
+
+def _from_bytes(data: bytes, path: str, o: argparse.Namespace) -> Array:
+    if o.dtype is None:
+        raise _Refused(f"{path}: the ids are stored as bytes: say by --dtype which type they have")
+    return np.frombuffer(data, o.dtype)
+
+
+# ---- Masks, and rows of several documents ----
+
+def _fields(found: Iterable[str], path: str, o: argparse.Namespace) -> List[str]:
+    """The name of the ids, and those of masks and of where documents begin."""
+    names = list(found)
+    ids = _choose(o.field, names, path)
+    masks = [name for name in (o.labels, o.loss_mask) if name] or [name for name in _MASKS if name in names and name != ids]
+    if o.no_mask:
+        masks = []
+    for name in masks:
+        if name not in names:
+            raise _Refused(f"{path}: no field {name!r}: there are {', '.join(names)}")
+    if o.stream and masks:
+        raise _Refused(f"{path}: has {' and '.join(masks)}, so its rows are documents: use it without --stream, or with "
+                       "--no-mask")
+    return [ids, *masks, *(name for name in ("seq_lengths", "seq_start_id") if name in names and not o.stream)]
+
+
+def _documents(fields: Dict[str, Array], place: str, o: argparse.Namespace) -> Iterator[_Row]:
+    """The documents of a row, whose fields are those of _fields(), in that order."""
+    (_, ids), *others = fields.items()
+    starts, train = np.zeros(1, np.int64), None
+    for name, values in others:
+        if name in ("seq_lengths", "seq_start_id"):
+            ends = np.append(values, len(ids)) if name == "seq_start_id" else np.cumsum(np.append(0, values))
+            if ends[0] != 0 or ends[-1] != len(ids) or (np.diff(ends) < 1).any():
+                raise _Refused(f"{place}: {name} does not divide its {len(ids)} ids: {values.tolist()!s:.80}")
+            starts = ends[:-1]
+            continue
+        if len(values) != len(ids):
+            raise _Refused(f"{place}: has {len(ids)} ids and {len(values)} {name}")
+        is_labels = name == (o.labels or "labels")
+        counts = values != (-100 if is_labels else 0)
+        for i in np.flatnonzero(counts & (values != (ids if is_labels else 1)))[:1].tolist():
+            must = f"{ids[i]}, the id, or -100" if is_labels else "0 or 1"
+            raise _Refused(f"{place}: {name} has {values[i]} at {i}: must be {must}; --no-mask ignores it")
+        train = counts if train is None else train & counts
+    if train is not None and "seq_start_id" in fields:  # Megatron's mask is that of the next id
+        train = np.append(False, train[:-1])
+        train[starts] = False
+    for first, end in zip(starts.tolist(), [*starts[1:].tolist(), len(ids)]):
+        yield ids[first:end], None if train is None else train[first:end]
+
+
+# ---- Readers: the rows of a file ----
+
+def _read_hdf5(path: str, o: argparse.Namespace) -> Iterator[Array]:
+    h5py = _need("h5py")
+    with h5py.File(path, "r") as f:
+        names: List[str] = []
+        f.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        data = f[_choose(o.field, names, path)]
+        rows_hold_ids = data.ndim == 2 or h5py.check_vlen_dtype(data.dtype) is not None
+        _check_rows(rows_hold_ids, path, o)
+        n = 1024 if rows_hold_ids else 1 << 22
+        for first in range(0, len(data), n):
+            yield from data[first:first + n] if rows_hold_ids else [data[first:first + n]]
+
+
+class _Part:
+    """Stands for whatever a pickle wants to call."""
+
+    def __init__(self, *_: Any) -> None:
+        self.state: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class _Unpickler(pickle.Unpickler):
+    """For an array of plain objects, which becomes a _Part. Nothing that the file names is called or looked up."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.partition(".")[0] != "numpy" or name not in ("_reconstruct", "ndarray", "dtype"):
+            raise _Refused(f"names {module}.{name}: only lists, numbers and names are read")
+        return _Part
+
+
+def _read_numpy(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+    with open(path, "rb") as f:
+        version = np.lib.format.read_magic(f)
+        _, _, dtype = (np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0)(f)
+        if dtype.hasobject:  # rows of NeMo: dicts of lists
+            for number, row in enumerate(_Unpickler(f).load().state[-1]):
+                names = _fields(row, path, o)
+                yield from _documents({name: np.array(row[name]) for name in names}, f"{path}: row {number}", o)
+            return
+    data = np.lib.format.open_memmap(path, mode="r")
+    if data.ndim not in (1, 2) or data.dtype.kind not in "iu":
+        raise _Refused(f"{path}: has {data.dtype} in {data.ndim} dimensions: must be integers in one or two")
+    _check_rows(data.ndim == 2, path, o)
+    n = 1 if data.ndim == 2 else 1 << 22
+    for first in range(0, len(data), n):
+        yield data[first:first + n].ravel()
+
+
+def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+    """SFT rows of Megatron-Bridge: three words, where the documents begin, and ids whose highest bit is the mask."""
+    prefix = path[:-4] if path.endswith((".bin", ".idx")) else path
+    with open(prefix + ".idx", "rb") as f:
+        index = f.read()
+    magic, version, dtype, n_rows = struct.unpack_from("<9sQBQ", index)
+    if (magic, version, dtype) != (b"MMIDIDX\0\0", 1, 4):
+        raise _Refused(f"{prefix}.idx: is no index of rows of int32")
+    lengths, places = (np.frombuffer(index, kind, n_rows, 34 + skip).tolist() for kind, skip in (("<i4", 0), ("<i8", 4 * n_rows)))
+    data = np.memmap(prefix + ".bin", "<u4", "r")
+    for number, (place, n) in enumerate(zip(places, lengths)):
+        row = data[place // 4:place // 4 + n]
+        n_starts = int(row[2]) if n > 3 and len(row) == n and row[:2].tolist() == [0x53465442, 1] else n
+        if 3 + n_starts >= n:
+            raise _Refused(f"{prefix}.bin: row {number} is no row of SFT data: 'tokmap index' reads other files of Megatron")
+        words = row[3 + n_starts:]
+        fields = {"input_ids": words & 0x7FFFFFFF, "loss_mask": words >> 31, "seq_start_id": row[3:3 + n_starts]}
+        names = _fields(fields, path, o)
+        yield from _documents({name: fields[name] for name in names}, f"{prefix}.bin: row {number}", o)
+
+
+def _read_lmdb(path: str, o: argparse.Namespace) -> Iterator[Array]:
+    lmdb = _need("lmdb")
+    with lmdb.open(path, readonly=True, lock=False, subdir=os.path.isdir(path)) as store, store.begin() as reading:
+        for _, value in reading.cursor():
+            yield _from_bytes(value, path, o)
+
+
+def _read_tfrecord(path: str, o: argparse.Namespace) -> Iterator[Array]:
+    reader, pb2 = _need("tfrecord.reader"), _need("tfrecord.example_pb2")
+    for record in reader.tfrecord_iterator(path, compression_type="gzip" if path.endswith(".gz") else None):
+        features = pb2.Example.FromString(bytes(record)).features.feature
+        feature = features[_choose(o.field, features, path)]
+        if feature.HasField("bytes_list"):
+            yield _from_bytes(b"".join(feature.bytes_list.value), path, o)
+        else:
+            yield np.array(feature.int64_list.value, np.int64)
+
+
+def _read_webdataset(path: str, o: argparse.Namespace) -> Iterator[Array]:
+    with tarfile.open(path, "r|*") as tar:
+        sample: Dict[str, Any] = {}
+        key = None
+        for member in itertools.chain(tar, [None]):
+            own = member and member.name[:(member.name + ".").index(".", member.name.rfind("/") + 1)]
+            if own != key and sample:
+                yield _decode(sample, _choose(o.field, sample, path), path, o)
+                sample = {}
+            key = own
+            if member is not None and member.isfile():
+                sample[member.name[len(own or "") + 1:]] = tar.extractfile(member).read()  # type: ignore[union-attr]
+
+
+def _decode(sample: Dict[str, bytes], name: str, path: str, o: argparse.Namespace) -> Array:
+    if name.endswith("npy"):
+        array: Array = np.load(io.BytesIO(sample[name]), allow_pickle=False)
+        return array
+    return np.array(json.loads(sample[name])) if name.endswith("json") else _from_bytes(sample[name], path, o)
+
+
+def _read_datasets(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+    saved = _need("datasets").load_from_disk(path)
+    if isinstance(saved, dict):
+        raise _Refused(f"{path}: has several splits: import one, such as {path}/{next(iter(saved))}")
+    names = _fields(saved.column_names, path, o)
+    return _rows_of_tables(saved.select_columns(names).with_format("arrow").iter(1024), names, path, o)
+
+
+def _read_parquet(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+    with _need("pyarrow.parquet").ParquetFile(path) as f:
+        names = _fields(f.schema_arrow.names, path, o)
+        yield from _rows_of_tables(f.iter_batches(batch_size=1024, columns=names), names, path, o)
+
+
+def _rows_of_tables(tables: Iterable[Any], names: List[str], path: str, o: argparse.Namespace) -> Iterator[_Row]:
+    n_before = 0
+    for table in tables:
+        columns = [_rows_of_column(table[name], name, name == names[0], path, o) for name in names]
+        for number, row in enumerate(zip(*columns), n_before):
+            yield from row if len(row) == 1 else _documents(dict(zip(names, row)), f"{path}: row {number}", o)
+        n_before += len(table)
+
+
+def _rows_of_column(column: Any, name: str, is_ids: bool, path: str, o: argparse.Namespace) -> Iterator[Array]:
+    pa, compute = _need("pyarrow"), _need("pyarrow.compute")
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if column.null_count:
+        raise _Refused(f"{path}: has rows without {name}")
+    if pa.types.is_integer(column.type) and is_ids:
+        _check_rows(False, path, o)
+        return iter([column.to_numpy(zero_copy_only=False)])
+    kind = getattr(column.type, "value_type", None)
+    if kind is None or not pa.types.is_integer(kind) and (is_ids or not pa.types.is_boolean(kind)):
+        raise _Refused(f"{path}: {name} has {column.type}: must be " + ("ids or lists of ids" if is_ids else
+                       "lists of as many numbers as there are ids; --no-mask ignores it"))
+    values = compute.list_flatten(column).to_numpy(zero_copy_only=False)
+    return iter(np.split(values, np.cumsum(compute.list_value_length(column).to_numpy())[:-1]))
+
+
+READERS: Dict[str, Callable[[str, argparse.Namespace], Iterator[_Row]]] = {
+    "hdf5": _read_hdf5, "lmdb": _read_lmdb, "megatron": _read_megatron, "numpy": _read_numpy, "tfrecord": _read_tfrecord,
+    "webdataset": _read_webdataset, "datasets": _read_datasets, "parquet": _read_parquet}
+
+
+# ---- The command ----
+
+def _split(pieces: Iterable[Array], eod_id: Optional[int]) -> Iterator[Array]:
+    """The documents of a stream of tokens: each ends after eod_id."""
+    rest: List[Array] = []
+    for piece in pieces:
+        begin = 0
+        for end in (np.flatnonzero(piece == eod_id) + 1).tolist():
+            yield np.concatenate([*rest, piece[begin:end]])
+            begin, rest = end, []
+        rest.append(piece[begin:])
+    if sum(map(len, rest)):
+        yield np.concatenate(rest)
+
+
+def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tokmap import", description="Makes a dataset from token files of other libraries.",
+        epilog="Example: python -m tokmap import parquet data/*.parquet -o train --vocab-size 50257")
+    parser.add_argument("format", choices=READERS, help="of the inputs: %(choices)s", metavar="FORMAT")
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file; for lmdb and datasets also a folder")
+    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="the dataset PREFIX.bin, PREFIX.tmi")
+    parser.add_argument("--vocab-size", required=True, type=int, metavar="N", help="ids are below it")
+    parser.add_argument("--eod", type=int, metavar="ID", help="the id that ends documents")
+    parser.add_argument("--field", metavar="NAME", help="column, feature, HDF5 dataset or suffix in a tar that has "
+                        "the ids [input_ids, tokens, or the only one]")
+    parser.add_argument("--labels", metavar="NAME", help="field of labels: the ids, or -100 where they do not count "
+                        "[labels, if there is one]")
+    parser.add_argument("--loss-mask", metavar="NAME", help="field of 1 where an id counts as a label, or 0; given neither "
+                        "this nor --labels, all of labels, assistant_masks, completion_mask and loss_mask that there are")
+    parser.add_argument("--no-mask", action="store_true", help="all ids count")
+    parser.add_argument("--dtype", choices=("uint16", "uint32", "int32", "int64"),
+                        help="of ids that are stored as bytes, as in lmdb; there is no default, because a wrong "
+                        "one gives wrong ids")
+    parser.add_argument("--stream", action="store_true", help="rows are pieces of one stream, in which documents "
+                        "end after --eod; without it, each row is a document")
+    parser.add_argument("--replace", action="store_true", help="replace a dataset of this name")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Optional[List[str]] = None) -> None:
+    """Runs the command `import`. Exit statuses are those of the program."""
+    o = _parse(arguments)
+    path = o.output
+    lengths: Dict[int, int] = collections.Counter()  # of rows
+
+    def read(path: str) -> Iterator[Any]:
+        rows = READERS[o.format](path, o)
+        return iter(_split(rows, o.eod)) if o.stream else rows  # type: ignore[arg-type]
+
+    try:
+        path = o.inputs[0]
+        rows = read(path)
+        first = list(itertools.islice(rows, 1))
+        masked = bool(first) and isinstance(first[0], tuple) and first[0][1] is not None
+        if first and not masked and (o.labels or o.loss_mask):
+            raise _Refused(f"{path}: --labels and --loss-mask are for columns beside the ids, and not with --no-mask")
+        path = o.output
+        with Writer(o.output, o.vocab_size, o.eod, replace=o.replace, spans=masked) as writer:
+            for path in o.inputs:
+                for row in itertools.chain(first, rows) if first else read(path):
+                    ids, train = row if isinstance(row, tuple) else (row, None)
+                    if (train is None) is masked:
+                        raise _Refused(f"{path}: some rows have a mask, and some have none: --no-mask ignores all")
+                    writer.document(ids, train=train)
+                    lengths[len(ids)] += 1
+                first = []
+                writer.end_input(path, os.path.getsize(path) if os.path.isfile(path) else 0)
+            writer.set_metadata({"imported_from": o.format, "field": o.field, "stream": o.stream})
+        if not o.quiet:
+            made = _open(o.output)
+            spans = f"{made.n_spans:,} spans that are not trained on, " if masked else ""
+            print(f"{o.output}: {made.n_documents:,} documents, {made.n_tokens:,} tokens (u{8 * made.dtype.itemsize}) "
+                  f"from {len(o.inputs)} files, {spans}id {made.dataset_id}")
+    except Exception as error:  # each library has its own
+        text = str(error) if path in str(error) else f"{path}: {error}"
+        print(f"tokmap import: {text}", file=sys.stderr)
+        sys.exit(5 if isinstance(error, (ExistsError, LockedError)) else 3)
+    n, length = sum(lengths.values()), max(lengths, key=lengths.__getitem__, default=0)
+    if not o.stream and n > 2 and lengths[length] >= n - 1:  # the last one may be shorter
+        print(f"tokmap import: {o.output}: {lengths[length]} of {n} documents have {length} ids: if these rows are "
+              "pieces of one stream, import them again with --stream, and --eod if documents end with an id",
+              file=sys.stderr)

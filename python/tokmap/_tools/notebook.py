@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a notebook shows of a Dataset, a Loader or a Batch: HTML without scripts, in the colours of the notebook."""
+
+import html
+import os
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .._loader.batch import counts_before
+from .._data.dataset import Dataset
+from .._c.errors import Error
+from .._data.tokenizer import Tokenizer
+
+_N_LENGTHS = 1000  # documents of a histogram, each of which may be a read of the disk
+_N_BARS = 12
+_N_SAMPLES = 3
+_N_IDS = 200  # of a sample
+_CELL = "text-align:left;vertical-align:top;padding:1px 14px 1px 0;border:0;background:none"
+_TEXT = "white-space:pre-wrap;overflow-wrap:anywhere"
+_BAR = '<span style="display:inline-block;height:.75em;background:#4c8dd6;width:{:.0f}px;margin-right:8px"></span>{}'
+Rows = List[Tuple[str, str]]  # a name, and HTML
+
+
+def _page(title: str, *sections: Tuple[str, Rows]) -> str:
+    parts = [f'<div style="font-size:13px;line-height:1.45"><b>{html.escape(title)}</b>']
+    for name, rows in sections:
+        cells = "".join(f'<tr style="background:none"><td style="{_CELL};white-space:nowrap">{html.escape(key[-60:])}</td>'
+                        f'<td style="{_CELL};{_TEXT}">{value}</td></tr>' for key, value in rows)
+        parts.append(f'<div style="opacity:.7;margin-top:6px">{html.escape(name)}</div><table style="border-collapse:collapse;'
+                     f'border:0;margin:0">{cells}</table>' if rows else "")
+    return "".join(parts) + "</div>"
+
+
+def _bars(values: Sequence[Tuple[str, float, str]]) -> Rows:
+    """Of each its name, its size, and what stands behind the bar."""
+    most = max((size for _, size, _ in values), default=0) or 1
+    return [(name, _BAR.format(200 * size / most, html.escape(text))) for name, size, text in values]
+
+
+def _shares(sizes: Sequence[Tuple[str, float]], texts: Sequence[str] = (), total: float = 0) -> Rows:
+    total = total or sum(size for _, size in sizes) or 1
+    values = [(name, size, f"{size / total:.2%}" + "".join(texts[k:k + 1])) for k, (name, size) in enumerate(sizes)]
+    return _bars(values[:_N_BARS]) + [(f"and {len(values) - _N_BARS:,} more", "")] * (len(values) > _N_BARS)
+
+
+def _histogram(lengths: Sequence[int]) -> Rows:
+    """By powers of two, as in `tokmap info`."""
+    counts = np.bincount([int(n).bit_length() for n in lengths])
+    return _bars([(f"{2**b // 2:,}" + (f" to {2**b - 1:,}" if b > 1 else ""), float(n), f"{n / len(lengths):.1%}")
+                  for b, n in enumerate(counts.tolist()) if counts[:b + 1].any()])
+
+
+def _lengths(data: Dataset) -> Tuple[str, Rows]:
+    n = data.n_documents
+    numbers = range(n) if n <= _N_LENGTHS else np.random.default_rng(0).integers(0, n, _N_LENGTHS).tolist()
+    return (f"lengths of {len(numbers):,} document{'s' * (n != 1)}" + " at random" * (n > len(numbers)),
+            _histogram([data.document(i).n_tokens for i in numbers]))
+
+
+def _tokenizer(data: Dataset) -> Optional[Tokenizer]:
+    """That of the metadata: "bytes", or a file of its name beside the dataset or in the working folder, of the same kind."""
+    stored = data.shards[0].metadata.get("tokenizer")
+    made_with = stored if isinstance(stored, dict) else {}
+    name = os.path.basename(made_with.get("name") or "")
+    for path in ["bytes"] if name == "bytes" else [os.path.join(os.path.dirname(data.paths[0]), name), name] if name else []:
+        try:
+            found = Tokenizer(path)
+        except Error:
+            continue
+        if (found.family, found.vocab_size) == (made_with.get("family", found.family), data.vocab_size or found.vocab_size):
+            return found
+    return None
+
+
+def _text(ids: Any, data: Optional[Dataset]) -> str:
+    tokenizer = None if data is None else _tokenizer(data)
+    try:
+        if tokenizer is not None:
+            return html.escape(tokenizer.decode(ids[:_N_IDS])) + " …" * (len(ids) > _N_IDS)
+    except Error:  # an id that is none of the tokenizer
+        pass
+    return " ".join(map(str, ids[:_N_IDS // 4])) + " …" * (len(ids) > _N_IDS // 4)
+
+
+def of_dataset(data: Dataset) -> str:
+    if data._open_shards is None:
+        return _page(repr(data).strip("<>"))
+    shards = data.shards
+    facts = [("tokens", f"{data.n_tokens:,} ({data.dtype.name})"), ("vocabulary", f"{data.vocab_size:,}" if data.vocab_size else "not known"),
+             ("documents", f"{data.n_documents:,}" if data.n_documents else "boundaries not known"), ("inputs", f"{data.n_inputs:,}")]
+    parts = [(one.paths[0], one.n_tokens) for one in shards] if len(shards) > 1 else [
+        (one.name, one.n_tokens) for one in map(data.input, range(min(data.n_inputs, _N_BARS)))]
+    what = "datasets" if len(shards) > 1 else "inputs" if len(parts) == data.n_inputs else f"the first {len(parts)} inputs"
+    samples = [(f"{i:,}", _text(data[i][:_N_IDS + 1].tolist(), data)) for i in range(min(_N_SAMPLES, data.n_documents))]
+    return _page(repr(data).strip("<>"), ("", facts), (f"{what} by tokens", _shares(parts, (), data.n_tokens)),
+                 _lengths(data), ("first documents", samples))
+
+
+def of_loader(loader: Any) -> str:
+    try:
+        first, sources, rows = loader.sample, loader._sources, []
+    except ValueError:  # it is closed
+        return _page(repr(loader).strip("<>"))
+    weights = loader.phases[max(begin for begin in loader.phases if begin <= first)]
+    epochs = [f", epoch {n / n_windows:.2f}" for n, n_windows in zip(counts_before(loader._own_handle, first).tolist(), loader._n_windows())]
+    for sample in range(first, min(first + _N_SAMPLES, 2**62 if loader.n_samples is None else loader.n_samples)):
+        at = loader.locate(sample)
+        data = [shard for one in sources[at.source].datasets for shard in one.shards][at.dataset]
+        ids = [id for first, n in loader._parts(sample) for id in data.tokens(first, min(n, _N_IDS + 1)).tolist()]
+        rows.append((f"{sample:,}", _text(ids, data)))
+    shares = _shares([(source.datasets[0].paths[0], weight) for source, weight in zip(sources, weights)], epochs)
+    return _page(repr(loader).strip("<>"), ("sources by samples", shares),
+                 *(_lengths(data) for data in sources[0].datasets if len(sources) == 1 and sources[0].documents == [None]),
+                 ("next samples", rows))
+
+
+def of_batch(batch: Any) -> str:
+    source_ids, loader = batch.source_ids.tolist(), batch._loader
+    data = [None] * (max(source_ids) + 1) if loader is None else [source.datasets[0] for source in loader._sources]
+    names = [f"source {k}" if one is None else one.paths[0] for k, one in enumerate(data)]
+    inputs = [] if batch.inputs is None else batch.inputs[:_N_SAMPLES].tolist()
+    rows = [(f"{i:,}", _text(ids, data[k])) for i, ids, k in zip(batch.sample_ids.tolist(), inputs, source_ids)]
+    lengths = [] if batch.cu_seqlens is None else _histogram(np.diff(batch.cu_seqlens.tolist()).tolist())
+    return _page(repr(batch).strip("<>"), ("", [(name, f"{tuple(batch[name].shape)}, {batch[name].dtype}") for name in batch.keys()]),
+                 ("sources by rows", _shares(list(zip(names, np.bincount(source_ids, minlength=len(names)).tolist())))),
+                 ("lengths of documents", lengths), ("inputs of the first rows", rows))
