@@ -4,6 +4,7 @@
 otherwise; small stacks, a limit of file sizes, a named pipe without a writer and signals."""
 
 import gzip
+import json
 import os
 import pathlib
 import resource
@@ -192,6 +193,27 @@ def a_pipe_whose_writer_comes_late_is_read(folder):
         pipe.write(b" more\n")
     expect_equal(process.wait(timeout=60), 0, "exit code")
     expect_equal(tokmap(folder, "cat", "--text", "out").stdout, b"one\ntwo more\n", "documents")
+
+
+def whichever_write_fails_the_next_run_goes_on(folder):
+    """With documents that are left out, whose list is a file of its own."""
+    library = os.path.join(BUILD, "libfailures.so")
+    if SANITIZED or not os.path.exists(library):
+        raise Skip("libfailures.so cannot be preloaded")
+    lines = [b"bad %d" % i if i % 7 == 3 else b'{"text": "%s"}' % (b"word " * (i * 37 % 300)) for i in range(2000)]
+    (folder / "some.jsonl").write_bytes(b"\n".join(lines))
+    pack = ["pack", "-q", "some.jsonl", "-o", "out", "-j", "1", "--memory", "8M", "--on-error", "skip", "--report", "out.report"]
+    fault = {**os.environ, "LD_PRELOAD": library, "TOKMAP_CHECKPOINT_MS": "0"}
+    expect_equal(tokmap(folder, *pack).returncode, 0, "undisturbed")
+    wanted, n_lists = json.loads((folder / "out.report").read_text())["skipped"], 0
+    for i in range(1, 40):
+        clean(folder)
+        done = tokmap(folder, *pack, env={**fault, "FAIL": "write:%d" % i})
+        again = tokmap(folder, *pack)
+        expect_equal(again.returncode, 0, "write %d: %s; then %s" % (i, done.stderr.decode(), again.stderr.decode()))
+        expect_equal(json.loads((folder / "out.report").read_text())["skipped"], wanted, "what was left out, write %d" % i)
+        n_lists += b"out.skipped.partial" in done.stderr
+    expect(n_lists > 3, "only %d writes to the list failed" % n_lists)
 
 
 def long_documents_do_not_stay_in_memory(folder):

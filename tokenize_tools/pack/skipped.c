@@ -58,11 +58,15 @@ int pack_skipped_open(pack_skipped *s, const pack_options *options, const pack_s
     return error ? print_error(s->out.partial, "write", error) : CLI_OK;
 }
 
+/* After a failure the file lacks lines that are counted, so it fails again, and no checkpoint is
+ * made. */
 static int flush(pack_skipped *s, pack_error *err)
 {
-    const int error = output_try_write(&s->out, s->buffer, s->n_buffered);
+    if (!s->write_errno)
+        s->write_errno = output_try_write(&s->out, s->buffer, s->n_buffered);
     s->n_buffered = 0;
-    return error ? pack_error_from_system(err, s->out.partial, "write", error) : CLI_OK;
+    return s->write_errno ? pack_error_from_system(err, s->out.partial, "write", s->write_errno)
+                          : CLI_OK;
 }
 
 /* Returns malloced text, or NULL. */
@@ -112,8 +116,8 @@ int pack_skipped_sync(pack_skipped *s, pack_error *err)
 {
     if (!s || flush(s, err) != CLI_OK)
         return s ? err->exit_code : CLI_OK;
-    const int error = tokmap_i_file_sync(s->out.fd);
-    return error ? pack_error_from_system(err, s->out.partial, "write", error) : CLI_OK;
+    s->write_errno = tokmap_i_file_sync(s->out.fd);
+    return flush(s, err);
 }
 
 pack_skipped_mark pack_skipped_now(const pack_skipped *s)

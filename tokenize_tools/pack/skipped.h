@@ -29,6 +29,7 @@ typedef struct pack_skipped {
     struct XXH3_state_s *checksum; /* of these bytes */
     char *buffer;
     size_t n_buffered, capacity;
+    int write_errno; /* of the first write that failed */
 } pack_skipped;
 
 /* One document. */
