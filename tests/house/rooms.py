@@ -134,8 +134,10 @@ def main():
         count_lines()
     elif arguments[:1] == ["--draw"]:
         print("\n".join(drawing()))
-    else:
+    elif len(arguments) == 1 and (pathlib.Path(arguments[0]) / "obj").is_dir():
         return check(pathlib.Path(arguments[0]).resolve())
+    else:
+        sys.exit(__doc__)
     return 0
 
 
