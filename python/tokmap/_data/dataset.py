@@ -12,6 +12,7 @@ from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, S
 
 import numpy as np
 
+from .._c import html
 from .._c import structs as _lib
 
 from . import values as _meta
@@ -345,8 +346,7 @@ class Dataset:
         return f"<tokmap.Dataset {name}: {documents}, {self.n_tokens} tokens, {self.dtype.name}>"
 
     def _repr_html_(self) -> str:
-        from .._tools import notebook as _html  # only for notebooks
-        return _html.of_dataset(self)
+        return html.shown("of_dataset", self)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles paths and ids, so that another process opens the same data, or raises MismatchError."""

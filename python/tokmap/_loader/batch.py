@@ -2,18 +2,16 @@
 """tokmap.Batch, and how the arrays of a batch are made."""
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
+from .._c import html
 from .._data.dataset import Array
 from .._c.errors import Handle, call
 from .._c.structs import lib
 from .row import Row
 from .steps import Steps
-
-if TYPE_CHECKING:
-    from .loader import Loader
 
 # What the library has to compute for an output, as TOKMAP_ROW_... of the header.
 PARTS = {"inputs": 0, "labels": 0, "position_ids": 2, "document_ids": 4, "loss_mask": 8, "cu_seqlens": 1}
@@ -45,11 +43,11 @@ class Batch:
     _source_ids: Optional[Array] = None
     _rows: Optional[List[Row]] = None
 
-    def __init__(self, loader: "Loader", turn: int, n_rows: int, first_sample: int, next_sample: int) -> None:
-        self._loader: Optional["Loader"] = loader
-        self._turn = turn
+    def __init__(self, handle: Handle, steps: Steps, outputs: Tuple[str, ...], rows_of: Callable[[int], Optional[List[Row]]],
+                 turn: int, n_rows: int, first_sample: int, next_sample: int) -> None:
+        """rows_of: gives the rows of a turn, or None when they are gone."""
+        self._handle, self._steps, self._outputs, self._rows_of, self._turn = handle, steps, outputs, rows_of, turn
         self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
-        self._outputs, self._handle, self._steps = loader.outputs, loader._own_handle, loader._steps
 
     @property
     def state(self) -> bytes:
@@ -80,7 +78,7 @@ class Batch:
         """The rows without conversion: views of the mapped file where that is possible. They stay valid, but must
         be asked for before the loader is used again."""
         if self._rows is None:
-            self._rows = self._loader._rows_of(self._turn) if self._loader is not None else None
+            self._rows = self._rows_of(self._turn)
             if self._rows is None:
                 raise ValueError("the rows of this batch are gone, because the loader was used since: ask for "
                                  "them before the next batch")
@@ -108,8 +106,7 @@ class Batch:
                 f"{', '.join(self._outputs) or 'rows only'}>")
 
     def _repr_html_(self) -> str:
-        from .._tools import notebook as _html  # only for notebooks
-        return _html.of_batch(self)
+        return html.shown("of_batch", self)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the arrays and the state, for another process."""
@@ -119,8 +116,13 @@ class Batch:
 
 def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps, source_ids: Array) -> Batch:
     batch = Batch.__new__(Batch)
-    vars(batch).update(values, _outputs=outputs, _state=state, _steps=steps, _source_ids=source_ids, _loader=None)
+    vars(batch).update(values, _outputs=outputs, _state=state, _steps=steps, _source_ids=source_ids, _rows_of=_no_rows, _turn=0,
+                       _handle=None)
     return batch
+
+
+def _no_rows(turn: int) -> None:
+    """Of a batch that came from another process."""
 
 
 def sources_of(handle: Handle, first: int, end: int) -> Array:

@@ -7,6 +7,9 @@ import warnings
 import weakref
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+import numpy as np
+
+from .._c import html
 from .._c import structs as _lib
 from .mixture import Mixture, as_mixture, as_phases
 from .batch import Batch, counts_before, save_at
@@ -15,9 +18,9 @@ from .._c.errors import ArgumentError, ForkedError, Handle, MismatchError, call,
 from .gather import Gatherer, dtype_name
 from .._c.structs import lib
 from .._c.locks import new_lock
-from .._run.metrics import MetricsFile, as_text, collect
+from .._run.metrics import STATS, WAITS, MetricsFile, as_text
 from .._c.arguments import flag, integer, number, path, real, state_bytes
-from .open import IO, Order, as_outputs, choose, explain, row_parts
+from .open import IO, Before, Order, as_outputs, choose, explain, row_parts
 from .ranks import check_found, find_rank, rank_in_mesh
 from .row import NoHandle, Row
 from .sources import as_sources
@@ -289,8 +292,18 @@ class Loader:
         return handle
 
     def _continue_with(self, state: bytes) -> Tuple[Handle, Mixture]:
-        return self._order.continue_with(self._mixture, state, self._amend_from, batch_rows=self.batch_rows, rank=self.rank,
+        return self._order.continue_with(self._mixture, state, self._before(), batch_rows=self.batch_rows, rank=self.rank,
                                          n_ranks=self.n_ranks)
+
+    def _before(self) -> Before:
+        known = self._amend_from
+        if known is None or isinstance(known, Mixture):
+            mixture = known
+            return Before("amend_from", lambda sample: [mixture])
+        from .._run.ledger import earlier_mixtures
+
+        path = known
+        return Before(os.fspath(path), lambda sample: earlier_mixtures(path, sample))
 
     def _amend(self, state: bytes) -> None:
         """Opens the loader again with the mixture that continues the state."""
@@ -356,8 +369,7 @@ class Loader:
                 f"{end}, reads by {self._reading}>")
 
     def _repr_html_(self) -> str:
-        from .._tools import notebook as _html  # only for notebooks
-        return _html.of_loader(self)
+        return html.shown("of_loader", self)
 
     # ---- Batches ----
 
@@ -378,7 +390,7 @@ class Loader:
             if self._ledger is not None:
                 self._ledger.next_sample = batch.next_sample
             if self._metrics_file is not None:
-                self._metrics_file.update(self)
+                self._metrics_file.update(lambda: self.metrics(text=True))
             return batch
 
     def _next(self) -> Batch:
@@ -406,7 +418,8 @@ class Loader:
             status = _next(handle.pointer, *self._references)
             if not status:
                 first = c_batch.first_sample
-                batch = Batch(self, turn, c_batch.n_rows, first, self._after(first))
+                batch = Batch(self._own_handle, self._steps, self.outputs, self._rows_of, turn, c_batch.n_rows, first,
+                              self._after(first))
                 self._gatherer.fill(batch)
                 if self._token_counts is not None:
                     self._count_tokens()
@@ -422,6 +435,9 @@ class Loader:
             raise RuntimeError("a signal handler has used the loader during next, and this batch is lost: a handler "
                                "may ask for the state, but not for a batch or another position")
         return batch
+
+    def _new_batch(self, turn: int, n_rows: int, first: int, after: int) -> Batch:
+        return Batch(self._own_handle, self._steps, self.outputs, self._rows_of, turn, n_rows, first, after)
 
     def _count_tokens(self) -> None:
         """Adds the inputs of the rows that were just taken."""
@@ -470,7 +486,7 @@ class Loader:
         n_rows = min(max(left - self.rank * share, 0), share)
         if n_rows > 0:
             first = steps.sample(own + self.rank * share)
-            batch = Batch(self, self._turn, n_rows, first, steps.sample(min(own + n_step, end)))
+            batch = self._new_batch(self._turn, n_rows, first, steps.sample(min(own + n_step, end)))
             try:
                 self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
                 self._call(lib.tokmap_loader_seek, first)
@@ -507,7 +523,7 @@ class Loader:
         if staged is None:
             raise StopIteration
         first = staged.first_sample
-        batch = Batch(self, -1, staged.n_rows, first, self._after(first))  # its rows are those of the stage
+        batch = self._new_batch(-1, staged.n_rows, first, self._after(first))  # its rows are those of the stage
         for name, tensor in staged.torch()._asdict().items():
             setattr(batch, name, tensor[:staged.n_documents + 1] if name == "cu_seqlens" else tensor)
         if "cu_seqlens" in self.outputs:
@@ -629,7 +645,7 @@ class Loader:
                     self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
         except MismatchError as error:
             if not amends:
-                raise explain(error, state, self._amend_from, self._mixture) from None
+                raise explain(error, state, self._before(), self._mixture) from None
             self._amend(state)
         self._note_position(int.from_bytes(state[24:32], "little"))
 
@@ -682,8 +698,26 @@ class Loader:
         those of its stage."""
         if self._token_counts is None and self._order.has_short_rows:
             self._token_counts = [0] * len(self._sources)
-        found = collect(self)
+        found = self._collect()
         return as_text(found) if text else found
+
+    def _collect(self) -> Dict[str, Any]:
+        position, stats, handle, counted = self.sample, self.stats, self._own_handle, self._token_counts
+        before, skipped = counts_before(handle, position), np.zeros(len(self._sources), np.int64)
+        for begin, end in self._mixture.skip:
+            if begin < position:
+                skipped += counts_before(handle, min(end, position)) - counts_before(handle, begin)
+        found: Dict[str, Any] = {"position": position, "rank": self.rank, "n_ranks": self.n_ranks,
+                                 "batch_rows": self.batch_rows, "samples_skipped": int(skipped.sum())}
+        found.update((name, stats[name]) for name in (*STATS, *WAITS) if name in stats)
+        found["tokens_of_process"] = counted is not None
+        found["sources"] = []
+        for k, source in enumerate(self._sources):
+            n_samples = int(before[k] - skipped[k])
+            found["sources"].append({
+                "path": source.datasets[0].paths[0], "samples": n_samples, "epochs": int(before[k]) / self._n_windows()[k],
+                "tokens": n_samples * self.sequence_length if counted is None else int(counted[k])})
+        return found
 
 
 def of_worker(arguments: Mapping[str, Any]) -> Dict[str, Any]:

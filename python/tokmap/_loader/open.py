@@ -4,11 +4,11 @@
 import ctypes
 import os
 import re
-from typing import Any, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .mixture import Mixture, amended
 from .batch import PARTS
-from .._data.dataset import Path, Shard, pointers_of
+from .._data.dataset import Shard, pointers_of
 from .._c.errors import Error, Handle, MismatchError, call
 from .._c.structs import lib
 from .._c.arguments import number
@@ -42,6 +42,14 @@ def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
     span_mask: labels that begin a document count."""
     wanted = {"cu_seqlens" if by_stage and name in ("position_ids", "document_ids") else name for name in outputs}
     return sum(PARTS[name] for name in wanted) + 16 * span_mask
+
+
+class Before(NamedTuple):
+    """What is known of the mixture that a run had: find gives those that it may have had at a sample, the likeliest
+    first."""
+
+    name: str
+    find: Callable[[int], Sequence[Optional[Mixture]]]
 
 
 class Order:
@@ -83,14 +91,12 @@ class Order:
         call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))
         return handle
 
-    def continue_with(self, mixture: Mixture, state: bytes, before: Union[None, Path, Mixture],
-                      **batches: int) -> Tuple[Handle, Mixture]:
-        """A loader that continues a state with another mixture, which is the second result. before: the mixture of the
-        state's loader, or a ledger that has it."""
+    def continue_with(self, mixture: Mixture, state: bytes, before: Before, **batches: int) -> Tuple[Handle, Mixture]:
+        """A loader that continues a state with another mixture, which is the second result."""
         errors: List[Exception] = []
-        for one in _candidates(before, state):
+        sample = int.from_bytes(state[24:32], "little")
+        for one in before.find(sample):
             try:
-                sample = int.from_bytes(state[24:32], "little")
                 found = amended(one, mixture, sample) if one else mixture
                 handle = self.open(found, **batches)
                 options = one.as_options(weigh_tokens=self._options["weigh_tokens"]) if one else None
@@ -101,27 +107,18 @@ class Order:
         raise explain(errors[0], state, before, mixture)  # of the likeliest one
 
 
-def _candidates(before: Union[None, Path, Mixture], state: bytes) -> Sequence[Optional[Mixture]]:
-    """Mixtures that the loader of a state may have had, the likeliest first."""
-    from .._run.ledger import earlier_mixtures
-
-    if before is None or isinstance(before, Mixture):
-        return [before]
-    return earlier_mixtures(before, int.from_bytes(state[24:32], "little"))
-
-
 _OF_MIXTURE = re.compile("number of sources|saved with [0-9]+ sources|weights|phases|skip|describe")
 
 
-def explain(error: Exception, state: bytes, before: Union[None, Path, Mixture], mixture: Mixture) -> Exception:
-    """What to raise for a state that this mixture does not continue: if it is about mixtures, both of them, and what to do.
-    before: as for continue_with."""
+def explain(error: Exception, state: bytes, before: Before, mixture: Mixture) -> Exception:
+    """What to raise for a state that this mixture does not continue: if it is about mixtures, both of them, and what to
+    do."""
     if not isinstance(error, MismatchError) or not _OF_MIXTURE.search(str(error)):
         return error
     sample, n_sources, n_phases = (int.from_bytes(state[a:b], "little") for a, b in ((24, 32), (32, 36), (36, 40)))
-    name, saved = os.fspath(before) if isinstance(before, (str, os.PathLike)) else "amend_from", "a ledger would say which"
     try:
-        saved = saved if before is None else f"{name} says {_candidates(before, state)[0]}"
+        known = before.find(sample)[0]
+        saved = "a ledger would say which" if known is None else f"{before.name} says {known}"
     except (Error, OSError) as damage:
         saved = str(damage)
     return MismatchError(

@@ -18,7 +18,6 @@ from .._c.structs import lib
 
 if TYPE_CHECKING:
     from .._data.dataset import Path
-    from .._loader.loader import Loader
 
 # What the order depends on.
 _ORDER = ("sequence_length", "seed", "shuffle", "windows", "random_offset", "weigh_tokens", "align", "max_documents", "whole_documents",
@@ -213,9 +212,9 @@ def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
     return found
 
 
-def line_of(loader: "Loader") -> Line:
-    """What a ledger would say about it."""
-    return Ledger(os.devnull, 0, loader._own_handle)._line("opened", 0, None)
+def line_of(handle: Handle) -> Line:
+    """What a ledger would say about a loader."""
+    return Ledger(os.devnull, 0, handle)._line("opened", 0, None)
 
 
 class Ledger:

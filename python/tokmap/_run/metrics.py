@@ -4,46 +4,14 @@
 import os
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-import numpy as np
-
-from .._loader.batch import counts_before
 from .._c.errors import LockedError
 from .._c.output import complete_file
 
-if TYPE_CHECKING:
-    from .._loader.loader import Loader
-
-_STATS = ("bytes_read", "n_waits", "ns_waited")
-_WAITS = {"wait_p50_ns": "0.5", "wait_p99_ns": "0.99", "wait_p999_ns": "0.999", "wait_max_ns": "1"}
+STATS = ("bytes_read", "n_waits", "ns_waited")
+WAITS = {"wait_p50_ns": "0.5", "wait_p99_ns": "0.99", "wait_p999_ns": "0.999", "wait_max_ns": "1"}
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
-
-
-def collect(loader: "Loader") -> Dict[str, Any]:
-    position, stats = loader.sample, loader.stats
-    before, skipped = counts_before(loader._own_handle, position), _skipped(loader, position)
-    found: Dict[str, Any] = {"position": position, "rank": loader.rank, "n_ranks": loader.n_ranks,
-                             "batch_rows": loader.batch_rows, "samples_skipped": int(skipped.sum())}
-    found.update((name, stats[name]) for name in (*_STATS, *_WAITS) if name in stats)
-    counted = loader._token_counts
-    found["tokens_of_process"] = counted is not None
-    found["sources"] = []
-    for k, source in enumerate(loader._sources):
-        n_samples = int(before[k] - skipped[k])
-        found["sources"].append({
-            "path": source.datasets[0].paths[0], "samples": n_samples, "epochs": int(before[k]) / loader._n_windows()[k],
-            "tokens": n_samples * loader.sequence_length if counted is None else int(counted[k])})
-    return found
-
-
-def _skipped(loader: "Loader", position: int) -> Any:
-    """Samples of each source that were skipped."""
-    found = np.zeros(len(loader._sources), np.int64)
-    for begin, end in loader._mixture.skip:
-        if begin < position:
-            found += counts_before(loader._own_handle, min(end, position)) - counts_before(loader._own_handle, begin)
-    return found
 
 
 def as_text(found: Dict[str, Any]) -> str:
@@ -72,7 +40,7 @@ def as_text(found: Dict[str, Any]) -> str:
     if "bytes_read" in found:
         add("read_bytes", "counter", "Bytes that were requested from the system.", [("_total", rank, found["bytes_read"])],
             "bytes")
-    waits = [("", (*rank, ("quantile", quantile)), found[name] / 1e9) for name, quantile in _WAITS.items() if name in found]
+    waits = [("", (*rank, ("quantile", quantile)), found[name] / 1e9) for name, quantile in WAITS.items() if name in found]
     add("wait_seconds", "summary", "How long steps had to wait for their data.",
         [*waits, ("_count", rank, found["n_waits"]), ("_sum", rank, found["ns_waited"] / 1e9)], "seconds")
     return "\n".join([*lines, "# EOF", ""])
@@ -85,14 +53,14 @@ class MetricsFile:
         self._path, self._seconds, self._due = path, seconds, 0.0
         self._process: Optional[int] = os.getpid()
 
-    def update(self, loader: "Loader") -> None:
+    def update(self, text: Callable[[], str]) -> None:
         now = time.monotonic()
         if now < self._due or self._process != os.getpid():
             return
         self._due = now + self._seconds
         try:
             with complete_file(self._path) as (temporary, _), open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(loader.metrics(text=True))
+                file.write(text())
         except OSError as error:  # raised here, it would lose the batch that was taken
             why = "another process is writing it" if isinstance(error, LockedError) else error.strerror
             warnings.warn(f"{self._path}: metrics cannot be written: {why}")

@@ -91,7 +91,7 @@ class Run:
         if isinstance(ledger, Loader):
             if ledger._steps.changes:
                 raise ArgumentError("with batch_schedule, only a ledger says which steps there were", -1)
-            segments = [Segment(0, None, _ledger.line_of(ledger))]
+            segments = [Segment(0, None, _ledger.line_of(ledger._own_handle))]
             until = ledger.sample if until is None else until
         else:
             lines = _ledger.read(ledger)

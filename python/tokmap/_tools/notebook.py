@@ -116,8 +116,8 @@ def of_loader(loader: Any) -> str:
 
 
 def of_batch(batch: Any) -> str:
-    source_ids, loader = batch.source_ids.tolist(), batch._loader
-    data = [None] * (max(source_ids) + 1) if loader is None else [source.datasets[0] for source in loader._sources]
+    source_ids, handle = batch.source_ids.tolist(), batch._handle
+    data = [None] * (max(source_ids) + 1) if handle is None else [Dataset(shards[0].full_path) for shards in handle.kept]
     names = [f"source {k}" if one is None else one.paths[0] for k, one in enumerate(data)]
     inputs = [] if batch.inputs is None else batch.inputs[:_N_SAMPLES].tolist()
     rows = [(f"{i:,}", _text(ids, data[k])) for i, ids, k in zip(batch.sample_ids.tolist(), inputs, source_ids)]
