@@ -78,15 +78,21 @@ def parameters_of(function):
     return texts, ast.unparse(node.returns).strip("'") if node.returns else "None"
 
 
+# Types that are words, by the names that the code has for them.
+WORDS = {name: str(value).replace("typing.", "") for name, value in vars(tokmap._loader.open).items()
+         if str(value).startswith("typing.Literal")}
+
+
 def signature(name, function):
     """On one line if it fits, else on lines of at most 100 columns."""
     texts, result = parameters_of(function)
+    texts = [re.sub(r"(?<=: )\w+(?= =|$)", lambda found: WORDS.get(found[0], found[0]), text) for text in texts]
     end = ")" if result == "None" else f") -> {result}"
     line = f"{name}({', '.join(texts)}{end}"
     if len(line) <= 100:
         return line
     whole = ", ".join(text.replace(" ", "\0") for text in texts)  # lines end between parameters
-    lines = textwrap.wrap(whole, 96, initial_indent="    ", subsequent_indent="    ")
+    lines = textwrap.wrap(whole, 96, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
     return "\n".join([f"{name}(", *(line.replace("\0", " ") for line in lines), end])
 
 

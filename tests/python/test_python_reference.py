@@ -38,6 +38,8 @@ tokmap.Loader("a", sequence_length="128")
 tokmap.open(5)
 tokmap.Loader("a", 128).restore("text")
 n: str = tokmap.open("a").n_tokens
+tokmap.Loader("a", 128, windows="bestfit")
+tokmap.Loader("a", 128, shuffle="blocks", io="mmap")
 """
 
 
@@ -58,7 +60,7 @@ def user_is_typed(folder):
     assert (found := mypy(folder / "user.py")) == "", found
     (folder / "wrong.py").write_text(WRONG)
     lines = mypy(folder / "wrong.py").splitlines()
-    assert [line.split(":")[1] for line in lines if "error" in line] == ["4", "5", "6", "7"], lines
+    assert [line.split(":")[1] for line in lines if "error" in line] == ["4", "5", "6", "7", "8", "9", "9"], lines
 
 
 def names_are_documented(folder):

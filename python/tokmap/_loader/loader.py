@@ -5,7 +5,7 @@ import ctypes
 import os
 import warnings
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from .._c.structs import lib
 from .._c.locks import new_lock
 from .._run.metrics import STATS, WAITS, MetricsFile, as_text
 from .._c.arguments import flag, integer, number, path, real, state_bytes
-from .open import IO, Before, Order, as_outputs, choose, explain, row_parts
+from .open import (IO, Before, CpMode, Io, Order, Shuffle, Weights, WholeDocuments, Windows, as_outputs, choose, explain,
+                   row_parts)
 from .ranks import check_found, find_rank, rank_in_mesh
 from .row import NoHandle, Row
 from .sources import as_sources
@@ -151,19 +152,19 @@ class Loader:
 
     def __init__(self, sources: Any, sequence_length: int, batch_rows: int = 1, *,
                  outputs: Sequence[str] = ("inputs", "labels"), dtype: Any = "int64", contiguous: bool = True,
-                 framework: str = "numpy", device: Any = None, reuse: bool = False, pad_id: int = 0,
+                 framework: Literal["numpy", "torch"] = "numpy", device: Any = None, reuse: bool = False, pad_id: int = 0,
                  ignore_index: int = -100, mask_labels: bool = False, rank: Optional[int] = None,
-                 n_ranks: Optional[int] = None, seed: int = 0, shuffle: str = "full", windows: str = "concat",
+                 n_ranks: Optional[int] = None, seed: int = 0, shuffle: Shuffle = "full", windows: Windows = "concat",
                  max_epochs: Optional[int] = None, drop_last: bool = True, random_offset: bool = False,
                  phases: Optional[Mapping[int, Sequence[float]]] = None, block_windows: int = 0,
-                 group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False,
+                 group_blocks: int = 0, io: Io = "auto", look_ahead: int = 0, drop_behind: bool = False,
                  mixed_tokenizers: bool = False, n_slots: int = 0, max_documents: int = 0,
                  log: Optional[Callable[[str], None]] = None, skip: Sequence[Tuple[int, int]] = (),
                  batch_schedule: Sequence[Tuple[int, int]] = (), ledger: Optional[Path] = None,
                  micro_batches: int = 0, metrics_file: Optional[Path] = None, metrics_seconds: float = 15, amend: Optional[bytes] = None,
-                 amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: str = "error", align: int = 1,
-                 documents_per_row: int = 0, whole_documents: str = "split", weights: str = "samples", cp_rank: int = 0,
-                 cp_size: int = 1, cp_mode: str = "contiguous", mesh: Any = None, dims: Sequence[str] = ("dp",)) -> None:
+                 amend_from: Union[None, Path, Mapping[str, Any]] = None, on_mismatch: Literal["error", "amend"] = "error", align: int = 1,
+                 documents_per_row: int = 0, whole_documents: WholeDocuments = "split", weights: Weights = "samples", cp_rank: int = 0,
+                 cp_size: int = 1, cp_mode: CpMode = "contiguous", mesh: Any = None, dims: Sequence[str] = ("dp",)) -> None:
         if mesh is not None:
             if (rank, n_ranks) != (None, None):
                 raise ValueError("mesh says rank and n_ranks: do not give them too")

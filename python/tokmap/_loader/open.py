@@ -4,7 +4,7 @@
 import ctypes
 import os
 import re
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, List, Literal, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .mixture import Mixture, amended
 from .batch import PARTS
@@ -13,6 +13,13 @@ from .._c.errors import Error, Handle, MismatchError, call
 from .._c.structs import lib
 from .._c.arguments import number
 from .sources import Source
+
+Shuffle = Literal["full", "none", "block"]
+Windows = Literal["concat", "within-document", "best_fit"]
+Io = Literal["auto", "map", "direct", "populate", "read", "copy"]
+CpMode = Literal["contiguous", "zigzag", "documents"]
+WholeDocuments = Literal["split", "drop", "truncate"]
+Weights = Literal["samples", "tokens"]
 
 IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4, "copy": 5}
 _WHOLE = {"split": 0, "drop": 1, "truncate": 2}
