@@ -61,6 +61,9 @@ def state_bytes(state: Any, name: str = "state") -> bytes:
     try:
         found = bytes(memoryview(state))
     except TypeError:
+        if isinstance(state, dict) and "state" in state:
+            raise TypeError(f"{name} is what state_dict() returned, which load_state_dict() takes; or give "
+                            "bytes.fromhex(...) of its \"state\"") from None
         raise TypeError(f"{name} is {state!r:.60}: must be the 128 bytes that state() returns") from None
     if len(found) != 128:
         raise ArgumentError(f"{name} has {len(found)} bytes: must be the 128 bytes that state() returns", -1)

@@ -665,6 +665,8 @@ class Loader:
         try:
             state = bytes.fromhex(state_dict["state"])
         except (TypeError, KeyError, ValueError):
+            if isinstance(state_dict, (bytes, bytearray, memoryview)):
+                raise TypeError("state_dict is what state() returned, which restore() takes") from None
             raise ValueError(f"state_dict is {state_dict!r:.80}: must be what state_dict() returned") from None
         self.restore(state)
 
