@@ -64,6 +64,7 @@ def each_window_comes_once_and_a_state_resumes(folder):
     for rank in range(2):
         again = loader_of(folder, batch_rows=6, rank=rank, n_ranks=2)
         again.load_state_dict({"state": state.hex(), "sample": 150})
+        assert "tokmap.torch.data_loader" in str(raises(TypeError, lambda: again[0]))
         assert "which restore() takes" in str(raises(TypeError, again.load_state_dict, state))
         assert "which load_state_dict() takes" in str(raises(TypeError, again.restore, again.state_dict()))
         got += [row.window for row in next(again).rows]

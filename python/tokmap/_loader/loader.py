@@ -5,7 +5,7 @@ import ctypes
 import os
 import warnings
 import weakref
-from typing import Any, Callable, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Literal, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -376,6 +376,11 @@ class Loader:
 
     def __iter__(self) -> "Loader":
         return self
+
+    def __getitem__(self, i: Any) -> NoReturn:
+        """Says what to use in its place: a DataLoader would ask for samples by their numbers."""
+        raise TypeError("a Loader gives its batches one after another. A DataLoader takes tokmap.torch.IterableDataset, or is made "
+                        "by tokmap.torch.data_loader; tokmap.Samples has samples by their numbers")
 
     def __next__(self) -> Batch:
         with self._lock:
