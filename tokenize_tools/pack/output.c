@@ -214,8 +214,8 @@ int pack_outputs_write_also(const pack_outputs *outputs, const pack_options *opt
 bool pack_outputs_keep(const pack_outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) {
-        const tokmap_writer *w = outputs->list[i].writer;
-        if (!w || tokmap_writer_n_checkpoints(w) == 0)
+        const tokmap_writer *w = outputs->list[i].writer; /* NULL: it has its name */
+        if (w && tokmap_writer_n_checkpoints(w) == 0)
             return false;
     }
     return true;
