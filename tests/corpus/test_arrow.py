@@ -4,8 +4,10 @@
 tests/fuzz/corpus/arrow are read without the packages that wrote them."""
 
 import gzip
+import io
 import json
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -188,6 +190,19 @@ def damaged_and_foreign_files_are_refused(folder):
     expect_equal(pack(folder, folder / "in")[2], dataset_of(folder, arrow_writers.texts_of()),
                  "a stream without an end marker")
 
+
+
+def nulls_that_no_bitmap_names_are_refused(folder):
+    pa = need("pyarrow")
+    table, out = pa.table({"text": ["a"] * 1234, "other": ["b"] * 1234}), io.BytesIO()
+    with pa.ipc.new_stream(out, table.schema) as writer:
+        writer.write_table(table)
+    data = out.getvalue()
+    nodes = [found.start() for found in re.finditer(re.escape(struct.pack("<qq", 1234, 0)), data)]
+    expect(len(nodes) >= 2, "%d nodes" % len(nodes))
+    for at in nodes[:2]:
+        wrong = data[:at + 8] + struct.pack("<q", 1) + data[at + 16:]
+        refused(folder, wrong, "does not state which rows are null", options=["--where", "other is null or text == 'a'"])
 
 def lz4_and_big_batches_are_refused_by_name(folder):
     pa = need("pyarrow")
