@@ -388,6 +388,10 @@ TEST(a_message_about_a_long_path_still_says_what_happened)
     CHECK_INT(err.sys_errno, ENOENT);
     CHECK(strncmp(err.text, folder, 100) == 0 && strlen(err.text) == sizeof err.text - 1);
     CHECK_SAYS(err.text, "/p.tmi: cannot open: No such file or directory");
+    /* Neither a.b.tmi nor a.tmi exists: the first one is named. */
+    CHECK_INT(tokmap_dataset_open(&(tokmap_dataset *){NULL}, check_path("a.b"), &err),
+              TOKMAP_ERR_IO);
+    CHECK_SAYS(err.text, "/a.b.tmi: cannot open: No such file or directory");
     CHECK(file_store(folder, "text", 4));
     CHECK_INT(tokmap_dataset_open(&(tokmap_dataset *){NULL}, folder, &err),
               TOKMAP_ERR_NOT_A_DATASET);
