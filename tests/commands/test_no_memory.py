@@ -195,6 +195,13 @@ def a_pipe_whose_writer_comes_late_is_read(folder):
     expect_equal(tokmap(folder, "cat", "--text", "out").stdout, b"one\ntwo more\n", "documents")
 
 
+
+def a_pipe_that_is_named_twice_is_refused(folder):
+    for names in (["/dev/stdin", "/dev/stdin"], ["/dev/fd/0", "-"]):
+        done = tokmap(folder, "pack", "-q", "--lines", *names, "-o", "out", input=b"one\ntwo\n")
+        expect_equal(done.returncode, 2, done.stderr.decode())
+        expect(b"can be read only once" in done.stderr, done.stderr.decode())
+
 def whichever_write_fails_the_next_run_goes_on(folder):
     """With documents that are left out, whose list is a file of its own."""
     library = os.path.join(BUILD, "libfailures.so")

@@ -434,8 +434,8 @@ def a_task_reports_what_its_cells_left_out(folder):
     said = ref_protocol.run_program("tokmap", "join", "run.plan", "-o", "j", cwd=folder).stderr.decode()
     expect(len(counts) > 3, "only %d cells left something out" % len(counts))
     cells = ", ".join("%d in cell %d" % (one["documents"], one["cell"]) for one in status["bad_documents"][:3])
-    expect_equal(said, "tokmap join: the cells have left out 5 bad documents: %s, ...; tokmap status --json lists all of "
-                 "them\n" % cells, "join")
+    expect_equal(said, "tokmap join: the cells have left out 5 bad documents: %s, ...; tokmap status --json has the "
+                 "counts of all cells\n" % cells, "join")
     wanted = [("a.jsonl", data.index(line.encode() + b"\n"), len(line)) for line in bad]
     expect_equal(sorted(found), wanted, "what was left out")
     work.check_whole()

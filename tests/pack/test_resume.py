@@ -178,6 +178,8 @@ def a_longer_max_document_resumes_what_a_shorter_one_stopped(corpus):
     options = ["--lines", "long-late.txt", "--memory", "8M"]
     said = late.pack("longer", *options, "--max-document", "100k", code=3)
     expect("long-late.txt:3001: byte 1503000: longer than --max-document" in said and "--separator" in said, said)
+    said = late.pack("longer", *options, "--max-document", "600", "--on-error", "skip", code=5)
+    expect("--max-document was 100,000 and is now 600; it may only grow" in said, said)
     expect("resuming after" in late.pack("longer", *options), "it started over")
     late.pack("at_once", *options)
     expect_equal(late.outputs("longer"), late.outputs("at_once"), "files")
@@ -206,6 +208,20 @@ def the_report_of_a_resumed_run_has_all_that_was_left_out(corpus):
     wanted = [line for name in names for line in lines[name] if b"bad" in line]
     expect_equal((corpus.folder / "left_out.jsonl").read_bytes().splitlines(), wanted, "what was left out")
 
+
+def bytes_of_bad_documents_are_those_of_the_report(corpus):
+    """Left out by the reader and by the encoders, which print the first ten of each input."""
+    names = ["s1.jsonl", "s2.jsonl"]
+    for name in names:
+        lines = ['{"text": "good"}', *('{"text": "<|endoftext|> %d"}' % i for i in range(15)), '{"bad'] * 2
+        (corpus.folder / name).write_text("\n".join(lines))
+    some = pack_corpus.Packing(corpus.folder)
+    (corpus.folder / "special.json").write_text(pack_corpus.small_vocabulary())
+    said = some.pack("some", *names, "--tokenizer", "special.json", "--specials", "error", "--on-error", "skip", "--report", "some.json")
+    report = json.loads((corpus.folder / "some.json").read_text())
+    expect_equal((len(report["skipped"]), report["bad_documents"]), (64, 64), "documents")
+    expect_equal(report["bad_bytes"], sum(one["bytes"] for one in report["skipped"]), "bytes")
+    expect_equal([said.count(name + ": document") for name in names], [10, 10], said)
 
 # ---- A full disk ----
 

@@ -18,8 +18,9 @@ struct pack_documents {
     pack_outputs *outputs;
     cli_progress *progress;
     pack_position at;
-    size_t next_special; /* in job->specials */
-    size_t next_values;  /* in job->batch.values */
+    size_t next_special;      /* in job->specials */
+    size_t next_values;       /* in job->batch.values */
+    uint64_t said_of, n_said; /* the input of the last message about a document, and how many */
 };
 
 typedef struct packed_document {
@@ -86,13 +87,16 @@ static int leave_out(pack_documents *d, const packed_document *doc, pack_skipped
 {
     char reason[512], text[900];
     const char *name = d->parts->inputs->names[d->at.input];
-    const bool prints = d->at.special_documents < 10 && !d->o->quiet;
+    d->n_said = d->said_of == d->at.input ? d->n_said : 0;
+    d->said_of = d->at.input;
+    const bool prints = d->n_said++ < 10 && !d->o->quiet;
     describe_special(d, doc, reason);
     snprintf(text, sizeof text, "%.300s: document %" PRIu64 ": %s", name, d->at.input_documents + 1,
              reason);
     if (!skipped)
         return pack_error_set(err, CLI_INPUT, "%s", text);
     d->at.special_documents++;
+    d->at.special_bytes += doc->at->n_bytes;
     if (prints) {
         cli_progress_clear(d->progress);
         cli_warn("%s", text);

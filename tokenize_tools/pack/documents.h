@@ -20,7 +20,8 @@
 typedef struct pack_position {
     uint64_t documents, tokens; /* in all outputs */
     uint64_t specials_seen;     /* in the text of documents */
-    uint64_t special_documents; /* left out because of a special token */
+    uint64_t special_documents; /* left out because of a special token, */
+    uint64_t special_bytes;     /* and the bytes of their records */
     uint64_t text_bytes;        /* of all finished documents, including those left out */
     uint64_t input;             /* finished inputs */
     uint64_t input_documents;   /* of the current input, including those left out here */

@@ -72,21 +72,26 @@ static int describe_one(void *context, size_t which)
     return CLI_OK;
 }
 
-/* This may be intended, or two patterns match one file. */
-static void print_repeated(named_file *files, size_t n)
+/* A file may be meant to be packed twice, or two patterns match it. What is not a file has its bytes
+ * only once. */
+static int check_repeated(named_file *files, size_t n, bool quiet)
 {
     size_t n_again = 0;
     const char *name = NULL;
+    file_facts facts;
     qsort(files, n, sizeof *files, file_id_compare);
     for (size_t i = 1; i < n; i++) {
-        if (file_id_compare(&files[i - 1], &files[i]) == 0) {
-            name = files[i].name;
-            n_again++;
-        }
+        if (file_id_compare(&files[i - 1], &files[i]) != 0)
+            continue;
+        name = files[i].name;
+        n_again++;
+        if (file_describe_input(name, &facts) == 0 && facts.kind != FILE_REGULAR)
+            return cli_usage("%s: is named more than once, and can be read only once", name);
     }
-    if (n_again)
+    if (n_again && !quiet)
         cli_warn("%s: is named more than once and will be packed each time (%s in total)", name,
                  cli_count_of(n_again, "repeated input").s);
+    return CLI_OK;
 }
 
 static int check_inputs(pack_inputs *inputs, bool quiet)
@@ -98,8 +103,8 @@ static int check_inputs(pack_inputs *inputs, bool quiet)
     int code = pack_inputs_each(inputs, describe_one, &c);
     if (inputs->once)
         inputs->total_bytes = 0;
-    if (code == CLI_OK && !quiet)
-        print_repeated(files, inputs->n);
+    if (code == CLI_OK)
+        code = check_repeated(files, inputs->n, quiet);
     free(files);
     return code;
 }

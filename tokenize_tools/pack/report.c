@@ -115,7 +115,8 @@ static void put_counts(json_out *o, const pack_work *w)
     json_out_number(o, "null_documents", c->null_documents);
     json_out_number(o, "empty_documents", c->empty_documents);
     json_out_number(o, "bad_documents", pack_work_n_skipped(w));
-    json_out_number(o, "bad_bytes", c->bad_bytes);
+    json_out_number(o, "bad_bytes",
+                    c->bad_bytes + pack_documents_counts(w->documents)->special_bytes);
     json_out_number(o, "repaired_documents", c->repaired_documents);
     json_out_number(o, "replacements", c->replacements);
     json_out_number(o, "specials_in_text", pack_documents_counts(w->documents)->specials_seen);

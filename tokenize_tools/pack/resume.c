@@ -95,7 +95,8 @@ static int refuse_other_fingerprint(resume_search *s, bool too_early)
     return refuse_run(s, difference, too_early);
 }
 
-/* --on-error and --max-document may change as long as no document was left out because of them. */
+/* --on-error may change as long as no document was left out because of it. So may --max-document,
+ * and it may only grow: what was packed may be as long as it was. */
 static int check_left_out(const resume_search *s, const pack_note *note)
 {
     const uint64_t n_long = note->place.counts.long_documents;
@@ -109,6 +110,11 @@ static int check_left_out(const resume_search *s, const pack_note *note)
     if (n_long > 0 && s->options->max_document != note->max_document) {
         snprintf(why, sizeof why, "--max-document was %s, and %s already left out",
                  cli_count(note->max_document).s, cli_count_of(n_long, "longer document").s);
+        return refuse_run(s, why, false);
+    }
+    if (s->options->max_document < note->max_document) {
+        snprintf(why, sizeof why, "--max-document was %s and is now %s; it may only grow",
+                 cli_count(note->max_document).s, cli_count(s->options->max_document).s);
         return refuse_run(s, why, false);
     }
     return CLI_OK;

@@ -80,8 +80,9 @@ static void note_bad(const join_state *s)
                  i ? ", " : "", cli_count(s->bad[i].n).s, s->bad[i].cell);
     if (n > 0)
         cli_warn("the cells have left out %s: %s%s", cli_count_of(n, "bad document").s, cells,
-                 s->n_bad_cells > SHOWN_CELLS ? ", ...; tokmap status --json lists all of them"
-                                              : "");
+                 s->n_bad_cells > SHOWN_CELLS
+                     ? ", ...; tokmap status --json has the counts of all cells"
+                     : "");
 }
 
 /* ---- Cells ---- */
