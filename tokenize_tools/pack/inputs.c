@@ -72,8 +72,8 @@ static int describe_one(void *context, size_t which)
     return CLI_OK;
 }
 
-/* A file may be meant to be packed twice, or two patterns match it. What is not a file has its bytes
- * only once. */
+/* A file may be meant to be packed twice, or two patterns match it. What is not a file has its
+ * bytes only once. */
 static int check_repeated(named_file *files, size_t n, bool quiet)
 {
     size_t n_again = 0;
