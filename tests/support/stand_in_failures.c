@@ -124,7 +124,9 @@ SEEN int open(const char *path, int flags, ...)
     return open_and_say(path, flags, mode);
 }
 
-SEEN int __open_2(const char *path, int flags) /* as a fortified program calls it */
+/* As a fortified program calls it; only the headers of one declare it. */
+SEEN int __open_2(const char *path, int flags);
+SEEN int __open_2(const char *path, int flags)
 {
     return open_and_say(path, flags, 0);
 }

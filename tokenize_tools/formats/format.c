@@ -84,9 +84,8 @@ void reader_report(const reader *r, const char *format, ...)
         r->options->report(r->options->context, text);
 }
 
-static void set_row(reader *r, uint64_t line)
+static void set_row(reader *r, const field_list *fields, uint64_t line)
 {
-    const field_list *fields = r->options->fields;
     const uint64_t row = reader_is_archive(r) ? r->inner->n_records - 1 : line;
     const size_t i = field_list_find(fields, FIELD_ROW, strlen(FIELD_ROW));
     if (i < fields->n_fields)
@@ -112,12 +111,13 @@ static bool check_kept(const reader *r, const document *d, failure *err)
 
 reader_result reader_next(reader *r, document *d, failure *err)
 {
+    const field_list *fields = r->options->fields;
     *d = (document){0};
     reader_result result = r->kind->next(r, d, err);
-    if (result == READER_DOCUMENT && r->options->fields && !d->values)
+    if (result == READER_DOCUMENT && fields && !d->values)
         result = fail(err, "is of a format without fields, which --meta or --where needs");
-    if (result >= READER_DOCUMENT && d->values) {
-        set_row(r, d->line);
+    if (result >= READER_DOCUMENT && fields && d->values) {
+        set_row(r, fields, d->line);
         if (r->options->where && !where_holds(r->options->where, d->values))
             result = READER_FILTERED;
         else if (result == READER_DOCUMENT && !check_kept(r, d, err))
