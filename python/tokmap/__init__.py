@@ -25,9 +25,9 @@ from ._c.errors import (ArgumentError, DamagedError, DeviceError, Error, ExistsE
 from ._c import html as _notebooks
 from ._c.structs import lib as _library
 from ._data.dataset import Dataset, Document, Input, Segment, Span, open
+from ._data.row import Row
 from ._loader.batch import Batch
 from ._loader.loader import Loader, Sample
-from ._loader.row import Row
 from ._loader.sources import Source
 
 _notebooks.load = lambda: importlib.import_module("._tools.notebook", __name__)

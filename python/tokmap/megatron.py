@@ -7,9 +7,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 import numpy as np
 import torch
 
-from ._frameworks.blends import open_prefixes, padding_id, refuse_options, sources_of
-from ._c.errors import MismatchError
 from ._c.arguments import flag
+from ._c.errors import MismatchError
+from ._frameworks.blends import open_prefixes, padding_id, refuse_options, sources_of
 from .torch import MapDataset
 
 

@@ -56,7 +56,7 @@ def a_changed_run_goes_on(folder):
                 changed.load_state_dict(state)
                 expect_same(take(20, over(changed, n_workers, kind)), truth)
         gc.collect()
-        events = [line.event for line in tokmap._run.ledger.read(ledger) if line.event != "closed"]
+        events = [line.event for line in tokmap._loader.ledger.read(ledger) if line.event != "closed"]
         assert events == ["opened", "amended", "resumed"][:2 + (n_workers == 0)], events
         assert tokmap.Run(ledger, until=truth[-1].state).n_steps == 25
 

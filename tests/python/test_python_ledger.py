@@ -18,7 +18,7 @@ import ref_xxh3
 from ref_protocol import run_in_folders
 
 import tokmap
-from tokmap._run import ledger as _ledger
+from tokmap._loader import ledger as _ledger
 
 N_RUNS = 40 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 SIZES = (1001, 501, 333)

@@ -18,7 +18,7 @@ from ref_protocol import program, run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap._run import ledger as _ledger
+from tokmap._loader import ledger as _ledger
 from tokmap._c import structs as _lib
 from tokmap._c.errors import call
 from tokmap._c.structs import lib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that are numbers, flags, paths or states: the exception names the parameter, and says what it must be."""
+"""Arguments that are numbers, flags, paths, types of numbers or states: the exception names the parameter, and says what it must be."""
 
 import contextlib
 import operator
@@ -54,6 +54,15 @@ def path(name: str, value: Any) -> str:
         return os.fsdecode(value)
     except TypeError:
         raise TypeError(f"{name} is {value!r:.80}: must be a path") from None
+
+
+def dtype_name(dtype: Any, name: str = "dtype") -> str:
+    """int64 of "int64", np.int64, np.dtype("int64") and torch.int64."""
+    found = dtype.__name__ if isinstance(dtype, type) else str(dtype).rpartition(".")[2]
+    if found not in ("int32", "int64", "uint16", "uint32"):
+        raise ValueError(f"{name} is {dtype!r}: must be int32 or int64, or with contiguous=False the uint16 or uint32 "
+                         "of the data")
+    return found
 
 
 def state_bytes(state: Any, name: str = "state") -> bytes:

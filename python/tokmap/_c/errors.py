@@ -129,6 +129,17 @@ def call(function: Any, *arguments: Any, advice: str = "") -> None:
     check(function(*arguments, ctypes.byref(detail)), detail, advice)
 
 
+class NoHandle:
+    """In place of the handle of a loader that cannot be used now."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    @property
+    def pointer(self) -> Any:
+        raise ValueError(self._why)
+
+
 class Handle:
     """What a call of the library opens, closed when nothing refers to it any longer; `kept` lives at least as long. Not in
     __del__: of objects that are collected together, `kept` could go first."""

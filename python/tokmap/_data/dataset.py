@@ -14,11 +14,10 @@ import numpy as np
 
 from .._c import html
 from .._c import structs as _lib
-
-from . import values as _meta
+from .._c.arguments import flag, integer, number, real
 from .._c.errors import DamagedError, Handle, MismatchError, call, make_error
 from .._c.structs import lib
-from .._c.arguments import flag, integer, number, real
+from . import values as _meta
 
 Path = Union[str, "os.PathLike[str]"]
 Array = _meta.Array

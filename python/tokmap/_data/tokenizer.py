@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._c import find as _native
-from .dataset import Path, encode_path
+from .._c.arguments import integer, number
 from .._c.errors import Handle, call
 from .._c.structs import NO_ID, ErrorDetail, Sized
-from .._c.arguments import integer, number
+from .dataset import Path, encode_path
 
 Text = Union[str, bytes]
 _SPECIALS = ("text", "match", "error", "drop")

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .._c import structs as _lib
-
+from .._c.arguments import flag, number
+from .._c.errors import call, check
+from .._c.locks import new_lock
+from .._c.structs import lib
 from . import values as _meta
 from .dataset import Path, encode_path
-from .._c.errors import call, check
-from .._c.structs import lib
-from .._c.locks import new_lock
-from .._c.arguments import flag, number
 
 
 def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:

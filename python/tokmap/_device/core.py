@@ -5,21 +5,30 @@ import ctypes
 import gc
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
-
-from . import dlpack as _dlpack
+from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from .._c import structs as _lib
-from .._c.errors import ArgumentError, Error, call, check
-from .._c.structs import lib
+from .._c.errors import ArgumentError, Error, NoHandle, call, check
 from .._c.locks import new_lock
-from .._loader.row import NoHandle, Row
-
-if TYPE_CHECKING:
-    from .._loader.loader import Loader
+from .._c.structs import lib
+from .._data.row import Row
+from . import dlpack as _dlpack
 
 Log = Optional[Callable[[str], None]]
 Edit = Optional[Callable[[List[Row], int], None]]
+
+
+class Lender(Protocol):
+    """What a stage needs of a Loader: it takes the handle, and leaves another one that says why it is gone. A stage
+    that the Loader opened for itself may have steps of several sizes."""
+
+    drop_last: bool
+    _steps: Any
+    _handle: Any
+    _turn: int
+
+    def _check_rank(self) -> None:
+        """Before the first batch."""
 
 
 class Core:
@@ -28,7 +37,7 @@ class Core:
     A thread that waits in C has released the interpreter, and other threads may then collect batches,
     including the stage's own thread while it calls `edit`. So `lock` is not held during a call of C."""
 
-    def __init__(self, loader: "Loader", log: Log, edit: Edit) -> None:
+    def __init__(self, loader: Lender, log: Log, edit: Edit) -> None:
         self.pointer: Any = ctypes.c_void_p()
         self.loader: Any = loader
         self.loader_handle: Any = None

@@ -7,19 +7,14 @@ import sys
 import weakref
 from collections import namedtuple
 from ctypes import c_uint8
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
-
-from . import dlpack as _dlpack
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .._c import structs as _lib
+from .._c.arguments import dtype_name, flag, integer, number, state_bytes
 from .._c.errors import DeviceError, call
-from .._loader.gather import dtype_name
 from .._c.structs import lib
-from .._c.arguments import flag, integer, number, state_bytes
-from .core import Core, Edit, Log
-
-if TYPE_CHECKING:
-    from .._loader.loader import Loader
+from . import dlpack as _dlpack
+from .core import Core, Edit, Lender, Log
 
 _OUTPUTS = {"inputs": 1, "labels": 2, "position_ids": 4, "document_ids": 8, "cu_seqlens": 16}
 _ROW_POSITIONS = 32
@@ -279,7 +274,7 @@ class Stage:
     Threads may share a stage: each batch goes to one of them. Batches and tensors may be deleted in any thread.
     It is closed when nothing refers to it or its batches any longer, and when the interpreter ends."""
 
-    def __init__(self, loader: "Loader", device: Any = 0, outputs: Union[str, Sequence[str]] = ("inputs", "labels"),
+    def __init__(self, loader: Lender, device: Any = 0, outputs: Union[str, Sequence[str]] = ("inputs", "labels"),
                  *, positions: str = "document", input_dtype: Any = "int32", label_dtype: Any = "int64",
                  ignore_index: int = -100, pad_id: int = 0, max_documents: int = 0, n_slots: int = 0,
                  n_host_slots: int = 0, thread: bool = True, log: Log = None, edit: Edit = None) -> None:

@@ -11,9 +11,9 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 
-from .._data.dataset import Dataset, check_tokenizers
-from .._c.errors import MismatchError, make_error
 from .._c.arguments import flag, real
+from .._c.errors import MismatchError, make_error
+from .._data.dataset import Dataset, check_tokenizers
 from .._loader.sources import Source
 
 # Options of a GPTDatasetConfig: those that are used, and those of caches and of reading, which mean nothing here.

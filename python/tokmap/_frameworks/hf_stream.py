@@ -10,11 +10,11 @@ import datasets.iterable_dataset  # type: ignore[import-untyped,unused-ignore]
 import torch.utils.data
 import transformers
 
+from .._c.arguments import number
 from .._loader.batch import save_at
 from .._loader.loader import Loader
-from .._c.arguments import number
-from .samples import arguments_of, loader_of
 from .rows import check_options, row_of
+from .samples import arguments_of, loader_of
 
 _OF_OTHERS = ("rank", "n_ranks", "mesh", "dims", "batch_rows", "batch_schedule", "ledger", "micro_batches")
 _LOGGED = ("position", "samples_skipped", "bytes_read", "n_waits", "ns_waited", "wait_p99_ns")

@@ -4,9 +4,9 @@
 import os
 from typing import Any, Dict, Mapping, Optional, Tuple, Type
 
+from .._c.arguments import integer, number
 from .._loader.batch import Batch
 from .._loader.loader import Loader
-from .._c.arguments import integer, number
 
 
 def loader_of(sources: Any, options: Dict[str, Any], *sizes: Tuple[str, int, int]) -> Loader:

@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 import numpy as np
 
 from .._c import html
-from .._data.dataset import Array
 from .._c.errors import Handle, call
 from .._c.structs import lib
-from .row import Row
+from .._data.dataset import Array
+from .._data.row import Row
 from .steps import Steps
 
 # What the library has to compute for an output, as TOKMAP_ROW_... of the header.

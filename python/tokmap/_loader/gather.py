@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 import numpy as np
 
 from .._c import structs as _lib
+from .._c.arguments import dtype_name, integer, number
 from .._c.errors import Handle, check
 from .._c.structs import lib
-from .._c.arguments import integer, number
 
 if TYPE_CHECKING:
     from .batch import Batch
@@ -22,15 +22,6 @@ _batch_gather, _address, _from_buffer = lib.tokmap_batch_gather, ctypes.addresso
 _DTYPES = {name: np.dtype(name) for name in ("int32", "int64", "uint16", "uint32", "uint8")}
 _COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
 _PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
-
-
-def dtype_name(dtype: Any, name: str = "dtype") -> str:
-    """int64 of "int64", np.int64, np.dtype("int64") and torch.int64."""
-    found = dtype.__name__ if isinstance(dtype, type) else str(dtype).rpartition(".")[2]
-    if found not in ("int32", "int64", "uint16", "uint32"):
-        raise ValueError(f"{name} is {dtype!r}: must be int32 or int64, or with contiguous=False the uint16 or uint32 "
-                         "of the data")
-    return found
 
 
 def _new_array(name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:

@@ -11,19 +11,19 @@ import numpy as np
 
 from .._c import html
 from .._c import structs as _lib
-from .mixture import Mixture, as_mixture, as_phases
-from .batch import Batch, counts_before, save_at
-from .._data.dataset import Path
-from .._c.errors import ArgumentError, ForkedError, Handle, MismatchError, call, check
-from .gather import Gatherer, dtype_name
-from .._c.structs import lib
+from .._c.arguments import dtype_name, flag, integer, number, path, real, state_bytes
+from .._c.errors import ArgumentError, ForkedError, Handle, MismatchError, NoHandle, call, check
 from .._c.locks import new_lock
-from .._run.metrics import STATS, WAITS, MetricsFile, as_text
-from .._c.arguments import flag, integer, number, path, real, state_bytes
+from .._c.structs import lib
+from .._data.dataset import Path
+from .._data.row import Row
+from .batch import Batch, counts_before, save_at
+from .gather import Gatherer
+from .metrics import STATS, WAITS, MetricsFile, as_text
+from .mixture import Mixture, as_mixture, as_phases
 from .open import (IO, Before, CpMode, Io, Order, Shuffle, Weights, WholeDocuments, Windows, as_outputs, choose, explain,
                    row_parts)
 from .ranks import check_found, find_rank, rank_in_mesh
-from .row import NoHandle, Row
 from .sources import as_sources
 from .steps import Steps, as_schedule, as_skip
 
@@ -270,7 +270,7 @@ class Loader:
             metrics_file.replace("{rank}", str(self.rank)), metrics_seconds)
         self._ledger: Any = None
         if ledger is not None and self.rank == 0:
-            from .._run.ledger import Ledger
+            from .ledger import Ledger
 
             self._ledger = Ledger(ledger, micro_batches, self._own_handle)
             weakref.finalize(self, self._ledger.close)
@@ -301,7 +301,7 @@ class Loader:
         if known is None or isinstance(known, Mixture):
             mixture = known
             return Before("amend_from", lambda sample: [mixture])
-        from .._run.ledger import earlier_mixtures
+        from .ledger import earlier_mixtures
 
         path = known
         return Before(os.fspath(path), lambda sample: earlier_mixtures(path, sample))

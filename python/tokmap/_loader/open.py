@@ -6,12 +6,12 @@ import os
 import re
 from typing import Any, Callable, List, Literal, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from .mixture import Mixture, amended
-from .batch import PARTS
-from .._data.dataset import Shard, pointers_of
+from .._c.arguments import number
 from .._c.errors import Error, Handle, MismatchError, call
 from .._c.structs import lib
-from .._c.arguments import number
+from .._data.dataset import Shard, pointers_of
+from .batch import PARTS
+from .mixture import Mixture, amended
 from .sources import Source
 
 Shuffle = Literal["full", "none", "block"]

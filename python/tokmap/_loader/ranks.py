@@ -5,8 +5,8 @@ import os
 import sys
 from typing import Any, Optional, Sequence, Tuple
 
-from .._c.errors import ArgumentError
 from .._c.arguments import number
+from .._c.errors import ArgumentError
 
 _logged = False
 

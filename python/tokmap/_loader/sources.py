@@ -6,10 +6,10 @@ import os
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from .._c import structs as _lib
-from .._data.dataset import Dataset, Path, choose_paths, encode_path
+from .._c.arguments import flag, number, real
 from .._c.errors import ArgumentError
 from .._c.structs import lib
-from .._c.arguments import flag, number, real
+from .._data.dataset import Dataset, Path, choose_paths, encode_path
 
 Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
 Range = Tuple[int, int]

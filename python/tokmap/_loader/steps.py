@@ -4,8 +4,8 @@
 from bisect import bisect_right
 from typing import Any, List, Tuple
 
-from .._c.errors import ArgumentError
 from .._c.arguments import number
+from .._c.errors import ArgumentError
 
 Pairs = List[Tuple[int, int]]
 

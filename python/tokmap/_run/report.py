@@ -8,11 +8,10 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 import numpy as np
 
 from .._c import structs as _lib
-
-from .._data import values as _meta
-from .._data.dataset import Array, Dataset
 from .._c.errors import MismatchError
 from .._c.structs import lib
+from .._data import values as _meta
+from .._data.dataset import Array, Dataset
 from .._loader.loader import Loader
 
 _CHUNK = 1 << 18  # documents at a time; a multiple of 8

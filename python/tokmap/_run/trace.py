@@ -7,18 +7,17 @@ from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, S
 
 import numpy as np
 
-from . import ledger as _ledger
-
 from .._c import structs as _lib
-from .._loader.batch import counts_before
-from .._data.dataset import Array, Dataset, Path
-from .._c.errors import ArgumentError, MismatchError
-from .ledger import Line, Segment
-from .._c.structs import lib
-from .._loader.loader import Loader, Piece
 from .._c.arguments import integer, number, state_bytes
-from .report import Share, check_boundaries, shares
+from .._c.errors import ArgumentError, MismatchError
+from .._c.structs import lib
+from .._data.dataset import Array, Dataset, Path
+from .._loader import ledger as _ledger
+from .._loader.batch import counts_before
+from .._loader.ledger import Line, Segment
+from .._loader.loader import Loader, Piece
 from .._loader.sources import Source
+from .report import Share, check_boundaries, shares
 
 
 class TracedDocument(NamedTuple):

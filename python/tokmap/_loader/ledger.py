@@ -12,9 +12,9 @@ import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
 
 from .._c import structs as _lib
-from .._loader.mixture import Mixture
 from .._c.errors import DamagedError, Error, Handle, MismatchError, call, check
 from .._c.structs import lib
+from .mixture import Mixture
 
 if TYPE_CHECKING:
     from .._data.dataset import Path

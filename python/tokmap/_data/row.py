@@ -7,19 +7,8 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from .._c import structs as _lib
-from .._data.dataset import Array
 from .._c.errors import Handle
-
-
-class NoHandle:
-    """In place of the handle of a loader that cannot be used now."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    @property
-    def pointer(self) -> Any:
-        raise ValueError(self._why)
+from .dataset import Array
 
 
 def _copy(address: Optional[int], n: int, dtype: str) -> Optional[Array]:
