@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """lint_rules.py [FOLDER] - the house rules that no compiler checks, on the tree at FOLDER.
 
-The rooms of docs/ARCHITECTURE.md, the names in docs/READING.md, what the library must not do, what depends on the order
-of evaluation, forgotten notes.
+The rooms of docs/ARCHITECTURE.md, the layers of the Python package, the names in docs/READING.md, what the library must
+not do, what depends on the order of evaluation, forgotten notes.
 Prints each breach as `file:line: text`; exit status 1 when there is one. Lengths are advice, for code outside tests:
 printed, and no breach."""
 
@@ -12,6 +12,7 @@ import pathlib
 import re
 import sys
 
+import python_layers
 import unsequenced
 
 MAX_COLUMNS = 100
@@ -419,6 +420,7 @@ def check(root):
     check_names(sources, breaches)
     check_reading(root, sources, breaches)
     check_texts(root, breaches)
+    python_layers.check(root, breaches)
     return breaches
 
 

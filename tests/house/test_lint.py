@@ -88,6 +88,13 @@ PLANTED = [
     ("a_row_without_its_room", "docs/ARCHITECTURE.md", "| `src/nobody/` | x | `src/base/` |\n", -1,
      "there is no room src/nobody"),
     ("an_arrow_that_is_not_there", "docs/ARCHITECTURE.md", "", -1, "src/nobody does not use src/base"),
+    ("a_module_of_a_layer_above", "python/tokmap/_data/values.py", "from .._loader.steps import Pairs\n", 1,
+     "imports _loader/steps: _data may not use _loader"),
+    ("a_late_import_of_a_layer_above", "python/tokmap/_c/locks.py", "def planted():\n    from .._data import row\n", 2,
+     "imports _data/row: _c may not use _data"),
+    ("a_circle_of_modules", "python/tokmap/_c/find.py", "if TYPE_CHECKING:\n    from .errors import Error\n", -1,
+     "a circle of imports: _c/errors -> _c/structs -> _c/find -> _c/errors"),
+    ("a_folder_without_a_layer", "python/tokmap/_new/new.py", f"# {lint_rules.LICENCE}\n", -1, "is no layer"),
     ("a_cycle_of_rooms", "docs/ARCHITECTURE.md", "| `src/base/` | x | `src/system/` |\n", -1,
      "a circle of rooms: "),
 ]
@@ -101,12 +108,14 @@ HARMLESS = {HASH: '    /* printf("x"); */ x = \'"\'; /* exit(1) */ x = snprintf(
 
 def plant_all(copy):
     """Where each text of PLANTED begins."""
-    for name in ("include", "src", "tokenize_tools", "bench", "docs", "Makefile", "README.md", "tests/house"):
+    for name in ("include", "src", "tokenize_tools", "bench", "docs", "python/tokmap", "Makefile", "README.md", "tests/house"):
         place = copy / name
-        place.parent.mkdir(exist_ok=True)
+        place.parent.mkdir(exist_ok=True, parents=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place)
     (copy / "src/newcomer").mkdir()
     (copy / "src/newcomer/new.c").touch()
+    (copy / "python/tokmap/_new").mkdir()
+    (copy / "python/tokmap/_new/new.py").touch()
     for name, line in HARMLESS.items():
         (copy / name).open("a").write(function_with(line))
     lines = []
