@@ -46,8 +46,8 @@ def read(tree, prefix, io, shuffle, windows, measure, seconds, steps, rows):
     sys.path.insert(0, tree + "/python")
     import tokmap
     start, n_steps, waits = time.perf_counter(), 0, []
-    with tokmap.Loader(prefix, LENGTH, rows, seed=3, io=io, shuffle=shuffle, windows=windows, max_epochs=1,
-                       contiguous=windows != "concat", reuse=True) as loader:
+    with tokmap.Loader(prefix, LENGTH, rows, seed=3, reading=tokmap.Reading(io=io), shuffle=shuffle, windows=windows,
+                       max_epochs=1, rows=tokmap.Rows(contiguous=windows != "concat", reuse=True)) as loader:
         if measure == "rate":
             for batch in loader:
                 batch.inputs

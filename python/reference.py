@@ -22,7 +22,8 @@ HEAD = """<!-- Made by python/reference.py. Change the docstrings instead. -->
 """
 GROUPS = (
     ("Datasets", ("open", "Dataset", "Document", "Input", "Segment", "Writer")),
-    ("Loading", ("Loader", "Source", "Batch", "Row", "Samples", "Sample")),
+    ("Loading", ("Loader", "Source", "Order", "Rows", "Ranks", "Reading", "Resume", "Record", "Slots", "Batch", "Row", "Samples",
+                 "Sample")),
     ("GPUs (experimental)", ("Stage", "DeviceBatch", "DeviceArray", "Filled", "count_devices")),
     ("Tokenizers", ("Tokenizer",)),
     ("Errors", ()),  # all others
@@ -79,7 +80,7 @@ def parameters_of(function):
 
 
 # Types that are words, by the names that the code has for them.
-WORDS = {name: str(value).replace("typing.", "") for name, value in vars(tokmap._loader.open).items()
+WORDS = {name: str(value).replace("typing.", "") for name, value in vars(tokmap._loader.options).items()
          if str(value).startswith("typing.Literal")}
 
 

@@ -151,7 +151,7 @@ class Tokmap(Adapter):
     imports = ("tokmap", "numpy")
     work = U16
     options = {}
-    reuses = True
+    reuses, contiguous, io = True, True, "auto"
 
     def __init__(self, data, length, rows, seed=1):
         super().__init__(data, length, rows, seed)
@@ -160,13 +160,11 @@ class Tokmap(Adapter):
     def open(self):
         import tokmap
 
-        layout = {
-            VIEWS: {"outputs": ()},
-            U16: {"contiguous": False, "dtype": "uint16", "reuse": self.reuses},
-            I64: {"reuse": self.reuses},
-        }[self.work]
+        options = {**{VIEWS: {"outputs": ()}, U16: {"dtype": "uint16"}, I64: {}}[self.work], **self.options}
         self.loader = tokmap.Loader(
-            self.data["prefix"], self.length, self.rows, seed=self.seed, **{**layout, **self.options}
+            self.data["prefix"], self.length, self.rows, seed=self.seed,
+            rows=tokmap.Rows(contiguous=self.contiguous and self.work != U16, reuse=self.reuses),
+            reading=tokmap.Reading(io=self.io), **options,
         )
 
     def batches(self):
@@ -264,7 +262,7 @@ ADAPTERS = {
         Tokmap,
         work=I64,
         reuses=False,
-        options={"contiguous": False},
+        contiguous=False,
         note=NEW + ", inputs and labels are views of one",
     ),
     "tokmap-i64-parts": variant(
@@ -273,10 +271,10 @@ ADAPTERS = {
         options={"outputs": ("inputs", "labels", "position_ids", "loss_mask")},
         note="and position ids and a loss mask by documents",
     ),
-    "tokmap-direct": variant(Tokmap, pages=("cold",), options={"io": "direct"}),
-    "tokmap-populate": variant(Tokmap, pages=("cold",), options={"io": "populate"}),
+    "tokmap-direct": variant(Tokmap, pages=("cold",), io="direct"),
+    "tokmap-populate": variant(Tokmap, pages=("cold",), io="populate"),
     "tokmap-block-shuffle": variant(
-        Tokmap, pages=("cold",), options={"io": "populate", "shuffle": "block"}
+        Tokmap, pages=("cold",), io="populate", options={"shuffle": "block"}
     ),
     "read-blocks-u16": ReadBlocks,
     "read-blocks-i64": ReadBlocksI64,

@@ -87,13 +87,13 @@ class TokmapLoader(Packer):
     longer, overlap, rows_file = 1, 1, None
 
     def prepare(self):
-        from tokmap import Loader, Source
+        from tokmap import Loader, Order, Source
 
         prefix, self.batches = str(self.data / ("check" if self.checks else "all")), []
         self.rows_command = [self.tokmap, "rows", "--json", "-l", str(self.length), prefix, "-o", self.scratch / "rows"]
         self.open = lambda: Loader(
             Source(prefix, rows_files=self.rows_file), self.length, batch_rows=BATCH_ROWS, windows="best_fit",
-            outputs=["inputs", "labels", "position_ids", "cu_seqlens"], max_epochs=1, drop_last=False)
+            outputs=["inputs", "labels", "position_ids", "cu_seqlens"], max_epochs=1, order=Order(drop_last=False))
 
     def pack(self):
         """The Loader does."""

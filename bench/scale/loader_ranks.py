@@ -56,7 +56,7 @@ def run_rank(arguments):
     sys.stdin.readline()
     begin = time.perf_counter()
     loader = tokmap.Loader(arguments.prefix, sequence_length=arguments.length, batch_rows=arguments.rows, seed=1,
-                           rank=arguments.rank, n_ranks=arguments.of)
+                           ranks=tokmap.Ranks(rank=arguments.rank, n_ranks=arguments.of))
     opened = time.perf_counter()
     next(loader)
     first = time.perf_counter()

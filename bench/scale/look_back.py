@@ -63,7 +63,7 @@ def measure(prefix, what, windows, shuffle):
         dataset = tokmap.open(prefix)
         sources = [tokmap.Source(dataset) for _ in range(SOURCES)]
         begin = time.perf_counter()
-        loader = tokmap.Loader(sources, LENGTH, windows=windows, shuffle=shuffle, io="map")
+        loader = tokmap.Loader(sources, LENGTH, windows=windows, shuffle=shuffle, reading=tokmap.Reading(io="map"))
         opened = time.perf_counter() - begin
         samples = random.sample(range(10**6), ROWS)
         begin = time.perf_counter()
@@ -72,7 +72,7 @@ def measure(prefix, what, windows, shuffle):
         found = time.perf_counter() - begin
         return [opened * 1e3, loader.stats["resident_bytes"] / SOURCES / 2**20, found / ROWS * 1e6]
     begin = time.perf_counter()
-    loader = tokmap.Loader(prefix, LENGTH, windows=windows, shuffle=shuffle, io="map")
+    loader = tokmap.Loader(prefix, LENGTH, windows=windows, shuffle=shuffle, reading=tokmap.Reading(io="map"))
     if what == "report":
         tokmap.Run(loader, until=int(EPOCHS * loader._source_infos()[0].n_windows)).report()
         return [time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]

@@ -12,7 +12,7 @@ import tokmap
 
 dataset, checkpoint, n_steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 loader = tokmap.Loader(dataset, sequence_length=64, batch_rows=8, seed=1)
-n_ids = tokmap.open(dataset).vocab_size
+n_ids = tokmap.open(dataset).vocab_size or 2**16
 logits, first_step = np.zeros((n_ids, n_ids)), 0  # of the next id, for each id
 if os.path.exists(checkpoint):
     saved = np.load(checkpoint)
@@ -27,6 +27,5 @@ for step, batch in zip(range(first_step, first_step + n_steps), loader):
     print("step", step, "loss", -np.log(p[right]).mean())
     p[right] -= 1
     np.subtract.at(logits, inputs, 0.1 * p)
-    state = batch.state
 
-np.savez(checkpoint, logits=logits, step=first_step + n_steps, loader=np.frombuffer(state, np.uint8))
+np.savez(checkpoint, logits=logits, step=first_step + n_steps, loader=np.frombuffer(loader.state(), np.uint8))

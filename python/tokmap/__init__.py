@@ -12,7 +12,7 @@
         loss = step(batch.inputs, batch.labels)
         batch.state                         # 128 bytes: loader.restore() continues after this batch
 
-    tokmap.Loader([("data/web", 0.8), ("data/code", 0.2)], 4096)            # a mixture
+    tokmap.Loader({"data/web": 0.8, "data/code": 0.2}, 4096)                # a mixture
 
     ids, offsets = tokmap.Tokenizer("tokenizer.json").encode_batch(texts)   # with all processors
 """
@@ -28,6 +28,7 @@ from ._data.dataset import Dataset, Document, Input, Segment, Span, open
 from ._data.row import Row
 from ._loader.batch import Batch
 from ._loader.loader import Loader, Sample
+from ._loader.options import Order, Ranks, Reading, Record, Resume, Rows, Slots
 from ._loader.sources import Source
 
 _notebooks.load = lambda: importlib.import_module("._tools.notebook", __name__)
@@ -36,8 +37,10 @@ __version__: str = _library.tokmap_version().decode()
 
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
            "Document", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
-           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Run", "Sample", "Samples", "Segment",
-           "Source", "Span", "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]
+           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Order", "Ranks", "Reading",
+           "Record", "Resume", "Row", "Rows", "Run", "Sample", "Samples", "Segment", "Slots", "Source", "Span",
+           "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "Writer",
+           "count_devices", "open"]
 
 # What few programs use is imported when it is asked for, because that takes as long as all the rest.
 _LATER = {"_frameworks.samples": "Samples", "_device.stage": "DeviceArray DeviceBatch Filled Stage count_devices",

@@ -8,7 +8,9 @@ from ._frameworks.rows import check_options, row_of
 from .torch import MapDataset
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
     from ._frameworks.hf_stream import Callback as Callback, IterableDataset as IterableDataset
+    from ._loader.options import SampleOptions
 
 
 def __getattr__(name: str) -> Any:
@@ -36,9 +38,9 @@ class CausalLMDataset(MapDataset):
     windows="within-document" or "best_fit", has pad_id after its last token. Labels that do not count are -100, as
     transformers expects."""
 
-    def __init__(self, sources: Any, sequence_length: int, **options: Any) -> None:
+    def __init__(self, sources: Any, sequence_length: int, **options: "Unpack[SampleOptions]") -> None:
         super().__init__(sources, number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, **options)
         check_options(self._loader)
 
     def __getitem__(self, sample: int) -> Dict[str, Any]:
-        return row_of(self._take(sample, rows=True), self._arguments)
+        return row_of(self._take(sample, rows=True), self._options)

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.lightning - a DataModule whose checkpoints are exact although Lightning reads batches ahead."""
 
-from typing import Any, Dict, Mapping, Optional
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 
 import lightning
 from torch.utils.data import DataLoader
 
+from ._loader.options import Ranks
 from .torch import IterableDataset, data_loader
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+    from ._loader.options import LoaderOptions
 
 
 class DataModule(lightning.LightningDataModule):
@@ -26,22 +32,23 @@ class DataModule(lightning.LightningDataModule):
     stopped. With max_epochs=N, all N are one epoch of the Trainer."""
 
     def __init__(self, sources: Any, sequence_length: int, batch_rows: int = 1, *, validation: Any = None,
-                 num_workers: int = 0, **options: Any) -> None:
+                 num_workers: int = 0, **options: "Unpack[LoaderOptions]") -> None:
         super().__init__()
         self._sources, self._validation, self._num_workers = sources, validation, num_workers
-        self._options = {"sequence_length": sequence_length, "batch_rows": batch_rows, **options}
+        self._sizes, self._options = (sequence_length, batch_rows), options
         self._dataset: Optional[IterableDataset] = None
         self._before: Dict[str, Any] = {}  # the states before and after the batch that is trained on
         self._after: Dict[str, Any] = {}
 
-    def _make_dataset(self, sources: Any, **options: Any) -> IterableDataset:
-        found = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None
-        ranks = {"rank": found["rank"], "n_ranks": found["num_replicas"]} if found else {}
-        return IterableDataset(sources, **{**ranks, **self._options, **options})
+    def _make_dataset(self, sources: Any, options: "LoaderOptions") -> IterableDataset:
+        found, ranks = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None, options.get("ranks") or Ranks()
+        if found and (ranks.rank, ranks.mesh) == (None, None):
+            options = {**options, "ranks": replace(ranks, rank=found["rank"], n_ranks=found["num_replicas"])}
+        return IterableDataset(sources, *self._sizes, **options)
 
     def train_dataloader(self) -> "DataLoader[Dict[str, Any]]":
         """The training batches, after those that were trained on."""
-        self._dataset = self._make_dataset(self._sources)
+        self._dataset = self._make_dataset(self._sources, self._options)
         if self._after:
             self._dataset.load_state_dict(self._after)
         return data_loader(self._dataset, num_workers=self._num_workers)
@@ -50,7 +57,8 @@ class DataModule(lightning.LightningDataModule):
         """The validation batches, or none."""
         if self._validation is None:
             return []
-        dataset = self._make_dataset(self._validation, max_epochs=1, shuffle="none", ledger=None)
+        dataset = self._make_dataset(self._validation, {**self._options, "max_epochs": 1, "shuffle": "none", "ledger": None,
+                                                        "resume": None, "record": None})
         return data_loader(dataset, num_workers=self._num_workers)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:

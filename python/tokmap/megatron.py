@@ -9,7 +9,9 @@ import torch
 
 from ._c.arguments import flag
 from ._c.errors import MismatchError
+from ._loader.options import Order, Reading, Rows
 from ._frameworks.blends import open_prefixes, padding_id, refuse_options, sources_of
+from ._frameworks.samples import check_whole_rows
 from .torch import MapDataset
 
 
@@ -34,8 +36,9 @@ class GPTDataset(MapDataset):
     index_split: Any = None  # Megatron chooses samplers by it
     _is_blend = False
 
-    def __init__(self, sources: Any, config: Any, *, inter_document_masking: Optional[bool] = None, **options: Any) -> None:
-        if options.get("mask_labels") or "outputs" in options or "ignore_index" in options:
+    def __init__(self, sources: Any, config: Any, *, inter_document_masking: Optional[bool] = None,
+                 rows: Optional[Rows] = None, **options: Any) -> None:
+        if rows and (rows.mask_labels or rows.ignore_index != -100) or "outputs" in options:
             raise ValueError("mask_labels, outputs and ignore_index cannot be options here: Megatron takes a loss_mask, "
                              "which is 0 for labels that a row lacks and, with eod_mask_loss of the config, at the ends "
                              "of documents")
@@ -44,15 +47,13 @@ class GPTDataset(MapDataset):
             inter_document_masking = getattr(config, "inter_document_masking", False)
         self._by_document = flag("inter_document_masking", inter_document_masking)
         self._has_mask = config.create_attention_mask and not self._by_document
-        outputs = ["inputs", "labels"]
-        outputs += ["loss_mask"] if config.eod_mask_loss else []
-        outputs += ["position_ids"] if config.reset_position_ids or self._by_document else []
-        outputs += ["document_ids"] if config.reset_attention_mask and self._has_mask else []
-        outputs += ["cu_seqlens"] if self._by_document else []
-        options = {"seed": config.random_seed, "framework": "torch", **options, "outputs": outputs}
+        needed = {"inputs": True, "labels": True, "loss_mask": config.eod_mask_loss,
+                  "position_ids": config.reset_position_ids or self._by_document,
+                  "document_ids": config.reset_attention_mask and self._has_mask, "cu_seqlens": self._by_document}
+        outputs = [name for name, is_needed in needed.items() if is_needed]
+        options = {"seed": config.random_seed, "framework": "torch", "rows": rows, **options, "outputs": outputs}
         super().__init__(sources, config.sequence_length, **options)
-        if self._arguments["cp_size"] != 1:
-            raise ValueError(f"cp_size is {self._arguments['cp_size']}: must be 1, because Megatron slices the rows itself")
+        check_whole_rows(self._options, "Megatron slices the rows itself")
         self.config, self._padding = config, padding_id(config)
 
     def __getitem__(self, sample: Optional[int]) -> Dict[str, Any]:
@@ -84,7 +85,8 @@ class GPTDataset(MapDataset):
 
 
 def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
-             is_built_on_rank: Callable[[], bool] = lambda: True, **options: Any) -> List[Any]:
+             is_built_on_rank: Callable[[], bool] = lambda: True, *, order: Optional[Order] = None,
+             reading: Optional[Reading] = None, **options: Any) -> List[Any]:
     """Train, valid and test, each a GPTDataset or None: what BlendedMegatronDatasetBuilder(GPTDataset, sizes,
     is_built_on_rank, config).build() returns, for train_valid_test_datasets_provider.
 
@@ -103,8 +105,7 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
     Nothing is written, and ranks do not wait for each other: what is refused is refused on each. The samples of a blend
     have a dataset_id, the number of their prefix."""
     Split = importlib.import_module("megatron.core.datasets.utils").Split
-    wrong = sorted(options.keys() & {"phases", "max_epochs", "n_samples"})
-    if wrong:
+    if wrong := sorted(options.keys() & {"max_epochs", "n_samples"}) + (["phases"] if order and order.phases else []):
         raise TypeError(f"{', '.join(wrong)} cannot be given here, where config and sizes say it: make a GPTDataset of Sources")
     if len(sizes) != len(Split):
         raise ValueError(f"sizes is {sizes!r}: must be those of train, valid and test")
@@ -113,7 +114,8 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
         raise ValueError("config has neither blend nor blend_per_split, and mock data are Megatron's")
     is_one = config.blend is not None  # blend for all splits
     blends = [config.blend if share else None for share in config.split_matrix] if is_one else config.blend_per_split
-    opened = open_prefixes((prefix for blend in blends if blend for prefix in blend[0]), config, options.get("mixed_tokenizers", False))
+    opened = open_prefixes((prefix for blend in blends if blend for prefix in blend[0]), config,
+                           reading is not None and reading.mixed_tokenizers)
     is_built = is_built_on_rank()
 
     def make(split: Any, size: Optional[int], prefixes: List[str], weights: Optional[List[float]]) -> Optional[GPTDataset]:
@@ -124,7 +126,7 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
         sources = sources_of((prefixes, weights), opened, config.split_matrix[split.value] if is_one else (0, 1), split.name)
         max_epochs = 1 if size is None or weights is None and len(prefixes) > 1 else None
         try:
-            one = GPTDataset(sources, config, n_samples=size, max_epochs=max_epochs, **options)
+            one = GPTDataset(sources, config, n_samples=size, max_epochs=max_epochs, order=order, reading=reading, **options)
         except MismatchError as error:
             error.args = f"{split.name}: {error}", *error.args[1:]
             raise

@@ -10,7 +10,8 @@ from olmo_core.distributed.parallel import get_dp_process_group
 from olmo_core.distributed.utils import get_rank, get_world_size
 from olmo_core.exceptions import OLMoConfigurationError
 
-from ._loader.loader import Loader
+from ._loader.loader import reopened
+from ._loader.options import Ranks, Rows
 from ._frameworks.samples import Resumable
 
 
@@ -35,10 +36,11 @@ class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):
             raise OLMoConfigurationError(f"global_batch_size is {n_tokens}: must be a number of tokens that is rows of "
                                          f"{self._length} for each of {dp_world_size} ranks")
         super().__init__(
-            collator=collator or olmo_core.data.DataCollator(pad_token_id=config.options.get("pad_id", 0)), work_dir=".",
+            collator=collator or olmo_core.data.DataCollator(pad_token_id=(config.options.get("rows") or Rows()).pad_id), work_dir=".",
             global_batch_size=n_tokens, dp_world_size=dp_world_size, dp_rank=dp_rank)
-        self._open(config.sources, (self._length, self._n_rows()), config, documents=config.generate_doc_lengths,
-                   trainer="OLMo-core", error=OLMoConfigurationError, rank=dp_rank, n_ranks=dp_world_size, **config.options)
+        self._open(config.sources, (self._length, self._n_rows()), config, config.options,
+                   ranks=Ranks(rank=dp_rank, n_ranks=dp_world_size), documents=config.generate_doc_lengths,
+                   trainer="OLMo-core", error=OLMoConfigurationError)
 
     def _n_rows(self) -> int:
         return int(self.rank_batch_size) // self._length
@@ -60,7 +62,7 @@ class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):
             if self._n_rows() != self._loader.batch_rows:  # global_batch_size was set
                 before, state = self._loader, self._loader.state()
                 before.close()
-                self._loader = Loader(**{**before._arguments, "batch_rows": self._n_rows()})
+                self._loader = reopened(before._own_options(), batch_rows=self._n_rows())
                 self._loader.restore(state)
             batch = next(self._loader, None)
             if batch is None:

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.torch - datasets for torch.utils.data.DataLoader and torchdata's StatefulDataLoader."""
 
-from typing import Any, Dict, Iterable, Iterator, Mapping, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Mapping, TypeVar
 
 import torch.profiler
 import torch.utils.data
 
-from ._loader.loader import Loader, note_start, of_worker
+from ._loader.loader import Loader, note_start, of_worker, reopened
 from ._loader.ranks import check_found
-from ._frameworks.samples import Resumable, Samples, arguments_of, loader_of
+from ._frameworks.samples import Resumable, Samples, loader_of, options_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+    from ._loader.options import LoaderOptions
 
 T = TypeVar("T")
 
@@ -35,9 +39,10 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
 
     _is_resumed = False  # whether this copy, in a worker, was iterated before
 
-    def __init__(self, sources: Any, sequence_length: int = 0, batch_rows: int = 1, **options: Any) -> None:
+    def __init__(self, sources: Any, sequence_length: int = 0, batch_rows: int = 1,
+                 **options: "Unpack[LoaderOptions]") -> None:
         sources = loader_of(sources, options, ("sequence_length", sequence_length, 0), ("batch_rows", batch_rows, 1))
-        self._arguments = {**arguments_of(sources), "framework": "torch"}  # a worker opens its own loader
+        self._options = options_of(sources)._replace(framework="torch")  # a worker opens its own loader
         self._n_batches = None if sources.n_samples is None else len(sources)
         self._state: Dict[str, Any] = sources.state_dict()
         self._rank_is_found = sources._rank_is_found
@@ -55,12 +60,12 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
 
     def _check_rank(self) -> None:
         if self._rank_is_found:
-            check_found(self._arguments["rank"], self._arguments["n_ranks"])
+            check_found(self._options.ranks)
 
     def __iter__(self) -> "Batches":
         self._check_rank()
         worker = torch.utils.data.get_worker_info()
-        loader = Loader(**(self._arguments if worker is None else of_worker(self._arguments)))
+        loader = reopened(self._options if worker is None else of_worker(self._options))
         loader.load_state_dict(self._state)
         if worker is None:
             return Batches(loader)
@@ -89,7 +94,7 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
 class Batches(Resumable, Iterator[Dict[str, Any]]):
     """An iteration of an IterableDataset, with the state that StatefulDataLoader keeps for a worker."""
 
-    def __init__(self, loader: Loader, is_late: bool = False) -> None:
+    def __init__(self, loader: Loader[Any], is_late: bool = False) -> None:
         self._loader, self._is_late = loader, is_late
 
     def __next__(self) -> Dict[str, Any]:
@@ -115,7 +120,7 @@ class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
             self._iterator = None
             self._n_loads = dataset._n_loads
         if self.num_workers > 0:
-            note_start(dataset._arguments, dataset._state)
+            note_start(dataset._options, dataset._state)
         return super().__iter__()
 
 

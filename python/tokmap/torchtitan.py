@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.torchtitan - a data loader for the Trainer of torchtitan."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Dict, Iterator, Tuple
 
 import torch
@@ -9,6 +9,7 @@ import tyro
 from torchtitan.components.dataloader import BaseDataLoader
 
 from ._frameworks.samples import Resumable
+from ._loader.options import Ranks, Rows
 
 
 class DataLoader(Resumable, BaseDataLoader):
@@ -46,9 +47,10 @@ class DataLoader(Resumable, BaseDataLoader):
         if config.dataset or (config.sources is None) == (config.dataset_path is None):
             raise ValueError(f"dataset is {config.dataset!r}, dataset_path {config.dataset_path!r} and sources "
                              f"{config.sources!r}: give dataset_path or sources, and no dataset")
-        options = {"mask_labels": config.documents, "max_epochs": None if config.infinite else 1, **config.options}
+        options: Dict[str, Any] = {"rows": Rows(), "max_epochs": None if config.infinite else 1, **config.options}
+        options["rows"] = replace(options["rows"], mask_labels=config.documents or options["rows"].mask_labels)
         self._open(config.dataset_path if config.sources is None else config.sources, (seq_len, local_batch_size), config,
-                   documents=config.documents, trainer="torchtitan", rank=dp_rank, n_ranks=dp_world_size, **options)
+                   options, ranks=Ranks(rank=dp_rank, n_ranks=dp_world_size), documents=config.documents, trainer="torchtitan")
 
     def __iter__(self) -> Iterator[Tuple[Dict[str, torch.Tensor], torch.Tensor]]:
         """Continues where the last batch ended."""

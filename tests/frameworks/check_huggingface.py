@@ -10,6 +10,7 @@ import sys
 import warnings
 
 from frameworks import loss_of, make_gpt, need, run_checks, take
+from grouped import grouped
 
 if __name__ == "__main__":
     need("huggingface", "torch", "transformers", "accelerate")
@@ -92,7 +93,7 @@ def trainer_resumes_with_the_same_losses(folder):
 
 
 def stream(folder, **options):
-    return tokmap.huggingface.IterableDataset(folder / "train", sequence_length=33, seed=3, **options)
+    return tokmap.huggingface.IterableDataset(folder / "train", **grouped(sequence_length=33, seed=3, **options))
 
 
 def a_stream_resumes_with_the_same_losses(folder):
@@ -162,7 +163,7 @@ def what_would_change_a_stream_is_refused(folder):
     data = stream(folder)
     for name in ("map", "filter", "shuffle", "select_columns"):
         refused("skip_prepare_dataset", getattr(data, name), print)
-    refused("rank, n_ranks", stream, folder, rank=0, n_ranks=2)
+    refused("ranks", stream, folder, rank=0, n_ranks=2)
     refused("mask_labels", stream, folder, outputs=("inputs", "labels", "loss_mask"))
     refused("num_workers", lambda: next(iter(DataLoader(data, batch_size=4, num_workers=2))))
     refused("max_epochs", train, folder, "end", 10000, data=stream(folder, max_epochs=1), logs=True)
@@ -174,7 +175,7 @@ def what_would_change_a_stream_is_refused(folder):
 
 def a_stream_of_a_mixture_with_skips_resumes(folder):
     def run(name, n_rows, n_steps, resume=None):
-        data, seen = tokmap.huggingface.IterableDataset(sources, 33, seed=5, skip=[(6, 10), (30, 33)]), []
+        data, seen = tokmap.huggingface.IterableDataset(sources, 33, seed=5, order=tokmap.Order(skip=[(6, 10), (30, 33)])), []
 
         def collate(rows):
             seen.extend(ids(rows))
@@ -186,7 +187,7 @@ def a_stream_of_a_mixture_with_skips_resumes(folder):
         return seen[1:]  # the callback tries one
 
     sources = [(folder / "train", 0.7), (folder / "val", 0.3)]
-    loader = tokmap.Loader(sources, 32, 8, seed=5, skip=[(6, 10), (30, 33)])
+    loader = tokmap.Loader(sources, 32, 8, seed=5, order=tokmap.Order(skip=[(6, 10), (30, 33)]))
     truth = [row.tolist() for batch in take(4, loader) for row in batch.inputs]
     assert [row[:-1] for row in run("whole", 4, 8)[:32]] == truth
     run("part", 4, 2)
@@ -225,8 +226,8 @@ def only_labels_are_masked(folder):
         begin, end = source.extent(0)
         for length in (2, 3, 5, 8):
             options = dict(seed=4, windows=windows, random_offset=wraps, pad_id=999, outputs=outputs)
-            plain = tokmap.Loader([source], length - 1, max_epochs=1, **options)
-            data = tokmap.huggingface.CausalLMDataset([source], length, mask_labels=True, **options)
+            plain = tokmap.Loader([source], length - 1, **grouped(max_epochs=1, **options))
+            data = tokmap.huggingface.CausalLMDataset([source], length, **grouped(mask_labels=True, **options))
             assert len(data) == plain.n_samples
             for i, got in enumerate(data):
                 _, _, _, _, first, n = plain.locate(i)
@@ -239,13 +240,13 @@ def only_labels_are_masked(folder):
                 labels = [-100 if k == 0 or positions[k] == 0 else wanted[k] for k in range(n)]
                 assert got["labels"].tolist() == [*labels, *[-100] * (length - n)], (windows, length, i, got)
     try:
-        tokmap.huggingface.CausalLMDataset(folder / "many", 8, ignore_index=-1)
+        tokmap.huggingface.CausalLMDataset(folder / "many", 8, rows=tokmap.Rows(ignore_index=-1))
     except ValueError as error:
         assert "-100" in str(error)
     else:
         raise AssertionError("ignore_index")
     try:  # the labels of a slice are not the next inputs
-        tokmap.huggingface.CausalLMDataset(folder / "many", 9, cp_size=2, cp_mode="zigzag")
+        tokmap.huggingface.CausalLMDataset(folder / "many", 9, ranks=tokmap.Ranks(cp_size=2, cp_mode="zigzag"))
     except ValueError as error:
         assert "cp_size" in str(error)
     else:
@@ -258,8 +259,7 @@ def pieces_of_a_row_are_separate(folder):
             w.document(range(n))  # an id is its position
     outputs = ("inputs", "labels", "position_ids")
     for length, align in ((8, 1), (8, 7), (16, 1), (16, 5), (65, 1), (65, 64)):
-        data = tokmap.huggingface.CausalLMDataset(folder / "pieces", length, windows="best_fit", align=align, shuffle="none",
-                                                  whole_documents="drop", pad_id=999, outputs=outputs)
+        data = tokmap.huggingface.CausalLMDataset(folder / "pieces", length, windows="best_fit", rows=tokmap.Rows(align=align, whole_documents="drop", pad_id=999), shuffle="none", outputs=outputs)
         for i, got in enumerate(data):
             wanted, pieces = [*range(length)], data._loader.pieces(i)
             for piece in pieces:
@@ -272,7 +272,8 @@ def pieces_of_a_row_are_separate(folder):
 
 
 def documents_of_a_row_are_separate(folder):
-    data = tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, mask_labels=True, shuffle="none",
+    data = tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, rows=tokmap.Rows(mask_labels=True),
+                                              shuffle="none",
                                               outputs=("inputs", "labels", "position_ids"))
     llama = model()
     n = 0
@@ -414,8 +415,8 @@ def accelerate_saves_and_loads_the_loader(folder):
     def run(n_steps, load=None):
         accelerator = Accelerator(cpu=True)
         gpt, optimizer = accelerator.prepare(*make_gpt())
-        loader = tokmap.Loader(folder / "train", 32, 4, seed=3, framework="torch", rank=accelerator.process_index,
-                               n_ranks=accelerator.num_processes)
+        loader = tokmap.Loader(folder / "train", 32, 4, seed=3, framework="torch",
+                               ranks=tokmap.Ranks(rank=accelerator.process_index, n_ranks=accelerator.num_processes))
         accelerator.register_for_checkpointing(loader)
         if load:
             accelerator.load_state(load)

@@ -8,6 +8,7 @@ import tempfile
 import warnings
 
 from frameworks import loss_of, make_gpt, need, run_checks
+from grouped import grouped
 
 if __name__ == "__main__":
     need("lightning", "torch", "lightning")
@@ -55,11 +56,11 @@ def fit(folder, n_steps, data, checkpoint=None, callbacks=(), fail_at=None, **op
 
 
 def data_of(folder, n_workers=0, **options):
-    return tokmap.lightning.DataModule(folder / "train", num_workers=n_workers, **OPTIONS, **options)
+    return tokmap.lightning.DataModule(folder / "train", **grouped(num_workers=n_workers, **OPTIONS, **options))
 
 
 def losses_are_the_same_after_a_resume(folder):
-    loader = iter(tokmap.Loader(folder / "train", **OPTIONS))
+    loader = iter(tokmap.Loader(folder / "train", **grouped(**OPTIONS)))
     for number, (options, limits) in enumerate((
             ({}, {}), ({"n_workers": 2}, {}), ({}, {"limit_train_batches": 7}), ({"max_epochs": 1}, {}),
             ({"n_workers": 2, "validation": folder / "val"}, {"limit_train_batches": 9, "limit_val_batches": 3,

@@ -14,6 +14,7 @@ import typing
 import warnings
 
 from frameworks import EOD, ROOT, need, redact, run_checks
+from grouped import grouped
 
 if __name__ == "__main__":
     need("megatron", "torch", "megatron.core")
@@ -95,7 +96,7 @@ def samples_are_those_of_megatron_core(folder):
                 assert torch.equal(got[key], value), (flags, tokenizer, i, key)
     for options in ({"mask_labels": True}, {"outputs": ("inputs", "labels")}, {"ignore_index": 5}, {"cp_size": 2}):  # labels of -100 count in its loss
         try:
-            tokmap.megatron.GPTDataset(folder / "many", config, **options)
+            tokmap.megatron.GPTDataset(folder / "many", config, **grouped(**options))
         except ValueError:
             continue
         raise AssertionError(options)
@@ -110,9 +111,9 @@ def what_a_short_row_lacks_does_not_count(folder):
             w.document(range(n))
     for eod_mask_loss in (False, True):
         config = config_of(eod_mask_loss=eod_mask_loss)
-        mine = tokmap.megatron.GPTDataset(folder / "short", config, windows="within-document", pad_id=EOD)
+        mine = tokmap.megatron.GPTDataset(folder / "short", config, windows="within-document", rows=tokmap.Rows(pad_id=EOD))
         mine = pickle.loads(pickle.dumps(mine))  # as for a worker that is spawned
-        truth = tokmap.Samples(folder / "short", 32, seed=1, windows="within-document", pad_id=EOD)
+        truth = tokmap.Samples(folder / "short", 32, seed=1, windows="within-document", rows=tokmap.Rows(pad_id=EOD))
         n_short = 0
         for got, wanted in zip(mine, truth):
             lacks = wanted["labels"] == -100
@@ -166,7 +167,7 @@ def compare_with_builder(got, wanted, size):
     counts = collections.Counter(int(row.get("dataset_id", 0)) for row in got)
     if not hasattr(wanted, "datasets"):
         assert len(got) == (size or lengths[0]) <= len(wanted)
-    elif got._arguments["max_epochs"] == 1:
+    elif got._options.max_epochs == 1:
         assert len(got) == len(wanted) == min(size or sum(lengths), sum(lengths))
         assert len(got) < sum(lengths) or [counts[k] for k in range(len(parts))] == lengths
     else:
@@ -180,7 +181,7 @@ def compare_with_builder(got, wanted, size):
 
 def documents_of(data):
     """Each dataset of a data set, and the documents that it takes of it."""
-    return [(dataset, part or (0, len(dataset))) for source in data._arguments["sources"]
+    return [(dataset, part or (0, len(dataset))) for source in data._options.sources
             for dataset, part in zip(source.datasets, source.documents)]
 
 
@@ -221,8 +222,9 @@ def keys_of_documents_are_those_that_megatron_documents(folder):
                (config_of(Later, **options), {"inter_document_masking": True}),
                (config_of(**options), {"inter_document_masking": True})]
     for (config, given), windows in itertools.product(configs, ({}, {"windows": "best_fit", "align": 4})):
-        mine = tokmap.megatron.GPTDataset(folder / "train", config, **given, **windows)
-        truth = tokmap.Samples(folder / "train", 32, seed=1, outputs=("inputs", "labels", "position_ids", "cu_seqlens"), **windows)
+        mine = tokmap.megatron.GPTDataset(folder / "train", config, **grouped(**given, **windows))
+        truth = tokmap.Samples(folder / "train", 32, **grouped(seed=1, outputs=("inputs", "labels", "position_ids",
+                                                                                "cu_seqlens"), **windows))
         assert len(mine) == len(truth) > 100
         for got, wanted in zip(mine, truth):
             assert list(got) == ["tokens", "labels", "loss_mask", "position_ids", "cu_seqlens", "max_seqlen"]
@@ -289,14 +291,15 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
         config = config_of(**{"split": "1", **options})
         for is_built in (True, False):
             try:
-                tokmap.megatron.datasets(config, **{"sizes": (9, 0, 0), "is_built_on_rank": lambda: is_built, **more})
+                tokmap.megatron.datasets(config, **grouped(**{"sizes": (9, 0, 0), "is_built_on_rank": lambda: is_built, **more}))
             except error as found:
                 assert word in str(found), (word, found)
                 continue
             raise AssertionError((options, more))
     parts = tokmap.megatron.datasets(config_of(blend=([str(folder / "sentences")], None), split="2,1"), (9, 9, 0))[:2]
-    assert [part._arguments["sources"][0].documents for part in parts] == [[(0, 2)], [(2, 3)]]
-    train, _, _ = tokmap.megatron.datasets(config_of(blend=(others, None), split="1"), mixed_tokenizers=True)
+    assert [part._options.sources[0].documents for part in parts] == [[(0, 2)], [(2, 3)]]
+    train, _, _ = tokmap.megatron.datasets(config_of(blend=(others, None), split="1"),
+                                           reading=tokmap.Reading(mixed_tokenizers=True))
     assert len(train) == 2 * 7
     for eod, n_warnings in ((EOD, 0), (EOD - 1, 1)):
         with warnings.catch_warnings(record=True) as found:

@@ -153,7 +153,8 @@ def documents_are_those_of_olmo_core(folder):
 
 
 def what_does_not_fit_is_refused(folder):
-    for options in ({"global_batch_size": LENGTH + 1}, {"options": {"cp_size": 2}}, {"options": {"ignore_index": -1}}):
+    for options in ({"global_batch_size": LENGTH + 1}, {"options": {"ranks": tokmap.Ranks(cp_size=2)}},
+                    {"options": {"rows": tokmap.Rows(ignore_index=-1)}}):
         try:
             config_of(folder, **options).build()
         except OLMoConfigurationError:

@@ -146,6 +146,12 @@ def make_corpus():
     return {}
 
 
+def make_bad_corpus():
+    """corpus.jsonl, whose second line is not JSON."""
+    pathlib.Path("corpus.jsonl").write_text('{"text": "a word"}\n{"text": \n{"text": "another"}\n')
+    return {}
+
+
 def make_chats():
     """chats.jsonl, a tokenizer and a template; and the tokenizer and a model for it."""
     import check_render
@@ -161,7 +167,7 @@ def make_chats():
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))}
 
 
-MORE_NAMES = {"Public corpora": make_corpora, "Packing for Megatron-LM": make_corpus,
+MORE_NAMES = {"Public corpora": make_corpora, "Documents that were left out": make_bad_corpus, "Packing for Megatron-LM": make_corpus,
               "Lightning": make_module, "HF Trainer": make_llama,
               "SFT with TRL and with plain PyTorch": make_chats,
               "Megatron-core": make_provider, "OLMo-core": make_train_module, "Files of other libraries": make_rows,

@@ -66,8 +66,9 @@ def titan_batches(sources, length, n_rows, rank, n_ranks, consumed):
 
 
 def make_loader(sources, length, n_rows, rank=0, n_ranks=1):
-    return tokmap.Loader(sources, length, n_rows, seed=SEED, mask_labels=True, outputs=OUTPUTS, framework="torch",
-                         rank=rank, n_ranks=n_ranks)
+    return tokmap.Loader(sources, length, n_rows, seed=SEED, rows=tokmap.Rows(mask_labels=True), outputs=OUTPUTS,
+                         framework="torch",
+                         ranks=tokmap.Ranks(rank=rank, n_ranks=n_ranks))
 
 
 def loop_batches(sources, length, n_rows, rank, n_ranks, state):

@@ -8,6 +8,7 @@ import random
 import sys
 
 from frameworks import need, redact, run_checks, take
+from grouped import grouped
 
 if __name__ == "__main__":
     need("torch", "torch", "torchdata")
@@ -23,7 +24,7 @@ OPTIONS = dict(sequence_length=64, batch_rows=4, seed=3)
 
 
 def dataset_of(folder, **options):
-    return tokmap.torch.IterableDataset(folder / "train", **{**OPTIONS, **options})
+    return tokmap.torch.IterableDataset(folder / "train", **grouped(**{**OPTIONS, **options}))
 
 
 def over(dataset, n_workers, kind=DataLoader, **options):
@@ -49,10 +50,10 @@ def a_changed_run_goes_on(folder):
         ledger.unlink(missing_ok=True)
         state = take(5, over(dataset, n_workers))[-1]["state"]
         for options in ({"amend_from": {"weights": [1]}}, {"ledger": ledger}):
-            truth = tokmap.Loader(sources, **OPTIONS, amend=bytes.fromhex(state["state"]), amend_from={"weights": [1]})
+            truth = tokmap.Loader(sources, **grouped(**OPTIONS, amend=bytes.fromhex(state["state"]), amend_from={"weights": [1]}))
             truth = take(20, truth)
             for kind in (DataLoader, StatefulDataLoader):
-                changed = tokmap.torch.IterableDataset(sources, on_mismatch="amend", **OPTIONS, **options)
+                changed = tokmap.torch.IterableDataset(sources, **grouped(on_mismatch="amend", **OPTIONS, **options))
                 changed.load_state_dict(state)
                 expect_same(take(20, over(changed, n_workers, kind)), truth)
         gc.collect()
@@ -64,10 +65,10 @@ def a_changed_run_goes_on(folder):
 def a_run_goes_on_with_redacted_data(folder):
     source, n_others = redact(folder), 0
     for n_workers, options in ((0, {}), (2, {}), (2, {"context": "spawn"})):
-        first = tokmap.Loader(folder / "train", **OPTIONS)
+        first = tokmap.Loader(folder / "train", **grouped(**OPTIONS))
         state = take(5, over(dataset_of(folder), n_workers, **options))[-1]["state"]
         first.load_state_dict(state)
-        redacted = tokmap.torch.IterableDataset(source, **OPTIONS)
+        redacted = tokmap.torch.IterableDataset(source, **grouped(**OPTIONS))
         redacted.load_state_dict(state)
         for got, wanted in zip(take(100, over(redacted, n_workers, **options)), first):
             assert got["state"]["state"] == wanted.state.hex()
@@ -75,7 +76,7 @@ def a_run_goes_on_with_redacted_data(folder):
             assert (got["labels"].numpy() == wanted.labels)[~others].all()
             n_others += others.sum()
     assert 0 < n_others < 300 * OPTIONS["batch_rows"]
-    other = tokmap.torch.IterableDataset(folder / "redacted", **OPTIONS)
+    other = tokmap.torch.IterableDataset(folder / "redacted", **grouped(**OPTIONS))
     other.load_state_dict(state)
     try:
         next(iter(over(other, 0)))
@@ -89,7 +90,7 @@ def the_order_is_the_same_for_any_number_of_workers(folder):
     for options in (dict(max_epochs=1), dict(max_epochs=2, drop_last=False), dict(rank=1, n_ranks=3, max_epochs=1),
                     dict(rank=1, n_ranks=3, max_epochs=1, drop_last=False, batch_schedule=[(30, 18), (100, 6), (150, 24)]),
                     dict(max_epochs=1, skip=[(3, 50), (90, 91)], batch_schedule=[(60, 3)]), {}):
-        truth = take(500, tokmap.Loader(folder / "train", **OPTIONS, **options))
+        truth = take(500, tokmap.Loader(folder / "train", **grouped(**OPTIONS, **options)))
         dataset = dataset_of(folder, **options)
         assert not options or len(dataset) == len(truth)
         for n_workers in (0, 1, 2, 3, 5):
@@ -113,7 +114,7 @@ def the_order_is_the_same_for_any_number_of_workers(folder):
 
 def all_outputs_pass_through_workers(folder):
     outputs = ["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
-    truth = take(30, tokmap.Loader(folder / "train", **OPTIONS, outputs=outputs))
+    truth = take(30, tokmap.Loader(folder / "train", **grouped(**OPTIONS, outputs=outputs)))
     for n_workers in (0, 2):
         for got, wanted in zip(over(dataset_of(folder, outputs=outputs), n_workers), truth):
             assert list(got) == [*outputs, "max_seqlen", "state"] and got["max_seqlen"] == wanted.max_seqlen
@@ -121,7 +122,7 @@ def all_outputs_pass_through_workers(folder):
 
 
 def the_state_of_a_batch_continues_after_it(folder):
-    truth = take(60, tokmap.Loader(folder / "train", **OPTIONS))
+    truth = take(60, tokmap.Loader(folder / "train", **grouped(**OPTIONS)))
     for before in (0, 1, 3):
         batch = take(17, over(dataset_of(folder), before, **({"prefetch_factor": 4} if before else {})))[-1]
         for after in (0, 1, 3):
@@ -133,7 +134,7 @@ def the_state_of_a_batch_continues_after_it(folder):
 
 
 def persistent_workers_begin_where_the_dataset_says(folder):
-    truth = take(40, tokmap.Loader(folder / "train", **OPTIONS))
+    truth = take(40, tokmap.Loader(folder / "train", **grouped(**OPTIONS)))
     for context in ("fork", "spawn"):
         for dataset in [dataset_of(folder)] + [pickle.loads(pickle.dumps(dataset_of(folder)))] * (context == "fork"):
             ours = over(dataset, 2, context=context, persistent_workers=True)
@@ -161,8 +162,8 @@ def persistent_workers_begin_where_the_dataset_says(folder):
 
 
 def stateful_data_loader_is_exact(folder):
-    truth = take(60, tokmap.Loader(folder / "train", **OPTIONS))
-    capped = list(tokmap.Loader(folder / "train", **OPTIONS, max_epochs=1))
+    truth = take(60, tokmap.Loader(folder / "train", **grouped(**OPTIONS)))
+    capped = list(tokmap.Loader(folder / "train", **grouped(**OPTIONS, max_epochs=1)))
     for n_workers in (0, 1, 2):
         for n_before in (0, 1, 2, 7, 20):
             loader = over(dataset_of(folder), n_workers, StatefulDataLoader)
@@ -236,8 +237,9 @@ def packed_rows_have_the_loss_of_their_documents(folder):
         return total, torch.cat([g.flatten() for g in torch.autograd.grad(total, parameters)]) if not options else None
 
     for align in (1, 16):
-        loader = tokmap.Loader(folder / "packed", length, 4, windows="best_fit", align=align, framework="torch", max_epochs=1,
-                               drop_last=False, outputs=["inputs", "labels", "position_ids", "document_ids"])
+        loader = tokmap.Loader(folder / "packed", length, 4, windows="best_fit", rows=tokmap.Rows(align=align),
+                               framework="torch", max_epochs=1,
+                               order=tokmap.Order(drop_last=False), outputs=["inputs", "labels", "position_ids", "document_ids"])
         packed = [tuple(batch) for batch in loader]
         alone = [(torch.tensor([d[:-1]]), torch.tensor([d[1:]]), torch.arange(len(d) - 1)[None], torch.zeros(1, len(d) - 1))
                  for d in documents]
@@ -251,14 +253,15 @@ def a_mesh_says_which_rows_a_rank_gets(folder):
     torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
     try:
         mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "cp"))
-        loader = tokmap.Loader(folder / "train", 16, mesh=mesh, dims=("dp",), cp_rank=mesh.get_local_rank("cp"))
+        loader = tokmap.Loader(folder / "train", 16, ranks=tokmap.Ranks(mesh=mesh, dims=("dp",),
+                                                                        cp_rank=mesh.get_local_rank("cp")))
         assert (loader.rank, loader.n_ranks) == (0, 1)
     finally:
         torch.distributed.destroy_process_group()
 
 
 def a_profile_has_a_range_for_each_batch(folder):
-    loader = tokmap.Loader(folder / "train", **OPTIONS, framework="torch", max_epochs=1)
+    loader = tokmap.Loader(folder / "train", **grouped(**OPTIONS, framework="torch", max_epochs=1))
     truth = [batch.inputs.tolist() for batch in take(3, loader)]
     loader.seek(0)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:

@@ -120,7 +120,7 @@ def train(folder, name, n_ranks, n_steps=10, kill_at=None, script=__file__, more
 
 def truth_of(folder, n_steps, first=0):
     """The rows of steps after the first ones, one after another."""
-    loader = tokmap.Loader(folder / "train", LENGTH, 1, seed=SEED, mask_labels=True,
+    loader = tokmap.Loader(folder / "train", LENGTH, 1, seed=SEED, rows=tokmap.Rows(mask_labels=True),
                            outputs=("inputs", "position_ids", "labels"))
     loader.seek(first * N_ROWS)
     return [[array[0].tolist() for array in batch] for batch in take(n_steps * N_ROWS, loader)]
@@ -166,10 +166,12 @@ def masks_are_those_of_the_documents(folder):
     config = config_registry.llama3_debugmodel().model_spec.model
     config.layers = config.layers[:1]
     model = config.build()
-    for n_rows, windows in ((1, "concat"), (4, "concat"), (1, "best_fit"), (4, "best_fit"), (4, "within-document")):
-        options = {"windows": windows, "max_epochs": 1}
-        loader = tokmap.Loader(folder / "short", LENGTH, n_rows, seed=SEED, framework="torch", mask_labels=True,
-                               outputs=("inputs", "document_ids", "labels", "cu_seqlens"), **options)
+    for n_rows, windows, align in ((1, "concat", 1), (4, "concat", 1), (1, "best_fit", 1), (4, "best_fit", 1),
+                                   (4, "best_fit", 4), (4, "within-document", 1)):
+        options = {"windows": windows, "max_epochs": 1, "rows": tokmap.Rows(align=align)}
+        loader = tokmap.Loader(folder / "short", LENGTH, n_rows, seed=SEED, framework="torch", windows=windows, max_epochs=1,
+                               rows=tokmap.Rows(align=align, mask_labels=True),
+                               outputs=("inputs", "document_ids", "labels", "cu_seqlens"))
         n = 0
         for (found, labels), wanted in zip(batches_of(folder, n_rows, options=options), loader, strict=True):
             assert list(found) == ["input", "positions"] and torch.equal(found["input"], wanted.inputs)
@@ -201,8 +203,8 @@ def the_command_line_changes_the_recipe(folder):
 
 def what_does_not_fit_is_refused(folder):
     write_short(folder)
-    for wrong in ({"dataset": "c4"}, {"dataset_path": None}, {"sources": "x"}, {"options": {"cp_size": 2}},
-                  {"options": {"ignore_index": -1}}, {"options": {"reuse": True}}):
+    for wrong in ({"dataset": "c4"}, {"dataset_path": None}, {"sources": "x"}, {"options": {"ranks": tokmap.Ranks(cp_size=2)}},
+                  {"options": {"rows": tokmap.Rows(ignore_index=-1)}}, {"options": {"rows": tokmap.Rows(reuse=True)}}):
         try:
             batches_of(folder, **wrong)
         except ValueError:

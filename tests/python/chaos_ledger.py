@@ -17,14 +17,15 @@ import time
 import warnings
 
 import package  # noqa: F401: finds tokmap
+from grouped import grouped
 import tokmap
 
 LENGTH = 8
 
 
 def open_loader(folder, plan, **options):
-    return tokmap.Loader([(folder / name, weight) for name, weight in plan["sources"]], LENGTH, plan["rows"], seed=1, io="map",
-                         skip=[tuple(pair) for pair in plan["skip"]], **options)
+    return tokmap.Loader([(folder / name, weight) for name, weight in plan["sources"]], LENGTH, plan["rows"],
+                         **grouped(seed=1, io="map", skip=[tuple(pair) for pair in plan["skip"]], **options))
 
 
 def train(folder, plan):

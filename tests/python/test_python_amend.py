@@ -10,6 +10,7 @@ import pickle
 import random
 import sys
 
+from grouped import grouped
 from package import raises
 from ref_order import Order, Phase, Skips, Source, quotas_of
 from ref_protocol import run_in_folders
@@ -31,7 +32,7 @@ def prepare(folder):
 def loader_of(folder, weights, max_epochs=None, **options):
     sources = [tokmap.Source(folder / str(k), weight, max_epochs=(max_epochs or {}).get(k)) for k, weight in
                enumerate(weights)]
-    return tokmap.Loader(sources, LENGTH, **{"seed": 3, "batch_rows": 4, **options})
+    return tokmap.Loader(sources, LENGTH, **grouped(**{"seed": 3, "batch_rows": 4, **options}))
 
 
 def order_of(folder, loader, limits, options):

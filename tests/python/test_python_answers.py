@@ -86,8 +86,9 @@ def the_manual_has_all_options(folder):
 def a_run_without_a_ledger_is_that_of_a_loader(folder):
     for name in ("flat", "joined"):
         dataset = tokmap.open(folder / name)
-        loaders = [tokmap.Loader(folder / name, LENGTH, 3, rank=rank, n_ranks=2, seed=5, shuffle="block", max_epochs=2,
-                                 drop_last=False) for rank in range(2)]
+        loaders = [tokmap.Loader(folder / name, LENGTH, 3, ranks=tokmap.Ranks(rank=rank, n_ranks=2), seed=5,
+                                 shuffle="block", max_epochs=2,
+                                 order=tokmap.Order(drop_last=False)) for rank in range(2)]
         options = (folder / name, *ORDER, "--max-epochs", 2, "--ranks", 2, "--batch-rows", 3)
         steps, tokens = [], collections.Counter()
         documents = collections.defaultdict(set)
@@ -175,7 +176,7 @@ def odd_values_and_names_are_told_apart(folder):
 
 def attempts_are_shown_if_asked_for(folder):
     ledger = folder / "run.ledger"
-    with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=ledger, batch_schedule=[(8, 8)]) as loader:
+    with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=ledger, order=tokmap.Order(batch_schedule=[(8, 8)])) as loader:
         states = [next(loader).state for _ in range(4)]
         loader.restore(states[0])
         next(loader)
@@ -204,7 +205,7 @@ def attempts_are_shown_if_asked_for(folder):
 
 def what_is_wrong_is_refused(folder):
     ledger = folder / "refused.ledger"
-    with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=ledger, seed=5, skip=[(8, 10)]) as loader:
+    with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=ledger, seed=5, order=tokmap.Order(skip=[(8, 10)])) as loader:
         for _ in range(5):
             next(loader)
     of_ledger, options = ("--ledger", ledger), (folder / "flat", *ORDER, "--until", 20)

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 
+from grouped import grouped, open_loader
 from package import raises
 from ref_protocol import run_in_folders, run_program
 
@@ -39,7 +40,7 @@ def only_integers_are_integers(folder):
             if wrong is None and name in ("max_epochs", "rank", "n_ranks"):
                 continue
             options = {"sequence_length": 8, **({"rank": 0, "n_ranks": 2} if "rank" in name else {}), name: wrong}
-            text = refused(TypeError, name, tokmap.Loader, a, **options)
+            text = refused(TypeError, name, open_loader, a, **options)
             assert repr(wrong) in text and "integer" in text, text
     loader = tokmap.Loader(a, np.int64(8), np.uint8(2), seed=np.uint64(2**64 - 1), max_epochs=np.int32(1))
     assert len(list(loader)) == len(loader) == 62 and type(loader.sequence_length) is int
@@ -57,7 +58,7 @@ def only_integers_are_integers(folder):
             ("id", tokmap.Tokenizer("bytes").token),
             ("n_threads", lambda n: tokmap.Tokenizer("bytes").encode_batch(["x"], n_threads=n)),
             ("max_epochs", lambda n: tokmap.Loader(tokmap.Source(a, max_epochs=n), 8)),
-            ("the sample of a phase", lambda n: tokmap.Loader(a, 8, phases={n: [1.0]})),
+            ("the sample of a phase", lambda n: tokmap.Loader(a, 8, order=tokmap.Order(phases={n: [1.0]}))),
             ("n_host_slots", lambda n: tokmap.Stage(tokmap.Loader(a, 8), "host", n_host_slots=n)),
             ("ignore_index", lambda n: tokmap.Stage(tokmap.Loader(a, 8), "host", ignore_index=n))):
         for wrong in (1.5, "1"):
@@ -69,8 +70,8 @@ def only_integers_are_integers(folder):
 def a_flag_is_no_text(folder):
     a = folder / "a"
     for name in ("contiguous", "reuse", "mask_labels", "drop_last", "random_offset", "drop_behind", "mixed_tokenizers"):
-        assert "True or False" in refused(TypeError, name, tokmap.Loader, a, 8, **{name: "false"})
-        assert tokmap.Loader(a, 8, **{name: np.bool_(False)}).batch_rows == 1
+        assert "True or False" in refused(TypeError, name, open_loader, a, 8, **{name: "false"})
+        assert tokmap.Loader(a, 8, **grouped(**{name: np.bool_(False)})).batch_rows == 1
     for name, call in (("masked", lambda: tokmap.Source(a, masked="no")),
                        ("replace", lambda: tokmap.Writer(folder / "w", 10, replace="false")),
                        ("mixed_tokenizers", lambda: tokmap.open(a, mixed_tokenizers="")),
@@ -93,7 +94,7 @@ def each_argument_is_named(folder):
             for value in wrong:
                 value = iter("ab") if hasattr(value, "__next__") else value
                 try:
-                    tokmap.Loader(**{**given, name: value}).close()
+                    tokmap.Loader(**grouped(**{**given, name: value})).close()
                 except tokmap.DeviceError:
                     pass  # number 1
                 except (ValueError, TypeError, FileNotFoundError) as error:
@@ -102,7 +103,8 @@ def each_argument_is_named(folder):
         for name, value in (("outputs", 1), ("dims", 1), ("ledger", 1), ("metrics_file", 1), ("amend", "x"), ("mesh", "x"), ("dims", ()),
                             ("reuse", np.zeros(2)), ("micro_batches", -1), ("metrics_seconds", "no"), ("amend_from", "no"),
                             ("framework", "tf"), ("log", 1)):
-            refused((ValueError, TypeError, FileNotFoundError), name, tokmap.Loader, folder / "a", 8, **{**device, name: value})
+            refused((ValueError, TypeError, FileNotFoundError), name, open_loader, folder / "a", 8,
+                    **{**device, name: value})
     return "%d named" % n_named
 
 
@@ -131,10 +133,10 @@ def each_range_is_said_once(folder):
                               ("seed", -1, "0 to 2^64 - 1"), ("seed", 2**64, "0 to 2^64 - 1"),
                               ("look_ahead", 1025, "0 to 1024"), ("look_ahead", 2**33, "0 to 1024"),
                               ("pad_id", -1, "0 to 2^32 - 1"), ("max_epochs", -1, "0 to 2^64 - 1")):
-        text = refused(ValueError, name, tokmap.Loader, a, **{"sequence_length": 8, name: wrong})
+        text = refused(ValueError, name, open_loader, a, **{"sequence_length": 8, name: wrong})
         assert f"is {wrong}: must be {says}" in text, text
     for name, wrong in (("rank", 2), ("rank", -1), ("n_ranks", 0), ("n_ranks", 2**32)):
-        refused(ValueError, name, tokmap.Loader, a, 8, **{"rank": 0, "n_ranks": 2, name: wrong})
+        refused(ValueError, name, open_loader, a, 8, **{"rank": 0, "n_ranks": 2, name: wrong})
     endless = tokmap.Loader(a, 8, max_epochs=0)
     assert endless.n_samples is None  # as without it
     assert "0" in tokmap.Source.__doc__.split("max_epochs")[1]
@@ -144,12 +146,12 @@ def weights_and_states_are_named(folder):
     a = folder / "a"
     for wrong in ("x", None, [1]):
         refused(TypeError, "weight is", tokmap.Loader, [(a, wrong), (a, 1)], 8)
-        refused(TypeError, "phases: a weight is", tokmap.Loader, [(a, 1), (a, 1)], 8, phases={8: [1, wrong]})
+        refused(TypeError, "phases: a weight is", open_loader, [(a, 1), (a, 1)], 8, phases={8: [1, wrong]})
     for wrong in (1, {0: 1, 1: 0}, {1, 2}, frozenset([1, 2])):  # whose keys, in any order, would be weights
-        assert "list" in refused(TypeError, "phases", tokmap.Loader, [(a, 1), (a, 1)], 8, phases={8: wrong})
+        assert "list" in refused(TypeError, "phases", open_loader, [(a, 1), (a, 1)], 8, phases={8: wrong})
     for wrong in ({"inputs", "labels"}, frozenset(["labels"])):  # whose order differs from run to run
         assert "list" in refused(TypeError, "outputs", tokmap.Loader, a, 8, outputs=wrong)
-    for wrong in ([tokmap.Source(a), a], [(a, 1), a], [tokmap.Source(a), (a, 1)], (a, 0.5), {a: 0.5}, (x for x in [a])):
+    for wrong in ([tokmap.Source(a), a], [(a, 1), a], [tokmap.Source(a), (a, 1)], (a, 0.5), {a}, (x for x in [a])):
         text = str(raises(TypeError, tokmap.Loader, wrong, 8))
         assert "neither a path nor a Dataset" in text and "list of (path, weight)" in text, text
     for wrong in (-1.0, float("nan"), float("inf")):
@@ -175,18 +177,18 @@ def python_speaks_python(folder):
     for name, dtype in (("raw.bin", "u16"), ("wide.bin", "u32")):
         run_program("tokmap", "index", "-q", "--dtype", dtype, "--eod", "none", folder / name, check=True)
     loader = tokmap.Loader(a, 8)
-    for call in (lambda: tokmap.Loader(a, 8, block_windows=3), lambda: tokmap.Loader(a, 8, group_blocks=3),
+    for call in (lambda: tokmap.Loader(a, 8, order=tokmap.Order(block_windows=3)), lambda: tokmap.Loader(a, 8, order=tokmap.Order(group_blocks=3)),
                  lambda: tokmap.Loader(folder / "raw", 8, outputs=["loss_mask"]),
                  lambda: tokmap.Loader(folder / "raw", 8, windows="within-document"),
-                 lambda: tokmap.Loader(a, 8, windows="within-document", random_offset=True),
-                 lambda: tokmap.Loader(a, 8, shuffle="block", block_windows=2**63),
-                 lambda: tokmap.Loader(a, 8, n_slots=3), lambda: tokmap.Loader(a, 8, log=print),
+                 lambda: tokmap.Loader(a, 8, windows="within-document", order=tokmap.Order(random_offset=True)),
+                 lambda: tokmap.Loader(a, 8, shuffle="block", order=tokmap.Order(block_windows=2**63)),
+                 lambda: tokmap.Loader(a, 8, slots=tokmap.Slots(n_slots=3)), lambda: tokmap.Loader(a, 8, slots=tokmap.Slots(log=print)),
                  lambda: tokmap.Stage(loader, "host", ["cu_seqlens"]), lambda: tokmap.Stage(loader, "host", n_slots=1),
                  lambda: tokmap.Stage(loader, "host", ["inputs"], positions="row"),
                  lambda: tokmap.Stage(tokmap.Loader(folder / "wide", 8), "host"),
                  lambda: tokmap.Stage(loader, "host", pad_id=2**31), lambda: tokmap.open([a, plain]),
                  lambda: next(tokmap.Loader(folder / "wide", 8, dtype="int32")),
-                 lambda: tokmap.Loader(a, 8, 2**24, look_ahead=1024, io="read")):
+                 lambda: tokmap.Loader(a, 8, 2**24, reading=tokmap.Reading(look_ahead=1024, io="read"))):
         text = str(raises(ValueError, call))
         assert not OF_C.search(text), text
     one = tokmap.Writer(folder / "one", 10)
@@ -217,7 +219,8 @@ def reused_boundaries_are_bounded(folder):
     with tokmap.Writer(folder / "lengths", 1000) as w:
         for i in range(4000):
             w.document(range(1 + i * 7919 % 97))
-    loader = tokmap.Loader(folder / "lengths", 64, 64, reuse=True, outputs=["inputs", "cu_seqlens"], max_epochs=1)
+    loader = tokmap.Loader(folder / "lengths", 64, 64, rows=tokmap.Rows(reuse=True), outputs=["inputs", "cu_seqlens"],
+                           max_epochs=1)
     fresh = tokmap.Loader(folder / "lengths", 64, 64, outputs=["inputs", "cu_seqlens"], max_epochs=1)
     lengths = set()
     for batch, wanted in zip(loader, fresh):
@@ -268,7 +271,7 @@ def torch_before_2_0_is_enough(folder):
 
 def a_loader_with_a_device_takes_the_options_of_its_stage(folder):
     lines = []
-    loader = tokmap.Loader(folder / "a", 8, device="host", n_slots=5, max_documents=7, log=lines.append)
+    loader = tokmap.Loader(folder / "a", 8, device="host", slots=tokmap.Slots(n_slots=5, max_documents=7, log=lines.append))
     assert loader._stage.stats["n_slots"] == 5 and loader._stage.stats["max_documents"] == 7
     assert loader._stage._core.user_log == lines.append
 

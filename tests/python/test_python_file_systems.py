@@ -11,6 +11,7 @@ import time
 import warnings
 
 import mounts
+from grouped import grouped
 from package import ROOT
 from ref_protocol import expect, expect_equal, run_in_folders
 
@@ -33,7 +34,7 @@ def write(folder, n_tokens=TOKENS):
 
 
 def loader(place, **options):
-    return tokmap.Loader(place / "P", LENGTH, ROWS, **{"seed": 3, "max_epochs": 1, **options})
+    return tokmap.Loader(place / "P", LENGTH, ROWS, **grouped(**{"seed": 3, "max_epochs": 1, **options}))
 
 
 def forget(path):
@@ -133,7 +134,8 @@ def who_waits_has_all_data_read_in_order(folder):
 def one_rank_of_many_reads_its_own_rows(folder):
     place, _, _, fuse = with_fuse(folder, latency=0.005)
     with fuse as server:
-        with tokmap.Loader(place / "P", LENGTH, ROWS, seed=3, rank=0, n_ranks=9, look_ahead=64) as found:
+        with tokmap.Loader(place / "P", LENGTH, ROWS, seed=3, ranks=tokmap.Ranks(rank=0, n_ranks=9),
+                           reading=tokmap.Reading(look_ahead=64)) as found:
             for _ in range(100):
                 next(found).inputs
             before = server.n_reads()[0]
@@ -180,7 +182,7 @@ def a_bad_byte_is_named_and_the_step_is_tried_again(folder):
 
 LOSE = """
 import sys, tokmap
-found = tokmap.Loader(sys.argv[1], 512, 4, seed=3, max_epochs=1, io=sys.argv[2])
+found = tokmap.Loader(sys.argv[1], 512, 4, seed=3, max_epochs=1, reading=tokmap.Reading(io=sys.argv[2]))
 next(found).inputs
 print("one", flush=True)
 sys.stdin.readline()

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+from grouped import grouped
 from package import BUILD, ROOT
 from ref_protocol import run_in_folders
 
@@ -121,7 +122,7 @@ def loaders_and_batches_show_sources_and_samples(folder):
         assert cells["0"].startswith(text)
     path = make(folder, "r", [c * 12 for c in "123456"])
     for options in ({"random_offset": True}, {"windows": "best_fit"}):  # rows that wrap around, and of several documents
-        with tokmap.Loader(tokmap.Source(path, documents=(1, 4)), 30, max_epochs=1, seed=4, **options) as loader:
+        with tokmap.Loader(tokmap.Source(path, documents=(1, 4)), 30, **grouped(max_epochs=1, seed=4, **options)) as loader:
             cells, text = shown(loader)
             tokens = next(loader).rows[0].tokens
             assert cells["0"] == tokmap.Tokenizer("bytes").decode(tokens) and not {*cells["0"]} & {*"156"}

@@ -13,6 +13,7 @@ import shutil
 import sys
 import warnings
 
+from grouped import grouped
 from package import ROOT, raises
 import ref_xxh3
 from ref_protocol import run_in_folders
@@ -68,9 +69,7 @@ class Script:
         found = []
         for rank in range(self.n_ranks):
             sources = [(self.folder / str(k), weight) for k, weight in enumerate(self.weights)]
-            loader = tokmap.Loader(sources, LENGTH, self.batch_rows, rank=rank, n_ranks=self.n_ranks, skip=self.skip,
-                                   micro_batches=self.micro_batches, batch_schedule=self.schedule, **self.fixed,
-                                   **({"on_mismatch": "amend", "amend_from": self.ledger} if state else {}))
+            loader = tokmap.Loader(sources, LENGTH, self.batch_rows, **grouped(rank=rank, n_ranks=self.n_ranks, skip=self.skip, batch_schedule=self.schedule, micro_batches=self.micro_batches, **self.fixed, **{"on_mismatch": "amend", "amend_from": self.ledger} if state else {}))
             if state:
                 loader.restore(state)
             found.append(loader)
@@ -184,7 +183,7 @@ def what_was_given_up_is_known_too(folder):
 
 
 def loader_of(folder, **options):
-    return tokmap.Loader(folder / "0", LENGTH, 4, **{"ledger": folder / "ledger", "io": "map", **options})
+    return tokmap.Loader(folder / "0", LENGTH, 4, **grouped(**{"ledger": folder / "ledger", "io": "map", **options}))
 
 
 def events(path):
@@ -222,7 +221,8 @@ def a_line_is_written_for_each_change(folder):
     gc.collect()
     assert events(path)[4:] == [("skipped", 20, 30), ("closed", 46, 46)]
     sources = [(folder / "0", 1), (folder / "1", 1)]
-    loader = tokmap.Loader(sources, LENGTH, 8, ledger=path, amend=state, skip=[(20, 30)])  # amend_from: its own ledger
+    loader = tokmap.Loader(sources, LENGTH, 8, ledger=path, resume=tokmap.Resume(amend=state),
+                           order=tokmap.Order(skip=[(20, 30)]))  # amend_from: its own ledger
     next(loader)
     assert loader.phases == {0: [1, 0], 20: [1, 1]} and events(path)[6:] == [("amended", 20, 30)]
     assert "closed" not in [line.event for line in _ledger.read(path)[6:]]
@@ -234,7 +234,8 @@ def a_state_of_either_loader_is_where_they_meet(folder):
     path = folder / "meet"
     with loader_of(folder, ledger=path) as loader:
         state = [next(loader).state for _ in range(2)][1]
-    with tokmap.Loader([(folder / "0", 1), (folder / "1", 1)], LENGTH, 4, ledger=path, amend=state) as loader:
+    with tokmap.Loader([(folder / "0", 1), (folder / "1", 1)], LENGTH, 4, ledger=path,
+                       resume=tokmap.Resume(amend=state)) as loader:
         next(loader)
         loader.seek(8)
         for one in (state, loader.state()):
@@ -251,7 +252,7 @@ def a_ledger_is_of_one_run(folder):
     for text, sources, options in (("seed is 1 there, and 2 here", mine, {"seed": 2}), ("shuffle is full", mine, {"shuffle": "none"}),
                                    ("sequence_length is 10", mine, {"sequence_length": 5}),
                                    ("source 0 has other datasets", mine[::-1], {}), ("source 0", mine[1:], {})):
-        loader = tokmap.Loader(sources, **{"sequence_length": LENGTH, "seed": 1, "ledger": path, **options})
+        loader = tokmap.Loader(sources, **grouped(**{"sequence_length": LENGTH, "seed": 1, "ledger": path, **options}))
         error = str(raises(tokmap.MismatchError, next, loader))
         assert "mine:1: is the ledger of another run: " in error and text in error, error
         assert loader.sample == 0 and path.read_bytes() == data
@@ -321,8 +322,9 @@ def an_attempt_without_a_state_leads_nowhere(folder):
     path = folder / "nowhere"
 
     def train(weights, state, n_steps, rows=4):
-        loader = tokmap.Loader([(folder / "0", weights[0]), (folder / "1", weights[1])], LENGTH, rows, io="map", seed=1, ledger=path,
-                               on_mismatch="amend", amend_from=path if state else None)
+        loader = tokmap.Loader([(folder / "0", weights[0]), (folder / "1", weights[1])], LENGTH, rows,
+                               reading=tokmap.Reading(io="map"), seed=1, ledger=path,
+                               resume=tokmap.Resume(on_mismatch="amend", amend_from=path if state else None))
         if state:
             loader.restore(state)
         found = [(batch.state, batch.sample_ids.tolist()) for batch in (next(loader) for _ in range(n_steps))]

@@ -14,6 +14,7 @@ import types
 import unittest.mock
 import warnings
 
+from grouped import grouped
 from package import ROOT, outputs_of, raises
 import ref_writer
 from ref_protocol import need, program, run_in_folders
@@ -39,7 +40,7 @@ def prepare(folder):
 
 
 def loader_of(folder, batch_rows=3, **options):
-    return tokmap.Loader([folder / "a", folder / "b"], 10, batch_rows, **{"seed": 7, **options})
+    return tokmap.Loader([folder / "a", folder / "b"], 10, batch_rows, **grouped(**{"seed": 7, **options}))
 
 
 def each_window_comes_once_and_a_state_resumes(folder):
@@ -55,7 +56,7 @@ def each_window_comes_once_and_a_state_resumes(folder):
             samples += list(batch.sample_ids)
             assert batch.state == loader.state() and loader.sample == batch.next_sample
         assert seen == {(0, w) for w in range(150)} and samples == list(range(150))
-        assert loader.epoch == 1 and next(loader).rows[0].epoch == 1
+        assert loader.epochs == [1] and next(loader).rows[0].epoch == 1
         state = batch.state
         loader.restore(state)
         assert loader.sample == 150 and loader.locate(151).window == next(loader).rows[1].window
@@ -100,8 +101,8 @@ def arrays_hold_what_the_rows_say(folder):
         for mask_labels in (False, True):
             for dtype in ("int64", "int32", np.int32, np.dtype("int64")):
                 sources = [tokmap.Source(folder / "a", 0.5), tokmap.Source(folder / "b", 0.5, masked=True)]
-                loader = tokmap.Loader(sources, 10, 7, outputs=ALL, dtype=dtype, windows=windows, pad_id=77,
-                                       mask_labels=mask_labels)
+                loader = tokmap.Loader(sources, 10, 7, outputs=ALL, dtype=dtype, windows=windows,
+                                       rows=tokmap.Rows(pad_id=77, mask_labels=mask_labels))
                 kept = []
                 for _, batch in zip(range(30), loader):
                     assert batch.inputs.dtype == batch.labels.dtype == np.dtype(dtype)
@@ -129,14 +130,15 @@ def other_layouts_hold_the_same(folder):
         assert np.shares_memory(first, inputs)
     bare = next(loader_of(folder, outputs=()))
     assert list(bare) == [] and len(bare.rows) == 3
-    masked = tokmap.Loader(tokmap.Source(folder / "a", masked=True), 10, 2, mask_labels=True, ignore_index=-7)
+    masked = tokmap.Loader(tokmap.Source(folder / "a", masked=True), 10, 2, rows=tokmap.Rows(mask_labels=True, ignore_index=-7))
     assert (next(masked).labels == -7).all()
 
 
 def what_came_earlier_never_changes(folder):
     for io in WAYS:
         with tokmap.open(folder / "a") as a:
-            loader = tokmap.Loader(a, 10, 4, io=io, look_ahead=1, random_offset=True, outputs=ALL)
+            loader = tokmap.Loader(a, 10, 4, reading=tokmap.Reading(io=io, look_ahead=1),
+                                   order=tokmap.Order(random_offset=True), outputs=ALL)
         kept = []
         for _ in range(40):  # the dataset is closed, the loader keeps it
             batch = next(loader)
@@ -154,7 +156,7 @@ def what_came_earlier_never_changes(folder):
         for batch, row, tokens, positions, state in kept:
             assert row.tokens.tolist() == tokens == [(row.first_token + i) % 1001 for i in range(11)], io
             assert row.position_ids.tolist() == positions and batch.rows[1] is row and batch.state == state
-        other = tokmap.Loader(folder / "a", 10, 4, random_offset=True)
+        other = tokmap.Loader(folder / "a", 10, 4, order=tokmap.Order(random_offset=True))
         other.restore(end)
         assert other.sample == unasked.next_sample
 
@@ -168,8 +170,7 @@ def the_end_is_what_was_asked_for(folder):
             for drop_last in (True, False):
                 got, ends = {}, set()
                 for rank in range(n_ranks):
-                    loader = tokmap.Loader([folder / "a", folder / "b"], 10, rows, max_epochs=1, seed=3, rank=rank,
-                                           n_ranks=n_ranks, drop_last=drop_last)
+                    loader = tokmap.Loader([folder / "a", folder / "b"], 10, rows, max_epochs=1, seed=3, ranks=tokmap.Ranks(rank=rank, n_ranks=n_ranks), order=tokmap.Order(drop_last=drop_last))
                     batches = list(loader)
                     assert len(batches) == len(loader), (n_ranks, rows, drop_last)
                     for batch in batches:
@@ -193,8 +194,8 @@ def the_end_is_what_was_asked_for(folder):
 def an_error_in_the_last_step_loses_nothing(folder):
     """The end of the file cannot be read for a while."""
     options = {"shuffle": "none", "max_epochs": 1, "drop_last": False, "io": "read", "look_ahead": 1}
-    truth = list(tokmap.Loader(folder / "a", 10, 9, **options))
-    loader = tokmap.Loader(folder / "a", 10, 9, **options)
+    truth = list(tokmap.Loader(folder / "a", 10, 9, **grouped(**options)))
+    loader = tokmap.Loader(folder / "a", 10, 9, **grouped(**options))
     data = (folder / "a.bin").read_bytes()
     for batch in truth[:-1]:
         assert (next(loader).inputs == batch.inputs).all()
@@ -214,14 +215,14 @@ def an_error_in_the_last_step_loses_nothing(folder):
 
 def a_mixture_has_phases_and_ends_with_a_source(folder):
     sources = [tokmap.Source(folder / "a", 0.5, max_epochs=1), tokmap.Source([folder / "b"], 0.5)]
-    loader = tokmap.Loader(sources, 10, phases={8: [0.25, 0.75]})
+    loader = tokmap.Loader(sources, 10, order=tokmap.Order(phases={8: [0.25, 0.75]}))
     rows = [batch.rows[0].source for batch in loader]
     assert rows.count(0) == 100 and len(rows) == loader.n_samples
     assert rows[:8].count(0) == 4 and rows[8:28].count(0) == 5 and loader.epochs == [1, (len(rows) - 100) // 50]
     pairs = tokmap.Loader([(folder / "a", 0.5), (str(folder / "b"), 0.5)], 10, max_epochs=1)
     assert pairs.locate(5) == tokmap.Loader(sources, 10).locate(5)
     weights = [0.25, 0.75]
-    loader = tokmap.Loader(sources, 10, phases={8: weights})
+    loader = tokmap.Loader(sources, 10, order=tokmap.Order(phases={8: weights}))
     state, sources[0].weight, weights[0] = loader.state(), 5.0, 9.0
     assert pickle.loads(pickle.dumps(loader)).state() == state  # what the loader was made of was copied
 
@@ -252,13 +253,13 @@ logging.basicConfig(level=logging.INFO, format="%(name)s %(message)s")
 import tokmap
 for _ in range(2):
     loader = tokmap.Loader({path!r}, 10)
-print(loader.rank, loader.n_ranks, tokmap.Loader({path!r}, 10, rank=4, n_ranks=5).rank)
+print(loader.rank, loader.n_ranks, tokmap.Loader({path!r}, 10, ranks=tokmap.Ranks(rank=4, n_ranks=5)).rank)
 """
 
 
 def ranks_are_found(folder):
-    assert _ranks.find_rank(3, 7) == (3, 7)
-    raises(ValueError, _ranks.find_rank, 3, None)
+    assert _ranks.find_rank(tokmap.Ranks(rank=3, n_ranks=7)) == tokmap.Ranks(rank=3, n_ranks=7)
+    raises(ValueError, _ranks.find_rank, tokmap.Ranks(rank=3))
     raises(tokmap.ArgumentError, loader_of, folder, rank=3, n_ranks=3)
     names = {name for _, *pair in _ranks._LAUNCHERS for name in pair} | {"SLURM_NTASKS"}
     clean = {name: value for name, value in os.environ.items() if name not in names}
@@ -286,11 +287,11 @@ def an_environment_that_says_no_rank_is_refused(folder):
                   {"SLURM_PROCID": "3"}, {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "two hundred", "RANK": "1"}):
         with unittest.mock.patch.dict(os.environ, wrong, clear=True):
             text = str(raises(tokmap.ArgumentError, loader_of, folder))
-            assert "rank= and n_ranks=" in text and any(f"{k}={v!r}" in text for k, v in wrong.items()), text
+            assert "rank and n_ranks of Ranks" in text and any(f"{k}={v!r}" in text for k, v in wrong.items()), text
             assert loader_of(folder, rank=0, n_ranks=1).n_ranks == 1 and len(tokmap.Samples(folder / "a", 10)) > 0
     for alone in ({"RANK": "gold"}, {"RANK": "0"}, {"WORLD_SIZE": "1"}, {"RANK": "", "WORLD_SIZE": ""}):
         with unittest.mock.patch.dict(os.environ, alone, clear=True):
-            assert _ranks.find_rank(None, None) == (0, 1), alone
+            assert _ranks.find_rank(tokmap.Ranks()) == tokmap.Ranks(rank=0, n_ranks=1), alone
 
 
 def a_rank_that_was_found_too_early_is_refused(folder):
@@ -373,7 +374,7 @@ ENDS = {
     "an unfinished writer": "w = tokmap.Writer(P + '-x', 100); w.document([1])",
     "a circle": "l = tokmap.Loader(P, 10); l.circle = [l, next(l)]",
     "kept by modules": "l = tokmap.Loader(P, 10); sys.keep = next(l); os.keep = tokmap.open(P)[0]; del l",
-    "a reading thread": "l = tokmap.Loader(P, 10, io='read'); b = next(l)",
+    "a reading thread": "l = tokmap.Loader(P, 10, reading=tokmap.Reading(io='read')); b = next(l)",
 }
 
 
@@ -415,26 +416,26 @@ def what_a_loader_cannot_take_is_refused(folder):
     for call in (lambda: loader_of(folder).seek(2**64 + 5), lambda: loader_of(folder).locate(2**64),
                  lambda: tokmap.Loader(a, 10, dtype="int16"), lambda: tokmap.Loader(a, 10, dtype=float),
                  lambda: tokmap.Loader(a, 10, dtype="uint16"),
-                 lambda: next(tokmap.Loader(a, 10, dtype="uint32", contiguous=False)),
-                 lambda: tokmap.Loader(a, 10, dtype="int32", ignore_index=2**31),
+                 lambda: next(tokmap.Loader(a, 10, dtype="uint32", rows=tokmap.Rows(contiguous=False))),
+                 lambda: tokmap.Loader(a, 10, dtype="int32", rows=tokmap.Rows(ignore_index=2**31)),
                  lambda: tokmap.Loader(a, 10, framework="jax"),
-                 lambda: tokmap.Loader(a, 10, contiguous=False, mask_labels=True),
-                 lambda: tokmap.Loader(a, 10, contiguous=False, windows="within-document"),
+                 lambda: tokmap.Loader(a, 10, rows=tokmap.Rows(contiguous=False, mask_labels=True)),
+                 lambda: tokmap.Loader(a, 10, rows=tokmap.Rows(contiguous=False), windows="within-document"),
                  lambda: tokmap.Loader(a, 10, shuffle="x"), lambda: tokmap.Loader(a, 10, windows="x"),
-                 lambda: tokmap.Loader(a, 10, io="x"), lambda: tokmap.Loader(a, 10, io=True),
+                 lambda: tokmap.Loader(a, 10, reading=tokmap.Reading(io="x")), lambda: tokmap.Loader(a, 10, reading=tokmap.Reading(io=True)),
                  lambda: tokmap.Loader(a, 10, outputs=["x"]), lambda: tokmap.Loader([], 10),
                  lambda: tokmap.Loader(tokmap.Source(a, max_epochs=2**64), 10),
                  lambda: tokmap.Loader(tokmap.Source(a, masked=True), 10),
-                 lambda: tokmap.Loader(a, 10, phases={8: [1, 2]}), lambda: tokmap.Loader(a, 2000),
-                 lambda: tokmap.Loader(a, 10, device="host", drop_last=False)):
+                 lambda: tokmap.Loader(a, 10, order=tokmap.Order(phases={8: [1, 2]})), lambda: tokmap.Loader(a, 2000),
+                 lambda: tokmap.Loader(a, 10, device="host", order=tokmap.Order(drop_last=False))):
         raises(ValueError, call)
     assert "'full', 'none', 'block'" in str(raises(ValueError, tokmap.Loader, a, 10, shuffle="x"))
     raises(FileNotFoundError, tokmap.Loader, folder / "none", 10)
     for bad in (5, [5], [(a, 1.0), a], None, [None]):
         raises(TypeError, tokmap.Loader, bad, 10)
-    raises(TypeError, lambda: tokmap.Loader(a, 10, phases=[(100, [1.0])]))
+    raises(TypeError, lambda: tokmap.Loader(a, 10, order=tokmap.Order(phases=[(100, [1.0])])))
     raises(TypeError, lambda: tokmap.Loader(a, 10, outputs="loss_mask"))
-    reading = tokmap.Loader(a, 10, 4, io="read", look_ahead=1)
+    reading = tokmap.Loader(a, 10, 4, reading=tokmap.Reading(io="read", look_ahead=1))
     with open(folder / "a.bin", "r+b") as f:
         f.truncate(0)
     error = raises(OSError, lambda: [next(reading) for _ in range(9)])  # a few were read before
@@ -458,8 +459,8 @@ def a_joined_dataset_gives_the_rows_of_a_flat_one(folder):
     for io in WAYS:
         for options in ({}, {"random_offset": True}, {"windows": "within-document"}, {"shuffle": "block"}):
             options = {"outputs": ALL, "seed": 3, "io": io, **options}
-            flat = tokmap.Loader(folder / "flat", 16, 5, **options)
-            joined = tokmap.Loader(folder / "joined", 16, 5, **options)
+            flat = tokmap.Loader(folder / "flat", 16, 5, **grouped(**options))
+            joined = tokmap.Loader(folder / "joined", 16, 5, **grouped(**options))
             rows = []
             for _ in range(80):
                 a, b = next(flat), next(joined)
@@ -499,10 +500,10 @@ def tokenizers_are_mixed_only_if_asked(folder):
     write_with(folder / "adopted", None)
     a, b, same, adopted = (folder / name for name in ("x-gpt2", "x-bytes", "gpt2", "adopted"))
     for wrong in ([a, b], [adopted, a, same, b], folder / "x-*"):
-        for door in (tokmap.open, tokmap.Dataset, lambda data, **options: tokmap.Loader(data, 9, **options),
-                     lambda data, **options: tokmap.Loader([(data, 1), (same, 1)], 9, **options),
-                     lambda data, **options: tokmap.Loader([tokmap.Source(data)], 9, **options),
-                     lambda data, **options: tokmap.Samples(data, 9, **options)):
+        for door in (tokmap.open, tokmap.Dataset, lambda data, **options: tokmap.Loader(data, 9, **grouped(**options)),
+                     lambda data, **options: tokmap.Loader([(data, 1), (same, 1)], 9, **grouped(**options)),
+                     lambda data, **options: tokmap.Loader([tokmap.Source(data)], 9, **grouped(**options)),
+                     lambda data, **options: tokmap.Samples(data, 9, **grouped(**options))):
             error = raises(tokmap.MismatchError, door, wrong)
             assert all(text in str(error) for text in ("x-gpt2.tmi", "x-bytes.tmi", "gpt2.json", "mixed_tokenizers")), error
             door(wrong, mixed_tokenizers=True)
@@ -515,7 +516,7 @@ def tokenizers_are_mixed_only_if_asked(folder):
     assert refused.returncode == 4 and "another tokenizer" in refused.stderr, refused
     mixed = tokmap.open(folder / "x-*", mixed_tokenizers=True)
     assert len(pickle.loads(pickle.dumps(mixed))) == 2 and len(mixed.shards[0]) == 1
-    loader = tokmap.Loader(mixed, 9, mixed_tokenizers=True)
+    loader = tokmap.Loader(mixed, 9, reading=tokmap.Reading(mixed_tokenizers=True))
     next(loader)
     assert pickle.loads(pickle.dumps(loader)).state() == loader.state()
 
@@ -535,7 +536,7 @@ def a_child_process_is_told(folder):
     next(loader)
     pid = os.fork()
     if pid == 0:
-        for call in (lambda: loader.epoch, lambda: loader.stats):
+        for call in (lambda: loader.epochs, lambda: loader.stats):
             assert "parent process" in str(raises(tokmap.ForkedError, call))
         try:
             next(loader)

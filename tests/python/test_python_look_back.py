@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 
+from grouped import grouped
 from package import raises
 from ref_protocol import program, run_in_folders
 
@@ -85,7 +86,7 @@ def all_rows_agree(folder):
         ranges = any_ranges(rng, names, opened)
         try:
             loader = tokmap.Loader([tokmap.Source([opened[n] for n in some], w, documents=these)
-                                    for some, w, these in zip(names, weights, ranges)], **options)
+                                    for some, w, these in zip(names, weights, ranges)], **grouped(**options))
         except tokmap.MismatchError as error:
             assert "too few" in str(error) or "two tokens" in str(error), error
             continue

@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 
+from grouped import grouped
 from package import raises
 from ref_protocol import run_in_folders
 
@@ -25,7 +26,7 @@ def prepare(folder):
 
 
 def loader_of(folder, **options):
-    return tokmap.Loader([(folder / 'a "quoted" \\ name', 1), (folder / "b", 2)], 5, 4, skip=[(20, 33)], **options)
+    return tokmap.Loader([(folder / 'a "quoted" \\ name', 1), (folder / "b", 2)], 5, 4, **grouped(skip=[(20, 33)], **options))
 
 
 def counts_are_those_of_the_rows(folder):
@@ -121,7 +122,8 @@ def the_last_smaller_batch_counts(folder):
         for lanes, schedule in ((1, []), (1, [(21, 10), (51, 8)]), (3, [(21, 10), (51, 8)])):
             tokens = wanted = n_uneven = 0
             for lane in range(lanes):  # as workers of a DataLoader take turns
-                loader = tokmap.Loader(folder / "b", 6, 7, windows=windows, max_epochs=1, drop_last=False, batch_schedule=schedule)
+                loader = tokmap.Loader(folder / "b", 6, 7, windows=windows, max_epochs=1,
+                                       order=tokmap.Order(drop_last=False, batch_schedule=schedule))
                 loader._take_turns(lane, lanes)
                 before = loader.metrics()["sources"][0]["tokens"]
                 while loader.sample < loader.n_samples:
@@ -140,7 +142,8 @@ def skipped_samples_are_counted_exactly(folder):
         places = sorted(rng.sample(range(1, 900), 2 * rng.randint(1, 6)))
         skip = list(zip(places[::2], places[1::2]))
         phases = {rng.randint(1, 400): [rng.choice((1, 3)), rng.choice((0, 2))]}
-        with tokmap.Loader(list(zip((folder / 'a "quoted" \\ name', folder / "b"), weights)), 5, 4, skip=skip, phases=phases,
+        with tokmap.Loader(list(zip((folder / 'a "quoted" \\ name', folder / "b"), weights)), 5, 4,
+                           order=tokmap.Order(skip=skip, phases=phases),
                            seed=seed) as loader:
             sources = [loader.locate(g).source for g in range(1000)]
             for at in (0, *rng.sample(range(900), 6)):
@@ -160,7 +163,8 @@ def a_skip_takes_no_time_for_its_samples(folder):
     """One by one, these would take years."""
     for windows in ("concat", "within-document", "best_fit"):
         ledger, end = folder / f"{windows}.ledger", 2**60
-        with tokmap.Loader([(folder / "b", 2), (folder / 'a "quoted" \\ name', 1)], 5, 4, windows=windows, skip=[(6, end)],
+        with tokmap.Loader([(folder / "b", 2), (folder / 'a "quoted" \\ name', 1)], 5, 4, windows=windows,
+                           order=tokmap.Order(skip=[(6, end)]),
                            ledger=ledger) as loader:
             batches, rows = [], []
             for _ in range(3):
@@ -201,7 +205,7 @@ def a_loader_with_a_device_has_all_of_it(folder):
             found, wanted = loader.metrics(), plain.metrics()
             assert [found[name] for name in names] == [wanted[name] for name in names] and found["n_waits"] >= 0
             assert parse(loader.metrics(text=True))["tokmap_position", 'rank="0"'] == loader.sample == plain.sample
-            assert loader.epochs == plain.epochs and loader.epoch == plain.epoch
+            assert loader.epochs == plain.epochs
             for g in (0, 25, 300):
                 assert loader.locate(g) == plain.locate(g) and loader.pieces(g) == plain.pieces(g) != []
             assert loader._repr_html_().replace("cuda", "") and "next samples" in loader._repr_html_()

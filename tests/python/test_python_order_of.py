@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 
+from grouped import grouped, open_loader
 from package import raises
 from ref_order import source_id
 from ref_protocol import program, run_in_folders
@@ -142,8 +143,7 @@ def redacted_data_have_the_order_and_the_states_of_before(folder):
         options, weights = any_options(rng), rng.getrandbits(32)
 
         def loader_at(at, rows, rank=0, n_ranks=1):
-            return tokmap.Loader(sources_of(shards, random.Random(weights), at, 0), batch_rows=rows, rank=rank, n_ranks=n_ranks,
-                                 **options)
+            return tokmap.Loader(sources_of(shards, random.Random(weights), at, 0), **grouped(batch_rows=rows, rank=rank, n_ranks=n_ranks, **options))
 
         now = loader_at(2, 5)
         first = loader_at(0, 5)
@@ -192,7 +192,7 @@ def follow(error, sources):
 def loader_by_advice(sources, state, options):
     """What does not fit into one error is in the next."""
     while True:
-        loader = tokmap.Loader(sources, **options)
+        loader = tokmap.Loader(sources, **grouped(**options))
         try:
             loader.restore(state)
             return loader
@@ -221,14 +221,13 @@ def a_run_goes_to_and_fro_between_what_redact_wrote_and_before(folder):
     for options in ({"shuffle": "block", "random_offset": True}, {"windows": "within-document"}, {"windows": "best_fit"},
                     {"mask_labels": True, "windows": "concat"}):
         options = {"sequence_length": 32, "seed": 7, "max_epochs": 1, "drop_last": False, **options}
-        whole = tokmap.Loader(p, batch_rows=1200, **options)
+        whole = tokmap.Loader(p, **grouped(batch_rows=1200, **options))
         state, ranks = whole.state(), []
         for step in range(25):  # 30,000 rows
             wanted = next(whole)
             if step % 5 == 0:
                 n_ranks, ds = rng.choice((1, 2, 3, 4, 6)), datasets[1 + step // 5 % 2] if step < 20 else p
-                ranks = [tokmap.Loader(tokmap.Source(ds, order_of=p.dataset_id), batch_rows=1200 // n_ranks, rank=rank,
-                                       n_ranks=n_ranks, **options) for rank in range(n_ranks)]
+                ranks = [tokmap.Loader(tokmap.Source(ds, order_of=p.dataset_id), **grouped(batch_rows=1200 // n_ranks, rank=rank, n_ranks=n_ranks, **options)) for rank in range(n_ranks)]
                 for loader in ranks:
                     loader.restore(state)
                 gone = redacted & (ds.tokens() != p.tokens())
@@ -255,24 +254,24 @@ def an_error_says_which_order_of_is_missing(folder):
                 for some, those in zip(shards, ids)]
         now = [tokmap.Source([shard.datasets[-1] for shard in some]) for some in shards]
         options = {"sequence_length": 16}
-        loader = tokmap.Loader(then, **options)
+        loader = tokmap.Loader(then, **grouped(**options))
         loader.seek(rng.randint(0, 99))
         state, wanted = loader.state(), next(loader)
         if ids == [[shard.ids[-1] for shard in some] for some in shards]:
             continue
         n_errors += 1
-        error = raises(tokmap.MismatchError, tokmap.Loader(now, **options).restore, state)
+        error = raises(tokmap.MismatchError, tokmap.Loader(now, **grouped(**options)).restore, state)
         assert str(error).startswith("state: its data were redacted, which changed their id: give order_of="), error
         amend = rng.random() < 0.5  # which says the same
         if amend:
-            assert str(raises(tokmap.MismatchError, tokmap.Loader, now, amend=state, **options)) == str(error)
+            assert str(raises(tokmap.MismatchError, open_loader, now, amend=state, **options)) == str(error)
         again = loader_by_advice(now, state, options)
         if amend:
-            again = tokmap.Loader(now, amend=state, **options)
+            again = tokmap.Loader(now, **grouped(amend=state, **options))
         check_batch(next(again), wanted, again, shards)
         assert again.state() == loader.state()
-    other = tokmap.Loader(write(folder / "other", any_documents(random.Random(1))), **options)
-    error = raises(tokmap.MismatchError, tokmap.Loader(shards[0][0].datasets[-1], **options).restore, other.state())
+    other = tokmap.Loader(write(folder / "other", any_documents(random.Random(1))), **grouped(**options))
+    error = raises(tokmap.MismatchError, tokmap.Loader(shards[0][0].datasets[-1], **grouped(**options)).restore, other.state())
     assert str(error) == "state: saved with other datasets or ranges of documents, or with the same ones in another order", error
     return "%d errors" % n_errors
 
@@ -284,13 +283,12 @@ def a_run_is_amended_on_redacted_data(folder):
         rng = random.Random(seed)
         shards = [[Shard(folder, f"{seed}-{k}", rng, 2)] for k in range(3)]
         options, ledger = {**any_options(rng), "batch_rows": 4, "skip": [(7, 9)]}, folder / f"{seed}.ledger"
-        with tokmap.Loader(sources_of(shards[:2], random.Random(seed), 0, 0), ledger=ledger, **options) as run:
+        with tokmap.Loader(sources_of(shards[:2], random.Random(seed), 0, 0), **grouped(ledger=ledger, **options)) as run:
             for _ in range(rng.randint(1, 9)):
                 state = next(run).state
         at = int.from_bytes(state[24:32], "little")
         options["skip"] = [(at + 3, at + 11)]
-        first, *amended = [tokmap.Loader(sources_of(shards, random.Random(seed + 1), time, 0), amend=state,
-                                         **({"ledger": ledger} if time == 2 else {"amend_from": ledger}), **options)
+        first, *amended = [tokmap.Loader(sources_of(shards, random.Random(seed + 1), time, 0), **grouped(amend=state, **{"ledger": ledger} if time == 2 else {"amend_from": ledger}, **options))
                            for time in (0, 1, 2)]
         for _ in range(5):
             wanted = next(first)
@@ -355,7 +353,7 @@ def a_rows_file_serves_the_redacted_dataset(folder):
     found = []
     for ds, files in ((p, None), (q, rows), (q, None)):
         source = tokmap.Source(ds, order_of=shard.ids[0], rows_files=files)
-        loader = tokmap.Loader(source, 32, 4, windows="best_fit", max_epochs=2, drop_last=False)
+        loader = tokmap.Loader(source, 32, 4, windows="best_fit", max_epochs=2, order=tokmap.Order(drop_last=False))
         found.append([(batch.sample_ids.tolist(), loader.pieces(int(batch.sample_ids[0])), batch.state) for batch in loader])
     assert found[0] == found[1] == found[2] and len(found[0]) > 4
     shutil.copy(rows, folder / "p-1.32.tmr")  # beside it, it is found
@@ -368,24 +366,24 @@ def a_ledger_goes_on_with_redacted_data(folder):
     shard = Shard(folder, "p", random.Random(5), 2)
     p, q, r = shard.datasets
     options = {"sequence_length": 16, "batch_rows": 4, "seed": 3, "io": "map"}
-    with tokmap.Loader(p, ledger=folder / "all.ledger", **options) as all_of_p:
+    with tokmap.Loader(p, **grouped(ledger=folder / "all.ledger", **options)) as all_of_p:
         for _ in range(9):
             next(all_of_p)
     wanted = tokmap.Run(folder / "all.ledger")
     ledger = folder / "run.ledger"
-    with tokmap.Loader(p, ledger=ledger, **options) as loader:
+    with tokmap.Loader(p, **grouped(ledger=ledger, **options)) as loader:
         for _ in range(4):
             state = next(loader).state
-    with tokmap.Loader(tokmap.Source(q, order_of=shard.ids[0]), ledger=ledger, **options) as loader:
+    with tokmap.Loader(tokmap.Source(q, order_of=shard.ids[0]), **grouped(ledger=ledger, **options)) as loader:
         loader.restore(state)
         for _ in range(5):
             state = next(loader).state
     lines = [line for line in ledger.read_bytes().splitlines() if b'"event":"closed"' not in line]
     assert [b'"order_of"' in line for line in lines] == [False, True] and b'"event":"resumed"' in lines[1]
-    raises(tokmap.MismatchError, lambda: next(tokmap.Loader(q, ledger=ledger, **options)))  # another order
+    raises(tokmap.MismatchError, lambda: next(tokmap.Loader(q, **grouped(ledger=ledger, **options))))  # another order
     for is_there in (True, False):
         run = tokmap.Run(ledger, until=state)
-        with tokmap.Loader(tokmap.Source(q if is_there else r, order_of=shard.ids[0]), **options) as loader:
+        with tokmap.Loader(tokmap.Source(q if is_there else r, order_of=shard.ids[0]), **grouped(**options)) as loader:
             assert (run.report(), run.n_steps) == (tokmap.Run(loader, state).report(), wanted.n_steps)
         assert run.report()[0].tokens < wanted.report()[0].tokens  # what is redacted does not count
         n_redacted = 0
@@ -423,26 +421,27 @@ def all_ways_to_read_have_it(folder):
     shard = Shard(folder, "p", random.Random(7), 1)
     p, q = shard.datasets
     source, options = tokmap.Source(q, order_of=shard.ids[0]), {"sequence_length": 16, "seed": 2, "max_epochs": 2}
-    wanted = tokmap.Loader(source, batch_rows=2, **options)
+    wanted = tokmap.Loader(source, **grouped(batch_rows=2, **options))
     batches = [next(wanted) for _ in range(3)]
-    first = tokmap.Loader(p, batch_rows=2, **options)
+    first = tokmap.Loader(p, **grouped(batch_rows=2, **options))
     for batch in batches:
-        check_batch(next(tokmap.Loader(source, batch_rows=2, amend=first.state(), **{**options})),
-                    next(tokmap.Loader(p, batch_rows=2, amend=first.state(), **{**options})), wanted, [[shard]])
+        check_batch(next(tokmap.Loader(source, **grouped(batch_rows=2, amend=first.state(), **{**options}))),
+                    next(tokmap.Loader(p, **grouped(batch_rows=2, amend=first.state(), **{**options}))), wanted, [[shard]])
         assert next(first).state == batch.state
     again = pickle.loads(pickle.dumps(wanted))
     assert again.state() == wanted.state() and (next(again).inputs == next(wanted).inputs).all()
-    samples = tokmap.Samples(source, **options)
+    samples = tokmap.Samples(source, **grouped(**options))
     assert all((samples[g]["labels"] == batch.labels[i]).all() for batch in batches for i, g in enumerate(batch.sample_ids.tolist()))
-    stage = tokmap.Stage(tokmap.Loader(source, batch_rows=2, **options), "host")
+    stage = tokmap.Stage(tokmap.Loader(source, **grouped(batch_rows=2, **options)), "host")
     stage.restore(first.state())
     labels = np.empty((2, 16), np.int64)
     stage.fill(labels=labels)
-    after = tokmap.Loader(source, batch_rows=2, **options)
+    after = tokmap.Loader(source, **grouped(batch_rows=2, **options))
     after.restore(first.state())
     assert (labels == next(after).labels).all()
     stage.close()
-    error = raises(tokmap.MismatchError, tokmap.Stage(tokmap.Loader(q, batch_rows=2, **options), "host").restore, first.state())
+    error = raises(tokmap.MismatchError, tokmap.Stage(tokmap.Loader(q, **grouped(batch_rows=2, **options)),
+                                                      "host").restore, first.state())
     assert shard.ids[0] in str(error), error
 
 

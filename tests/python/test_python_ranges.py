@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import ref_rows
+from grouped import grouped, open_loader
 from package import raises
 from ref_order import Order, Phase, Source, quotas_of
 from ref_protocol import program, run_in_folders
@@ -81,7 +82,7 @@ def ranges_have_the_order_of_the_specification(folder):
         given = [tokmap.Source([opened[name] for name, _ in some], weight, documents=[part for _, part in some])
                  for some, weight in zip(sources, weights)]
         try:
-            loader = tokmap.Loader(given, **options)
+            loader = tokmap.Loader(given, **grouped(**options))
         except tokmap.MismatchError as error:
             assert "too few" in str(error) or "two tokens" in str(error), error
             continue
@@ -132,11 +133,12 @@ def a_range_is_like_a_dataset_of_its_own(folder):
         if rng.random() < 0.5:
             options.update(cp_size=2, cp_rank=rng.randint(0, 1))
         try:
-            wanted = tokmap.Loader(folder / "some", **options)
+            wanted = tokmap.Loader(folder / "some", **grouped(**options))
         except tokmap.MismatchError:
-            raises(tokmap.MismatchError, tokmap.Loader, tokmap.Source(folder / "all", documents=(first, end)), **options)
+            raises(tokmap.MismatchError, open_loader, tokmap.Source(folder / "all", documents=(first, end)),
+                   **options)
             continue
-        loader = tokmap.Loader(tokmap.Source(folder / "all", documents=(first, end)), **options)
+        loader = tokmap.Loader(tokmap.Source(folder / "all", documents=(first, end)), **grouped(**options))
         assert loader.n_samples == wanted.n_samples and loader._sources[0].extent(0)[0] == sum(lengths[:first])
         for batch, other in zip(loader, wanted):
             assert all((batch[name] == other[name]).all() for name in dict(other)), seed
@@ -148,7 +150,7 @@ def what_cannot_be_is_refused(folder):
     n = len(tokmap.open(folder / "a"))
 
     def refused(error, text, *sources, **options):
-        assert text in str(raises(error, tokmap.Loader, list(sources), 8, **options)), text
+        assert text in str(raises(error, open_loader, list(sources), 8, **options)), text
 
     def part(*documents, name="a", **more):
         return tokmap.Source(folder / name, documents=documents, **more)
@@ -189,7 +191,7 @@ def a_ledger_knows_the_ranges(folder):
     def open_run(*ends):
         return tokmap.Loader([tokmap.Source(folder / "a", documents=(0, ends[0])),
                               tokmap.Source(folder / "a", documents=(ends[1], n))], 16, seed=3, batch_rows=4,
-                             random_offset=True, ledger=folder / "ledger")
+                             order=tokmap.Order(random_offset=True), ledger=folder / "ledger")
 
     with open_run(90, 120) as loader:
         rows = [(row, batch.state) for batch in (next(loader) for _ in range(60)) for row in batch.rows]

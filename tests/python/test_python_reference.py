@@ -8,7 +8,7 @@ import inspect
 import subprocess
 import sys
 
-from package import BUILD, ROOT
+from package import BUILD, ROOT, raises
 from ref_protocol import Skip, run_in_folders
 
 import tokmap
@@ -38,9 +38,30 @@ tokmap.Loader("a", sequence_length="128")
 tokmap.open(5)
 tokmap.Loader("a", 128).restore("text")
 n: str = tokmap.open("a").n_tokens
-tokmap.Loader("a", 128, windows="bestfit")
-tokmap.Loader("a", 128, shuffle="blocks", io="mmap")
 """
+# What people write, and words of the message that says what was meant.
+MISSPELT = (
+    ('tokmap.Loader("a", 128, windws="best_fit")', "did you mean windows?"),
+    ('tokmap.Loader("a", 128, windows="bestfit")', "'concat', 'within-document', 'best_fit'"),
+    ('tokmap.Loader("a", 128, shuffle="blocks")', "'full', 'none', 'block'"),
+    ('tokmap.Loader("a", 128, batchrows=4)', "did you mean batch_rows?"),
+    ('tokmap.Loader("a", 128, align=8)', "it is rows=tokmap.Rows(align=...)"),
+    ('tokmap.Loader("a", 128, ranks=2)', "must be a tokmap.Ranks"),
+    ('tokmap.Loader("a", 128, rank=0, n_ranks=2)', "it is ranks=tokmap.Ranks(rank=...)"),
+    ('tokmap.Loader("a", 128, lookahead=8)', "did you mean reading=tokmap.Reading(look_ahead=...)?"),
+    ('tokmap.Loader("a", 128, rows={"align": 8})', "must be a tokmap.Rows"),
+    ('tokmap.Loader("a", 128, outputs=["input"])', "'inputs', 'labels'"),
+    ('tokmap.Loader("a", 128, outputs="inputs")', "must be a list"),
+    ('tokmap.Loader("a", 128, dtype="int46")', "must be int32 or int64"),
+    ('tokmap.Loader("a", 128, framework="pytorch")', "'numpy', 'torch'"),
+    ('tokmap.Loader("a", 128)[0]', "tokmap.Samples has samples by their numbers"),
+    ('tokmap.Loader("a", 128, slots=tokmap.Slots(n_slots=3))', "slots are for a Loader with a device"),
+    ('tokmap.Reading(io="mmap")', "'auto', 'map', 'direct'"),
+    ('tokmap.Rows(pad=0)', "did you mean rows=tokmap.Rows(pad_id=...)?"),
+    ('tokmap.Rows(seed=1)', "it is seed, of the Loader itself"),
+    ('tokmap.Order(drop_lst=False)', "did you mean order=tokmap.Order(drop_last=...)?"),
+    ('tokmap.Samples("a", 128, io="copy")', "it is reading=tokmap.Reading(io=...)"),
+)
 
 
 def mypy(*arguments):
@@ -60,7 +81,23 @@ def user_is_typed(folder):
     assert (found := mypy(folder / "user.py")) == "", found
     (folder / "wrong.py").write_text(WRONG)
     lines = mypy(folder / "wrong.py").splitlines()
-    assert [line.split(":")[1] for line in lines if "error" in line] == ["4", "5", "6", "7", "8", "9", "9"], lines
+    assert [line.split(":")[1] for line in lines if "error" in line] == ["4", "5", "6", "7"], lines
+
+
+def misspelt_calls_are_found(folder):
+    (folder / "misspelt.py").write_text("import tokmap\n" + "".join(f"{call}\n" for call, _ in MISSPELT))
+    found = {line.split(":")[1] for line in mypy(folder / "misspelt.py").splitlines() if ": error:" in line}
+    has_torch = importlib.util.find_spec("torch") is not None  # else torch.dtype may be anything
+    missed = [call for n, (call, _) in enumerate(MISSPELT, 2) if str(n) not in found and (has_torch or "dtype" not in call)]
+    assert not missed, missed
+
+
+def misspelt_calls_say_what_was_meant(folder):
+    with tokmap.Writer(folder / "a", vocab_size=10) as w:
+        w.document([1] * 500)
+    for call, words in MISSPELT:
+        error = raises((TypeError, ValueError), eval, call.replace('"a"', repr(str(folder / "a"))), globals())
+        assert words in str(error), (call, error)
 
 
 def names_are_documented(folder):

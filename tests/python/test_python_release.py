@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 
+from grouped import grouped
 from package import ROOT
 from ref_protocol import expect, expect_equal, run_in_folders
 
@@ -65,7 +66,7 @@ def states_of_releases_give_the_same_rows(folder):
             wanted = re.findall(r"row .* tokens(?=, xxh3)", lines)
             got = []
             for rank in range(arguments["n_ranks"]):
-                loader = tokmap.Loader(**arguments, sequence_length=length, rank=rank)
+                loader = tokmap.Loader(**grouped(**arguments, sequence_length=length, rank=rank))
                 loader.load_state_dict({"state": state.hex(), "sample": first})
                 expect_equal((loader.sample, loader.state()), (first, state), "where it continues")
                 got += rows_of(loader)

@@ -13,6 +13,7 @@ import sys
 
 import ref_rows
 from chaos_rows import kill_rows
+from grouped import grouped, open_loader
 from package import raises
 from ref_order import Order, PackedRow, Phase, Source, quotas_of
 from ref_protocol import program, run_in_folders
@@ -90,9 +91,7 @@ def rows_have_all_their_tokens(folder):
                     for d, some in enumerate(lengths)]
         wanted = [(d, row) for d, some in enumerate(lengths) for chunk in ref_rows.pack_documents(some, kind)
                   for row in chunk.rows]
-        loader = tokmap.Loader(datasets, batch_rows=rng.randint(1, 5), seed=seed, max_epochs=2, drop_last=False,
-                               outputs=OUTPUTS, pad_id=PAD, shuffle=rng.choice(("full", "none", "block")),
-                               io=rng.choice(("map", "populate", "read", "direct")), **options_of(kind))
+        loader = tokmap.Loader(datasets, **grouped(batch_rows=rng.randint(1, 5), seed=seed, max_epochs=2, drop_last=False, outputs=OUTPUTS, pad_id=PAD, shuffle=rng.choice(("full", "none", "block")), io=rng.choice(("map", "populate", "read", "direct")), **options_of(kind)))
         assert loader.n_samples == 2 * len(wanted)
         tokens, seen, labels = [ds.tokens(0, ds.n_tokens) for ds in datasets], [], [0, 0]
         for batch in loader:
@@ -126,8 +125,8 @@ def a_stage_has_the_same_rows(folder):
         dataset = write(folder / str(seed), any_lengths(rng), lambda n: np.array(rng.choices(range(60000), k=n), np.uint16))
         options = {"batch_rows": rng.randint(1, 4), "seed": seed, "max_epochs": 1, "outputs": OUTPUTS, "pad_id": PAD,
                    "io": rng.choice(("map", "populate", "read")), **options_of(kind)}
-        loader = tokmap.Loader(dataset, **options)
-        stage = tokmap.Stage(tokmap.Loader(dataset, **options), "host", pad_id=PAD,
+        loader = tokmap.Loader(dataset, **grouped(**options))
+        stage = tokmap.Stage(tokmap.Loader(dataset, **grouped(**options)), "host", pad_id=PAD,
                              outputs=[name for name in OUTPUTS if name != "loss_mask"])
         for batch in loader:
             staged = stage.next()
@@ -170,9 +169,8 @@ def slices_make_the_whole(folder):
                    "windows": windows, "outputs": OUTPUTS, "pad_id": PAD, "max_epochs": 1, "drop_last": False,
                    "random_offset": windows == "concat" and rng.random() < 0.5, "mask_labels": rng.random() < 0.5, **packing}
         length = options["sequence_length"]
-        loaders = [tokmap.Loader(datasets, cp_rank=rank, cp_size=size, cp_mode=mode, io=rng.choice(("map", "populate", "read")),
-                                 **options) for rank in range(size)]
-        for whole in tokmap.Loader(datasets, **options):
+        loaders = [tokmap.Loader(datasets, **grouped(cp_rank=rank, cp_size=size, cp_mode=mode, io=rng.choice(("map", "populate", "read")), **options)) for rank in range(size)]
+        for whole in tokmap.Loader(datasets, **grouped(**options)):
             parts, ends = [next(loader) for loader in loaders], whole.cu_seqlens
             for rank, part in enumerate(parts):
                 assert part.cu_seqlens.tolist() == ends.tolist() and part.inputs.shape == (whole.n_rows, length // size)
@@ -190,9 +188,9 @@ def slices_make_the_whole(folder):
                 assert sorted(sum((places_of_slice([], length, r, size, mode) for r in range(size)), [])) == list(range(length))
         names, whole = ["inputs", "labels", "position_ids", "document_ids"], {**options, "drop_last": True}
         part = {**whole, "cp_rank": size - 1, "cp_size": size, "cp_mode": mode}
-        tokmap.Loader(datasets, device="host", **{**part, "outputs": names + ["cu_seqlens"]}).close()
-        stage = tokmap.Stage(tokmap.Loader(datasets, **part), "host", names, input_dtype="int64", pad_id=PAD)
-        for batch in tokmap.Loader(datasets, **{**part, "mask_labels": True}):
+        tokmap.Loader(datasets, **grouped(device="host", **{**part, "outputs": names + ["cu_seqlens"]})).close()
+        stage = tokmap.Stage(tokmap.Loader(datasets, **grouped(**part)), "host", names, input_dtype="int64", pad_id=PAD)
+        for batch in tokmap.Loader(datasets, **grouped(**{**part, "mask_labels": True})):
             arrays = {name: np.empty_like(batch[name]) for name in names}
             assert stage.fill(**arrays).first_sample == batch.first_sample
             assert all((arrays[name] == batch[name]).all() for name in names), seed
@@ -200,9 +198,9 @@ def slices_make_the_whole(folder):
         assert all(next(loader, None) is None and loader.state() == loaders[0].state() for loader in loaders)
     for wrong in ({"cp_size": 2, "cp_rank": 2}, {"cp_size": 3}, {"cp_size": 4, "cp_mode": "zigzag"}, {"cp_mode": "ring"},
                   {"cp_size": 2, "cp_mode": "documents"}, {"cp_size": 2, "contiguous": False}, {"dims": ("dp", "fsdp")}):
-        raises((ValueError, tokmap.ArgumentError), tokmap.Loader, datasets, 20, **wrong)
-    raises((ValueError, tokmap.ArgumentError), tokmap.Loader, datasets, 20, windows="best_fit", align=2, cp_size=2,
-           cp_mode="documents")
+        raises((ValueError, tokmap.ArgumentError), open_loader, datasets, 20, **wrong)
+    raises((ValueError, tokmap.ArgumentError), tokmap.Loader, datasets, 20, windows="best_fit",
+           rows=tokmap.Rows(align=2), ranks=tokmap.Ranks(cp_size=2, cp_mode="documents"))
     return "%d slices" % n_slices
 
 
@@ -221,13 +219,14 @@ def ranks_of_a_mesh_share_rows(folder):
 
     dataset = write(folder / "d", [500])
     for pp, dp, fsdp, cp in ((0, 0, 0, 0), (1, 2, 1, 3), (1, 1, 0, 2)):
-        loader = tokmap.Loader(dataset, 4, mesh=Mesh(pp, dp, fsdp, cp), dims=("dp", "fsdp"), cp_rank=cp, cp_size=4)
+        loader = tokmap.Loader(dataset, 4, ranks=tokmap.Ranks(mesh=Mesh(pp, dp, fsdp, cp), dims=("dp", "fsdp"),
+                                                              cp_rank=cp, cp_size=4))
         assert (loader.rank, loader.n_ranks) == (2 * dp + fsdp, 6)
         assert pickle.loads(pickle.dumps(loader)).rank == loader.rank
-    assert tokmap.Loader(dataset, 4, mesh=Mesh(0, 2, 1, 0)).rank == 2
+    assert tokmap.Loader(dataset, 4, ranks=tokmap.Ranks(mesh=Mesh(0, 2, 1, 0))).rank == 2
     for wrong in ({"dims": "dp"}, {"dims": ["tp"]}, {"dims": ["dp", "dp"]}, {"rank": 0, "n_ranks": 1}, {"dims": ()}, {"dims": []},
                   {"dims": 1}, {"dims": [["dp"]]}, {"dims": None}):
-        text = str(raises(ValueError, tokmap.Loader, dataset, 4, mesh=Mesh(0, 2, 0, 0), **wrong))
+        text = str(raises(ValueError, open_loader, dataset, 4, mesh=Mesh(0, 2, 0, 0), **wrong))
         assert text.startswith("dims is") or "rank" in wrong, text
 
 
@@ -249,8 +248,8 @@ def the_rows_file_is_as_specified(folder):
         one, other = folder / "elsewhere", folder / ("copy%d" % seed)
         path.rename(one)
         write(other, lengths)  # the same documents at another place
-        packed = tokmap.Loader(dataset, shuffle="none", max_epochs=1, **options_of(kind))
-        found = tokmap.Loader(tokmap.Source(other, max_epochs=1, rows_files=one), shuffle="none", **options_of(kind))
+        packed = tokmap.Loader(dataset, **grouped(shuffle="none", max_epochs=1, **options_of(kind)))
+        found = tokmap.Loader(tokmap.Source(other, max_epochs=1, rows_files=one), **grouped(shuffle="none", **options_of(kind)))
         assert [packed.pieces(g) for g in range(packed.n_samples)] == [found.pieces(g) for g in range(found.n_samples)]
         assert packed.state() == found.state()
 
@@ -269,7 +268,8 @@ def chunks_stay_together(folder):
         order = Order([source], [Phase(0, quotas_of([1]))], length, 5, windows="best_fit", shuffle=shuffle, group=group)
         chunks = order.windows[0]
         assert chunks.n_whole > 3 and chunks.n > 128 * chunks.n_whole + 30
-        loader = tokmap.Loader(datasets, length, seed=5, windows="best_fit", shuffle=shuffle, group_blocks=group, max_epochs=2)
+        loader = tokmap.Loader(datasets, length, seed=5, windows="best_fit", shuffle=shuffle,
+                               order=tokmap.Order(group_blocks=group), max_epochs=2)
         assert loader.n_samples == order.mixture.end
         for g in range(loader.n_samples):
             wanted, found = order.sample(g), loader.locate(g)
@@ -283,7 +283,8 @@ def chunks_stay_together(folder):
                 used = {loader.locate(g).window // 1 for g in range(first, first + size)}
                 assert len({(order.windows[0].rows[w][0], chunks.in_blocks.index(w) // 128) for w in used}) == order.group
     for io in ("populate", "read"):  # chunks are requested ahead
-        ahead = tokmap.Loader(datasets, length, 4, seed=5, windows="best_fit", shuffle="block", group_blocks=1, io=io,
+        ahead = tokmap.Loader(datasets, length, 4, seed=5, windows="best_fit", shuffle="block",
+                              order=tokmap.Order(group_blocks=1), reading=tokmap.Reading(io=io),
                               max_epochs=1, outputs=[])
         assert sum(batch.n_rows for batch in ahead) == ahead.n_samples // 4 * 4
     return "%d rows" % n_rows
@@ -297,9 +298,9 @@ def weights_may_be_shares_of_tokens(folder):
                             ("within-document", [sum(max(n - 1, 0) for n in some) for some in lengths]),
                             ("concat", [(sum(some) - 1) // 256 * 256 for some in lengths])):
         options = {"sequence_length": 256, "windows": windows, "outputs": ["loss_mask"], "weights": "tokens"}
-        one = [tokmap.Loader(ds, max_epochs=1, **options).n_samples for ds in datasets]
+        one = [tokmap.Loader(ds, **grouped(max_epochs=1, **options)).n_samples for ds in datasets]
         given = [(0.3, 0.7), (2.0, 1.0)]
-        loader = tokmap.Loader(list(zip(datasets, given[0])), phases={5000: given[1]}, **options)
+        loader = tokmap.Loader(list(zip(datasets, given[0])), **grouped(phases={5000: given[1]}, **options))
         phases = [Phase(first, quotas_of([w / (m / n) for w, n, m in zip(weights, one, labels)]))
                   for first, weights in zip((0, 5000), given)]
         order = [k for phase in phases for k in (phase.slots * 5000)[:5000]]
@@ -307,9 +308,10 @@ def weights_may_be_shares_of_tokens(folder):
         assert sources == order, windows
         if windows != "concat":
             continue
-        state = tokmap.Loader(list(zip(datasets, given[0])), **options)
+        state = tokmap.Loader(list(zip(datasets, given[0])), **grouped(**options))
         state.seek(5000)
-        changed = tokmap.Loader(list(zip(datasets, given[1])), amend=state.state(), amend_from={"weights": given[0]}, **options)
+        changed = tokmap.Loader(list(zip(datasets, given[1])), **grouped(amend=state.state(),
+                                                                         amend_from={"weights": given[0]}, **options))
         assert sources_of(changed._own_handle, 0, 10000).tolist() == order
 
 
@@ -330,10 +332,10 @@ def what_is_wrong_is_refused(folder):
     rows(*rows_options(kind), folder / "d")
     path = folder / "d.64-align8.tmr"
     good = path.read_bytes()
-    n_rows = tokmap.Loader(dataset, max_epochs=1, **options_of(kind)).n_samples
+    n_rows = tokmap.Loader(dataset, **grouped(max_epochs=1, **options_of(kind))).n_samples
 
     def read_all(options=options_of(kind), **more):
-        with tokmap.Loader(tokmap.Source(folder / "d", **more), max_epochs=1, **options) as loader:
+        with tokmap.Loader(tokmap.Source(folder / "d", **more), **grouped(max_epochs=1, **options)) as loader:
             for g in range(loader.n_samples):
                 loader.pieces(g)
 
@@ -353,7 +355,7 @@ def what_is_wrong_is_refused(folder):
     path.write_bytes(good)
     write(folder / "other", [5, 100, 3, 70, 901] * 20)
     for source in ({"data": folder / "other", "rows_files": path}, {"data": folder / "d", "rows_files": folder / "none"}):
-        raises((tokmap.MismatchError, tokmap.FileError), tokmap.Loader, tokmap.Source(**source), **options_of(kind))
+        raises((tokmap.MismatchError, tokmap.FileError), open_loader, tokmap.Source(**source), **options_of(kind))
     for change in ({"align": 4}, {"sequence_length": 128}, {"documents_per_row": 9}, {"whole_documents": "drop"}):
         text = str(raises(tokmap.MismatchError, read_all, {**options_of(kind), **change}, rows_files=path))
         change = {**options_of(kind), **change}
@@ -362,7 +364,7 @@ def what_is_wrong_is_refused(folder):
             "sequence_length", "align", "documents_per_row", "whole_documents"))))
         assert made in text and text.endswith(" ".join(["with: tokmap rows", *wanted])), text
     raises(ValueError, tokmap.Source, folder / "d", rows_files=[path, path])
-    loader = tokmap.Loader(dataset, **options_of(kind))
+    loader = tokmap.Loader(dataset, **grouped(**options_of(kind)))
     os.truncate(path, 200)
     assert "d.64-align8.tmr" in str(raises(tokmap.FileError, loader.pieces, 0))
     path.write_bytes(good)
@@ -370,7 +372,7 @@ def what_is_wrong_is_refused(folder):
     here = os.getcwd()
     try:
         os.chdir(folder)
-        loader = pickle.dumps(tokmap.Loader(tokmap.Source("d", rows_files=path.name), **options_of(kind)))
+        loader = pickle.dumps(tokmap.Loader(tokmap.Source("d", rows_files=path.name), **grouped(**options_of(kind))))
         opened = tokmap.Dataset("d")
         os.chdir("/")
         tokmap.Loader(opened, 32, windows="best_fit")  # without a rows file
@@ -381,13 +383,14 @@ def what_is_wrong_is_refused(folder):
         raises((TypeError, ValueError), tokmap.Source, folder / "d", rows_files=no_path)
     for wrong in ({"align": 5}, {"align": 0}, {"whole_documents": "cut"}, {"documents_per_row": -1}, {"random_offset": True},
                   {"shuffle": "block", "block_windows": 3}, {"contiguous": False}):
-        raises((ValueError, tokmap.ArgumentError), tokmap.Loader, dataset, **{**options_of(kind), **wrong})
-    raises(ValueError, tokmap.Loader, dataset, 64, align=8)
+        raises((ValueError, tokmap.ArgumentError), open_loader, dataset, **{**options_of(kind), **wrong})
+    raises(ValueError, tokmap.Loader, dataset, 64, rows=tokmap.Rows(align=8))
     write(folder / "short", [1, 0, 1])
     raises(tokmap.MismatchError, tokmap.Loader, folder / "short", 64, windows="best_fit")
-    raises(tokmap.MismatchError, tokmap.Loader, write(folder / "long", [99, 99]), 64, windows="best_fit", whole_documents="drop")
+    raises(tokmap.MismatchError, tokmap.Loader, write(folder / "long", [99, 99]), 64, windows="best_fit",
+           rows=tokmap.Rows(whole_documents="drop"))
     plain = tokmap.Loader(dataset, 64)
-    raises(tokmap.MismatchError, plain.restore, tokmap.Loader(dataset, **options_of(kind)).state())
+    raises(tokmap.MismatchError, plain.restore, tokmap.Loader(dataset, **grouped(**options_of(kind))).state())
     for arguments in (["--sequence-length", "0", folder / "d"], ["--sequence-length", "64", "--align", "7", folder / "d"],
                       [folder / "d"], ["--sequence-length", "64"],
                       ["--sequence-length", "64", "--whole-documents", "cut", folder / "d"],

@@ -8,6 +8,7 @@ import sys
 import threading
 
 import package  # noqa: F401
+from grouped import grouped
 from ref_protocol import run_in_folders
 
 import numpy as np
@@ -23,7 +24,7 @@ def prepare(folder):
 
 
 def samples_are_the_rows_of_a_loader(folder):
-    loader = tokmap.Loader(folder / "a", 10, 4, outputs=OUTPUTS, seed=5, rank=1, n_ranks=3, max_epochs=2)
+    loader = tokmap.Loader(folder / "a", 10, 4, outputs=OUTPUTS, seed=5, ranks=tokmap.Ranks(rank=1, n_ranks=3), max_epochs=2)
     truth = list(tokmap.Loader(folder / "a", 10, 1, outputs=OUTPUTS, seed=5, max_epochs=2))
     for samples in (tokmap.Samples(loader), pickle.loads(pickle.dumps(tokmap.Samples(loader))),
                     tokmap.Samples(folder / "a", 10, outputs=OUTPUTS, seed=5, max_epochs=2)):
@@ -42,7 +43,7 @@ def samples_are_the_rows_of_a_loader(folder):
         raise AssertionError(number)
     for options, word in ((dict(), "max_epochs"), (dict(max_epochs=1, reuse=True), "reuse")):
         try:
-            tokmap.Samples(tokmap.Loader(folder / "a", 10, **options))
+            tokmap.Samples(tokmap.Loader(folder / "a", 10, **grouped(**options)))
         except ValueError as error:
             assert word in str(error)
             continue
@@ -82,7 +83,7 @@ def what_a_loader_has_itself_is_not_given_beside_it(folder):
     assert len(tokmap.Samples(loader, 10)) == 300
     for arguments, options in (((9,), {}), ((), {"seed": 3}), ((), {"max_epochs": 1})):
         try:
-            tokmap.Samples(loader, *arguments, **options)
+            tokmap.Samples(loader, *arguments, **grouped(**options))
         except TypeError as error:
             assert "beside a Loader" in str(error) and ([*options] or ["sequence_length"])[0] in str(error), error
             continue
@@ -115,7 +116,7 @@ def loaders_that_take_turns_have_all_batches(folder):
                     dict(max_epochs=1, drop_last=False, rank=1, n_ranks=2)):
         for first in (0, 8, 290):
             def loader_of():
-                loader = tokmap.Loader(folder / "a", 10, 7, seed=5, **options)
+                loader = tokmap.Loader(folder / "a", 10, 7, **grouped(seed=5, **options))
                 loader.seek(first)
                 return loader
 

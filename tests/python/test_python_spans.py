@@ -11,6 +11,7 @@ import sys
 
 import ref_reader
 import ref_writer
+from grouped import open_loader
 from package import raises
 from ref_protocol import program, run_in_folders
 
@@ -102,10 +103,11 @@ def labels_in_spans_never_count(folder):
         path, counts = write(folder / str(seed), documents), trained(documents)
         tokens = np.concatenate([ids for ids, _ in documents]).astype(np.int64)
         windows = rng.choice(("concat", "within-document", "best_fit"))
-        loader = tokmap.Loader(path, rng.choice((4, 16, 33)), 3, windows=windows, seed=seed, max_epochs=1, drop_last=False,
-                               outputs=["inputs", "labels", "loss_mask"], io=rng.choice(("map", "read", "populate")),
-                               random_offset=windows == "concat" and rng.random() < 0.5,
-                               mask_labels=tokmap.Dataset(path).n_spans == 0)  # with spans they are masked anyway
+        loader = tokmap.Loader(path, rng.choice((4, 16, 33)), 3, windows=windows, seed=seed, max_epochs=1,
+                               order=tokmap.Order(drop_last=False,
+                                                  random_offset=windows == "concat" and rng.random() < 0.5),
+                               outputs=["inputs", "labels", "loss_mask"], reading=tokmap.Reading(io=rng.choice(("map", "read", "populate"))),
+                               rows=tokmap.Rows(mask_labels=tokmap.Dataset(path).n_spans == 0))  # with spans they are masked anyway
         for batch in loader:
             for i, row in enumerate(batch.rows):
                 pieces = loader.pieces(int(batch.sample_ids[i])) if windows == "best_fit" else [
@@ -117,7 +119,7 @@ def labels_in_spans_never_count(folder):
                     if windows != "concat":  # nor is a label of another document masked
                         assert (mask == counts[labels]).all()
                     n_labels += n - 1
-        for batch in tokmap.Loader(path, 16, seed=seed, max_epochs=1, random_offset=rng.random() < 0.5):
+        for batch in tokmap.Loader(path, 16, seed=seed, max_epochs=1, order=tokmap.Order(random_offset=rng.random() < 0.5)):
             at = (batch.rows[0].first_token + 1 + np.arange(16)) % len(tokens)  # spans alone: labels may begin a document
             assert (batch.labels[0] == np.where(counts[at] | (tokmap.Dataset(path).n_spans == 0), tokens[at], -100)).all()
         stage = tokmap.Stage(tokmap.Loader(path, 16, 2, seed=seed, outputs=["inputs", "labels"]), "host")
@@ -137,14 +139,14 @@ def states_know_the_spans(folder):
     assert states[0][72:80] == bytes(8) != states[1][72:80] and states[0][:72] == states[1][:72]
     loader = tokmap.Loader(folder / "a", 16)
     assert "spans" in str(raises(tokmap.MismatchError, loader.restore, states[1]))
-    assert tokmap.Loader(folder / "a", 16, amend=states[1]).state() == states[0]
+    assert tokmap.Loader(folder / "a", 16, resume=tokmap.Resume(amend=states[1])).state() == states[0]
     assert tokmap.Dataset(folder / "a").dataset_id == tokmap.Dataset(folder / "b").dataset_id
 
 
 def what_cannot_say_it_is_refused(folder):
     path = write(folder / "a", [(np.arange(100, dtype=np.uint16), np.arange(100) > 9)])
     for options in ({"contiguous": False}, {"outputs": ["inputs"]}, {"outputs": ()}):
-        assert "must not count" in str(raises(tokmap.MismatchError, tokmap.Loader, path, 16, **options))
+        assert "must not count" in str(raises(tokmap.MismatchError, open_loader, path, 16, **options))
     assert next(tokmap.Loader(path, 16, outputs=["inputs", "loss_mask"], shuffle="none")).loss_mask[0].tolist() == [0] * 9 + [1] * 7
     for format in ("megatron", "llmc", "raw"):
         done = subprocess.run([program("tokmap"), "export", "--to", format, path, "-o", folder / "out"], capture_output=True, text=True)

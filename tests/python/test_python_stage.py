@@ -19,6 +19,7 @@ import traceback
 import unittest.mock
 import warnings
 
+from grouped import grouped
 from package import ROOT, check_structs, outputs_of, raises
 from ref_protocol import Skip, need, run_in_folders
 
@@ -52,7 +53,7 @@ def sources(folder, max_epochs=None):
 
 def loader(folder, rows=ROWS, max_epochs=None, **options):
     return tokmap.Loader(sources(folder, max_epochs), LENGTH, rows,
-                         **{"seed": 5, "outputs": OUTPUTS, **options})
+                         **grouped(**{"seed": 5, "outputs": OUTPUTS, **options}))
 
 
 def stage(folder, rows=ROWS, **options):
@@ -270,9 +271,8 @@ def metrics_count_the_tokens_of_a_device(folder):
         length = options.pop("sequence_length", LENGTH)
         options = {"outputs": ("inputs", "labels"), "seed": 3, "rank": 0, "n_ranks": 1, **options}
         file = folder / "metrics"
-        on_device = tokmap.Loader(sources(folder), length, ROWS, device="host", mask_labels=True, metrics_file=file, metrics_seconds=0,
-                                  **options)
-        plain = tokmap.Loader(sources(folder), length, ROWS, mask_labels=True, **options)
+        on_device = tokmap.Loader(sources(folder), length, ROWS, **grouped(device="host", mask_labels=True, metrics_file=file, metrics_seconds=0, **options))
+        plain = tokmap.Loader(sources(folder), length, ROWS, **grouped(mask_labels=True, **options))
         for loader in (on_device, plain):
             loader.metrics()
         for _ in range(9):

@@ -8,6 +8,7 @@ import pickle
 import random
 import sys
 
+from grouped import grouped
 from package import raises
 from ref_order import Skips
 from ref_protocol import run_in_folders
@@ -25,7 +26,8 @@ def prepare(folder):
 
 
 def loader_of(folder, batch_rows=4, **options):
-    return tokmap.Loader(folder / "a", 4, batch_rows, **{"max_epochs": 1, "outputs": ["inputs"], "io": "map", **options})
+    return tokmap.Loader(folder / "a", 4, batch_rows, **grouped(**{"max_epochs": 1, "outputs": ["inputs"], "io": "map",
+                                                                   **options}))
 
 
 def steps_of(samples, batch_rows, schedule, n_ranks):

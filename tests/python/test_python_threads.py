@@ -11,6 +11,7 @@ import sys
 import threading
 import weakref
 
+from grouped import grouped
 from package import raises
 from ref_protocol import run_in_folders, tests_of_script
 
@@ -33,7 +34,7 @@ def prepare(folder):
 
 
 def loader_of(folder, **options):
-    return tokmap.Loader(folder / "a", LENGTH, ROWS, **{"seed": 3, "max_epochs": 2, **options})
+    return tokmap.Loader(folder / "a", LENGTH, ROWS, **grouped(**{"seed": 3, "max_epochs": 2, **options}))
 
 
 def in_threads(work):

@@ -8,6 +8,7 @@ import sys
 
 import package  # noqa: F401 - finds tokmap
 import mounts
+from grouped import grouped
 from ref_protocol import run_in_folders
 
 import tokmap
@@ -27,7 +28,7 @@ def waits_in_page_faults_are_counted(folder):
         for options in ({}, {"windows": "best_fit"}, {"outputs": ["labels"], "dtype": "int32"}, {"contiguous": False}):
             with open(folder / "place" / "a.bin") as file:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            with tokmap.Loader(folder / "place" / "a", LENGTH, ROWS, io="map", **options) as loader:
+            with tokmap.Loader(folder / "place" / "a", LENGTH, ROWS, **grouped(io="map", **options)) as loader:
                 assert loader.stats["io"] == "map" and loader.stats["n_waits"] == 0
                 for _ in range(STEPS):
                     next(loader)
@@ -36,7 +37,7 @@ def waits_in_page_faults_are_counted(folder):
                 assert 0 < found["n_waits"] <= STEPS and found["ns_waited"] >= LATENCY * 1e9, found
                 assert found["ns_waited"] >= found["wait_max_ns"] == found["wait_p999_ns"] >= LATENCY * 1e9, found
                 assert loader.metrics()["n_waits"] == found["n_waits"]
-            with tokmap.Loader(folder / "place" / "a", LENGTH, ROWS, io="map", outputs=[]) as loader:
+            with tokmap.Loader(folder / "place" / "a", LENGTH, ROWS, reading=tokmap.Reading(io="map"), outputs=[]) as loader:
                 next(loader)
                 assert loader.stats["n_waits"] == 0  # nothing was copied
 

@@ -102,13 +102,14 @@ def make_states(contents):
 
 
 def start(tokmap, *weights, **options):
-    return tokmap.Loader(list(zip(("lines", "texts"), weights)), 16, 4, seed=1, shuffle="block", block_windows=3,
+    return tokmap.Loader(list(zip(("lines", "texts"), weights)), 16, 4, seed=1, shuffle="block",
+                         order=tokmap.Order(block_windows=3),
                          ledger="run.ledger", **options)
 
 
 def second_start(tokmap):
     """The run of run.ledger, after its third step."""
-    loader = start(tokmap, 0.5, 0.5, on_mismatch="amend", amend_from="run.ledger")
+    loader = start(tokmap, 0.5, 0.5, resume=tokmap.Resume(on_mismatch="amend", amend_from="run.ledger"))
     loader.restore(pathlib.Path("states/of_ledger").read_bytes())
     return loader
 

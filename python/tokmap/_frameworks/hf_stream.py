@@ -3,8 +3,9 @@
 
 import copy
 import warnings
+from dataclasses import replace
 from functools import partialmethod
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Tuple
 
 import datasets.iterable_dataset  # type: ignore[import-untyped,unused-ignore]
 import torch.utils.data
@@ -12,11 +13,20 @@ import transformers
 
 from .._c.arguments import number
 from .._loader.batch import save_at
-from .._loader.loader import Loader
+from .._loader.loader import Loader, reopened
+from .._loader.options import Options, Ranks
 from .rows import check_options, row_of
-from .samples import arguments_of, loader_of
+from .samples import alone, loader_of, options_of
 
-_OF_OTHERS = ("rank", "n_ranks", "mesh", "dims", "batch_rows", "batch_schedule", "ledger", "micro_batches")
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+    from .._loader.options import SampleOptions
+
+    class _Stream(datasets.IterableDataset, torch.utils.data.IterableDataset[Dict[str, Any]]):  # type: ignore[misc,unused-ignore]
+        """What datasets.IterableDataset becomes where PyTorch is installed."""
+else:
+    _Stream = datasets.IterableDataset
+
 _LOGGED = ("position", "samples_skipped", "bytes_read", "n_waits", "ns_waited", "wait_p99_ns")
 
 
@@ -27,10 +37,10 @@ class _Rows(datasets.iterable_dataset._BaseExamplesIterable):  # type: ignore[mi
     num_shards = 2**24  # ranks that there may be
     _sleep_on_threads_shutdown = False
 
-    def __init__(self, arguments: Dict[str, Any], start: Mapping[str, Any]) -> None:
+    def __init__(self, options: Options, start: Mapping[str, Any]) -> None:
         super().__init__()
-        self.arguments = arguments
-        self.loader = self.last = Loader(**arguments)  # last: the one that was iterated last
+        self.options = options
+        self.loader = self.last = reopened(options)  # last: the one that was iterated last
         self.start_at(start)
 
     def start_at(self, start: Mapping[str, Any]) -> None:
@@ -42,11 +52,11 @@ class _Rows(datasets.iterable_dataset._BaseExamplesIterable):  # type: ignore[mi
         return self._state_dict
 
     def __iter__(self) -> Iterator[Tuple[int, Dict[str, Any]]]:
-        self.last = loader = Loader(**self.arguments)
+        self.last = loader = reopened(self.options)
         loader.load_state_dict(self._state_dict)
         state = self._state_dict  # which the caller keeps
         for batch in loader:
-            row = row_of(batch, self.arguments)
+            row = row_of(batch, self.options)
             state.update(state=batch.state.hex(), sample=batch.next_sample)
             yield batch.first_sample, row
 
@@ -57,16 +67,16 @@ class _Rows(datasets.iterable_dataset._BaseExamplesIterable):  # type: ignore[mi
         if num_shards > 1 and torch.utils.data.get_worker_info() is not None:
             raise ValueError(f"{num_shards} workers would give their batches in another order than that of the samples: set "
                              "num_workers (dataloader_num_workers) to 0 or 1; the loader reads ahead by itself")
-        n_ranks, rank = self.arguments["n_ranks"], self.arguments["rank"]
-        found = copy.copy(self)
-        found.arguments = {**self.arguments, "n_ranks": n_ranks * num_shards, "rank": index * n_ranks + rank}
+        ranks, found = self.options.ranks, copy.copy(self)
+        n_ranks, rank = ranks.n_ranks or 1, ranks.rank or 0
+        found.options = self.options._replace(ranks=replace(ranks, n_ranks=n_ranks * num_shards, rank=index * n_ranks + rank))
         return found
 
     def split_shard_indices_by_worker(self, num_shards: int, index: int, contiguous: bool = True) -> List[int]:
         return [index]
 
 
-class IterableDataset(datasets.IterableDataset):  # type: ignore[misc,unused-ignore]
+class IterableDataset(_Stream):
     """A stream of the rows that a CausalLMDataset has, for the Trainer, the SFTTrainer of TRL, and accelerate. Without
     max_epochs it has no end: the Loader counts the epochs, and shuffles each in another order.
 
@@ -82,20 +92,19 @@ class IterableDataset(datasets.IterableDataset):  # type: ignore[misc,unused-ign
     workers: num_workers is 0 or 1. map, filter, shuffle and select_columns are a TypeError, so TRL needs
     dataset_kwargs={"skip_prepare_dataset": True}."""
 
-    def __init__(self, sources: Any, sequence_length: int, **options: Any) -> None:
-        if wrong := [name for name in _OF_OTHERS if name in options]:
+    def __init__(self, sources: Any, sequence_length: int, **options: "Unpack[SampleOptions]") -> None:
+        if wrong := [name for name in ("ranks", "batch_rows", "ledger", "record") if name in options]:
             raise TypeError(f"{', '.join(wrong)}: not for this dataset, because the Trainer or accelerate decides about "
                             "ranks and batches")
         if not isinstance(sources, Loader):
-            options.update(rank=0, n_ranks=1)
+            options["ranks"] = Ranks(rank=0, n_ranks=1)
         loader = loader_of(sources, options, ("sequence_length", number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, 0))
         check_options(loader)
-        super().__init__(_Rows({**arguments_of(loader), "batch_rows": 1, "rank": 0, "n_ranks": 1, "batch_schedule": (),
-                                "ledger": None}, loader.state_dict()))
+        super().__init__(_Rows(alone(options_of(loader)), loader.state_dict()))
 
     def shard(self, num_shards: int, index: int, contiguous: bool = False) -> "IterableDataset":
         """The samples index, num_shards + index, 2 * num_shards + index, ... of this dataset; never contiguous ones."""
-        found = IterableDataset.__new__(IterableDataset)
+        found = IterableDataset.__new__(IterableDataset)  # type: ignore[type-abstract,unused-ignore]
         datasets.IterableDataset.__init__(found, self._ex_iterable.shard_data_sources(num_shards, index))
         found._is_shard = True
         return found
@@ -168,7 +177,7 @@ class Callback(transformers.TrainerCallback):
             elif state.global_step > 0:
                 raise ValueError("this checkpoint was saved without tokmap.huggingface.Callback: leave it out, and the "
                                  "Trainer reads and skips what was trained on")
-            n_rows = train_dataloader.batch_size * data._ex_iterable.arguments["n_ranks"]
+            n_rows = train_dataloader.batch_size * data._ex_iterable.options.ranks.n_ranks
             self._sample = data._ex_iterable.start["sample"]  # not data.state_dict(): TRL has looked at the first row
         else:
             n_rows = train_dataloader.total_batch_size
@@ -185,8 +194,8 @@ class Callback(transformers.TrainerCallback):
                              "max_steps, or leave out max_epochs")
 
     @property
-    def _loader(self) -> Loader:
-        loader: Loader = self._data._ex_iterable.loader if self._is_stream else self._data._loader
+    def _loader(self) -> Loader[Any]:
+        loader: Loader[Any] = self._data._ex_iterable.loader if self._is_stream else self._data._loader
         return loader
 
     def _after(self, n_rows: int) -> int:

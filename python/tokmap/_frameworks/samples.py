@@ -2,14 +2,20 @@
 """tokmap.Samples - the samples of a loader by their numbers, for samplers."""
 
 import os
-from typing import Any, Dict, Mapping, Optional, Tuple, Type
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple, Type
 
 from .._c.arguments import integer, number
 from .._loader.batch import Batch
-from .._loader.loader import Loader
+from .._loader.loader import Loader, reopened
+from .._loader.options import Options, Ranks, Reading
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+    from .._loader.options import SampleOptions
 
 
-def loader_of(sources: Any, options: Dict[str, Any], *sizes: Tuple[str, int, int]) -> Loader:
+def loader_of(sources: Any, options: Mapping[str, Any], *sizes: Tuple[str, int, int]) -> "Loader[Any]":
     """The Loader that is given, or one with these sizes and options, which a Loader that is given has itself.
     sizes: of each its name, its value, and that which stands for no value."""
     if not isinstance(sources, Loader):
@@ -20,18 +26,31 @@ def loader_of(sources: Any, options: Dict[str, Any], *sizes: Tuple[str, int, int
     return sources
 
 
-def arguments_of(loader: Loader) -> Dict[str, Any]:
+def options_of(loader: "Loader[Any]") -> Options:
     """Those of a loader whose batches are kept while it goes on."""
-    if loader._arguments["reuse"] or loader._arguments["device"] is not None:
+    found = loader._own_options()
+    if found.rows.reuse or found.device is not None:
         raise ValueError("a data set for a framework cannot be combined with reuse=True or a device: batches are read "
                          "ahead, and in other processes")
-    return loader._arguments
+    return found
+
+
+def check_whole_rows(given: Options, why: str) -> None:
+    """ValueError if a row is cut into slices."""
+    if given.ranks.cp_size != 1:
+        raise ValueError(f"cp_size is {given.ranks.cp_size}: must be 1, because {why}")
+
+
+def alone(given: Options) -> Options:
+    """The same for one rank that takes a row at a time, and writes no ledger."""
+    return given._replace(batch_rows=1, ranks=replace(given.ranks, rank=0, n_ranks=1),
+                          order=replace(given.order, batch_schedule=()), ledger=None)
 
 
 class Resumable:
     """What has a Loader whose state a framework saves."""
 
-    _loader: Loader
+    _loader: "Loader[Any]"
 
     def state_dict(self) -> Dict[str, Any]:
         """The state after the last batch, which is the same on all ranks."""
@@ -45,16 +64,18 @@ class Resumable:
     def _count(self) -> None:
         """Called when the position has changed."""
 
-    def _open(self, sources: Any, sizes: Tuple[int, int], config: Any, *, documents: bool, trainer: str,
-              error: Type[Exception] = ValueError, **options: Any) -> None:
+    def _open(self, sources: Any, sizes: Tuple[int, int], config: Any, options: Mapping[str, Any], *, ranks: Ranks,
+              documents: bool, trainer: str, error: Type[Exception] = ValueError) -> None:
         """The Loader of a trainer that slices rows itself."""
-        self._loader = Loader(sources, *sizes, seed=config.seed, framework="torch",
-                              outputs=("inputs", "labels", "cu_seqlens")[:2 + documents], **options)
+        if "ranks" in options:
+            raise error(f"ranks cannot be in options, because {trainer} knows them, and slices the rows itself")
+        outputs: Any = ("inputs", "labels", "cu_seqlens")[:2 + documents]
+        self._loader = Loader(sources, sizes[0], sizes[1], seed=config.seed, framework="torch", outputs=outputs,
+                              ranks=ranks, **options)
         self._loader.seek(config.first_sample)
         self._count()
-        arguments = arguments_of(self._loader)
-        if arguments["cp_size"] != 1 or arguments["ignore_index"] != -100:
-            raise error(f"cp_size must be 1, because {trainer} slices the rows itself, and ignore_index -100")
+        if options_of(self._loader).rows.ignore_index != -100:
+            raise error(f"ignore_index must be -100 for {trainer}")
 
 
 class Samples:
@@ -71,11 +92,14 @@ class Samples:
 
     Threads may share it. Other processes get it by pickle or by fork."""
 
-    def __init__(self, sources: Any, sequence_length: int = 0, *, n_samples: Optional[int] = None, **options: Any) -> None:
+    def __init__(self, sources: Any, sequence_length: int = 0, *, n_samples: Optional[int] = None,
+                 **options: "Unpack[SampleOptions]") -> None:
         is_own = not isinstance(sources, Loader)
+        given: Dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if is_own:
-            options = {"max_epochs": 1 if n_samples is None else None, "io": "copy", "rank": 0, "n_ranks": 1, **options}
-        sources = loader_of(sources, options, ("sequence_length", sequence_length, 0))
+            given = {"max_epochs": 1 if n_samples is None else None, "reading": Reading(io="copy"),
+                     "ranks": Ranks(rank=0, n_ranks=1), **given}
+        sources = loader_of(sources, given, ("sequence_length", sequence_length, 0))
         counts = [] if n_samples is None else [number("n_samples", n_samples, 2**62 - 1)]
         counts += [] if sources.n_samples is None else [sources.n_samples]
         if not counts:
@@ -83,14 +107,13 @@ class Samples:
         if sources._steps.skips:
             raise ValueError("samples are asked for by their numbers here, so skip has no meaning: leave them out in the sampler")
         self._n_samples = min(counts)
-        self._arguments = {**arguments_of(sources), "batch_rows": 1, "rank": 0, "n_ranks": 1,
-                           "batch_schedule": (), "ledger": None}
-        if self._arguments["io"] == "auto":
-            self._arguments["io"] = "copy"  # the loader does not know which sample comes next
-        self._open(sources if is_own and self._arguments == sources._arguments else None)
+        self._options = alone(options_of(sources))
+        if self._options.reading.io == "auto":  # the loader does not know which sample comes next
+            self._options = self._options._replace(reading=replace(self._options.reading, io="copy"))
+        self._open(sources if is_own and self._options == sources._own_options() else None)
 
-    def _open(self, loader: Optional[Loader] = None) -> None:
-        self._loader, self._process = Loader(**self._arguments) if loader is None else loader, os.getpid()
+    def _open(self, loader: "Optional[Loader[Any]]" = None) -> None:
+        self._loader, self._process = reopened(self._options) if loader is None else loader, os.getpid()
 
     def __getstate__(self) -> Dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_loader", "_process")}
@@ -106,7 +129,7 @@ class Samples:
         batch = self._take(sample)
         return {name: array if name == "cu_seqlens" else array[0] for name, array in dict(batch).items()}
 
-    def _take(self, sample: int, rows: bool = False) -> Batch:
+    def _take(self, sample: int, rows: bool = False) -> Batch[Any]:
         """The batch of this one sample; rows: whether its `rows` are wanted, too."""
         sample = integer("sample", sample)
         if not 0 <= sample < self._n_samples:

@@ -2,7 +2,7 @@
 """tokmap.Batch, and how the arrays of a batch are made."""
 
 import ctypes
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -13,11 +13,18 @@ from .._data.dataset import Array
 from .._data.row import Row
 from .steps import Steps
 
+T = TypeVar("T")
+if TYPE_CHECKING:
+    import torch
+    from typing import Generic as Of
+else:
+    Of = {T: object}  # Generic would be a dozen lines of help()
+
 # What the library has to compute for an output, as TOKMAP_ROW_... of the header.
 PARTS = {"inputs": 0, "labels": 0, "position_ids": 2, "document_ids": 4, "loss_mask": 8, "cu_seqlens": 1}
 
 
-class Batch:
+class Batch(Of[T]):
     """One step: its arrays, and what it is. `inputs, labels = batch` unpacks the outputs of the loader in their
     order, and `dict(batch)` has them by name. The arrays are the caller's and stay valid; with reuse=True, until
     the next batch.
@@ -32,16 +39,20 @@ class Batch:
     those that are skipped. next_sample: where the next step of all ranks begins."""
 
     # What a batch does not have; in the class, because setting them in each batch takes a microsecond.
-    inputs: Any = None
-    labels: Any = None
-    position_ids: Any = None
-    document_ids: Any = None
-    loss_mask: Any = None
-    cu_seqlens: Any = None
+    inputs: T = None  # type: ignore[assignment]
+    labels: T = None  # type: ignore[assignment]
+    position_ids: T = None  # type: ignore[assignment]
+    document_ids: T = None  # type: ignore[assignment]
+    loss_mask: T = None  # type: ignore[assignment]
+    cu_seqlens: T = None  # type: ignore[assignment]
     max_seqlen: Optional[int] = None
     _state: Optional[bytes] = None
     _source_ids: Optional[Array] = None
     _rows: Optional[List[Row]] = None
+
+    if not TYPE_CHECKING:
+        def __class_getitem__(cls, of):
+            return cls
 
     def __init__(self, handle: Handle, steps: Steps, outputs: Tuple[str, ...], rows_of: Callable[[int], Optional[List[Row]]],
                  turn: int, n_rows: int, first_sample: int, next_sample: int) -> None:
@@ -84,18 +95,28 @@ class Batch:
                                  "them before the next batch")
         return self._rows
 
-    def __iter__(self) -> Iterator[Any]:
+    def to(self, device: Any, non_blocking: bool = False) -> "Batch[torch.Tensor]":
+        """The same batch with its outputs as PyTorch tensors on a device."""
+        import torch
+
+        moved: Batch[torch.Tensor] = Batch.__new__(Batch)
+        vars(moved).update(vars(self), **{name: torch.as_tensor(self[name]).to(device, non_blocking=non_blocking)
+                                          for name in self._outputs})
+        return moved
+
+    def __iter__(self) -> Iterator[T]:
         return iter([getattr(self, name) for name in self._outputs])
 
     def __len__(self) -> int:
         return len(self._outputs)
 
-    def __getitem__(self, key: Union[str, int]) -> Any:
+    def __getitem__(self, key: Union[str, int]) -> T:
         if isinstance(key, int):
-            return getattr(self, self._outputs[key])
-        if key not in self._outputs:
+            key = self._outputs[key]
+        elif key not in self._outputs:
             raise KeyError(f"{key!r} is not among the outputs: {', '.join(self._outputs)}")
-        return getattr(self, key)
+        found: T = getattr(self, key)
+        return found
 
     def keys(self) -> Tuple[str, ...]:
         """The names of the outputs."""
@@ -114,8 +135,8 @@ class Batch:
         return _rebuild, (values, self._outputs, self.state, self._steps, self.source_ids)
 
 
-def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps, source_ids: Array) -> Batch:
-    batch = Batch.__new__(Batch)
+def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps, source_ids: Array) -> Batch[Any]:
+    batch: Batch[Any] = Batch.__new__(Batch)
     vars(batch).update(values, _outputs=outputs, _state=state, _steps=steps, _source_ids=source_ids, _rows_of=_no_rows, _turn=0,
                        _handle=None)
     return batch

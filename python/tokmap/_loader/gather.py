@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 import numpy as np
 
 from .._c import structs as _lib
-from .._c.arguments import dtype_name, integer, number
+from .._c.arguments import dtype_name, integer
 from .._c.errors import Handle, check
 from .._c.structs import lib
 
 if TYPE_CHECKING:
     from .batch import Batch
+    from .options import Options
 
 _TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
@@ -30,40 +31,39 @@ def _new_array(name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]
 
 
 class Gatherer:
-    """Makes the arrays of batches of one loader. c_batch: where the library describes them. ignore_index: of labels
-    that a short row lacks; masked_index: of labels whose loss mask is 0, or None."""
+    """Makes the arrays of batches of one loader. c_batch: where the library describes them. masks: whether labels whose
+    loss mask is 0 become ignore_index."""
 
-    def __init__(self, c_batch: Any, outputs: Tuple[str, ...], dtype: Any, contiguous: bool, framework: str, reuse: bool,
-                 pad_id: int, masked_index: Optional[int], ignore_index: int, row_length: int) -> None:
-        self._dtype = dtype_name(dtype)
+    def __init__(self, c_batch: Any, given: "Options", masks: bool) -> None:
+        outputs, rows = given.outputs, given.rows
+        self._dtype, contiguous = dtype_name(given.dtype), rows.contiguous
         if (self._dtype, contiguous) not in _FORMATS:
-            raise ValueError(f"dtype is {dtype!r}: the dtype of the data needs contiguous=False")
-        if not contiguous and masked_index is not None:
+            raise ValueError(f"dtype is {given.dtype!r}: the dtype of the data needs contiguous=False")
+        if not contiguous and masks:
             raise ValueError("mask_labels needs contiguous=True: labels that are a view of the inputs cannot differ "
                              "from them")
         bits = 32 if self._dtype == "int32" else 64
-        ignore_index = integer("ignore_index", ignore_index)
+        ignore_index = integer("ignore_index", rows.ignore_index)
         if not -2**(bits - 1) <= ignore_index < 2**(bits - 1):
             raise ValueError(f"ignore_index is {ignore_index}: does not fit {self._dtype}")
-        pad_id = number("pad_id", pad_id, 2**32 - 1)
         self._contiguous, self._id_bytes = contiguous, _DTYPES[self._dtype].itemsize
         self._ids = tuple(name for name in ("inputs", "labels") if name in outputs)
         self._parts = tuple(name for name in outputs if name in _PART_DTYPES)
         self._boundaries = "cu_seqlens" in outputs
         self._options = _lib.GatherOptions(
             format=_FORMATS[self._dtype, contiguous],
-            mask_labels=masked_index is not None, ignore_index=ignore_index, has_ignore_index=1, pad_id=pad_id)
+            mask_labels=masks, ignore_index=ignore_index, has_ignore_index=1, pad_id=rows.pad_id)
         self._detail = _lib.ErrorDetail()
         self._batch = c_batch
         self._references = ctypes.byref(c_batch), ctypes.byref(self._options), ctypes.byref(self._detail)
-        self._row_length = row_length
-        if framework == "torch":
+        self._row_length = given.sequence_length
+        if given.framework == "torch":
             import torch
 
             self._torch, self._pinned = torch, torch.cuda.is_available()
-        self._new = _new_array if framework == "numpy" else self._new_tensor
-        self._kept, self._reuse = threading.local(), reuse
-        self._make = self._keep if reuse else self._new  # gives an array and its address
+        self._new = _new_array if given.framework == "numpy" else self._new_tensor
+        self._kept, self._reuse = threading.local(), rows.reuse
+        self._make = self._keep if rows.reuse else self._new  # gives an array and its address
 
     def set_loader(self, handle: Handle) -> None:
         """Which loader counts how long it takes to bring the rows of a map into memory."""
@@ -80,7 +80,7 @@ class Gatherer:
             kept[key] = self._new(name, shape, dtype)
         return kept[key]
 
-    def fill(self, batch: "Batch") -> None:
+    def fill(self, batch: "Batch[Any]") -> None:
         """Writes the outputs of a batch, and gives them to it."""
         if self._parts:
             self._fill_parts(batch)
@@ -108,7 +108,7 @@ class Gatherer:
         if status:
             check(status, self._detail)
 
-    def _fill_parts(self, batch: "Batch") -> None:
+    def _fill_parts(self, batch: "Batch[Any]") -> None:
         c_batch, first_row = self._batch, self._batch.rows[0]
         for name in self._parts:
             array, address = self._make(name, (batch.n_rows, c_batch.sequence_length), _PART_DTYPES[name])
@@ -116,7 +116,7 @@ class Gatherer:
             ctypes.memmove(address, getattr(first_row, name), n_bytes)  # tensors have no nbytes before PyTorch 2.1
             setattr(batch, name, array)
 
-    def _fill_boundaries(self, batch: "Batch") -> None:
+    def _fill_boundaries(self, batch: "Batch[Any]") -> None:
         found = [(row[8], row[9] + 1) for row in _lib.unpack_rows(self._batch.rows, batch.n_rows)]  # cu_seqlens, n_documents
         ends = np.frombuffer(b"".join([ctypes.string_at(begins, 4 * n) for begins, n in found]), np.int32)
         firsts = np.arange(batch.n_rows, dtype=np.int32).repeat([n for _, n in found]) * np.int32(self._row_length)

@@ -4,43 +4,20 @@
 import ctypes
 import os
 import re
-from typing import Any, Callable, List, Literal, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from .._c.arguments import number
 from .._c.errors import Error, Handle, MismatchError, call
 from .._c.structs import lib
 from .._data.dataset import Shard, pointers_of
 from .batch import PARTS
 from .mixture import Mixture, amended
-from .sources import Source
+from .options import CpMode, Io, Options, Output, Shuffle, Weights, WholeDocuments, Windows, choose
 
-Shuffle = Literal["full", "none", "block"]
-Windows = Literal["concat", "within-document", "best_fit"]
-Io = Literal["auto", "map", "direct", "populate", "read", "copy"]
-CpMode = Literal["contiguous", "zigzag", "documents"]
-WholeDocuments = Literal["split", "drop", "truncate"]
-Weights = Literal["samples", "tokens"]
-
-IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4, "copy": 5}
-_WHOLE = {"split": 0, "drop": 1, "truncate": 2}
-# Arguments of a Loader that are passed on: those that are words, and the most that numbers may be.
-_WORDS = {"windows": {"concat": 0, "within-document": 1, "best_fit": 2}, "shuffle": {"full": 0, "none": 1, "block": 2}, "io": IO,
-          "cp_mode": {"contiguous": 0, "zigzag": 1, "documents": 2}}
-_MOST = {"seed": 2**64 - 1, "block_windows": 2**42, "group_blocks": 2**28, "look_ahead": 1024, "cp_rank": 2**24}
-
-
-def choose(words: Mapping[str, int], word: Any, name: str) -> int:
-    if not isinstance(word, str) or word not in words:
-        raise ValueError(f"{name} is {word!r}: must be one of {', '.join(map(repr, words))}")
-    return words[word]
-
-
-def as_outputs(given: Any) -> Tuple[str, ...]:
+def as_outputs(given: Any) -> Tuple[Output, ...]:
     if isinstance(given, (str, set, frozenset)) or not hasattr(given, "__iter__"):
         raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
-    outputs = tuple(given)
-    for name in outputs:
-        choose(PARTS, name, "outputs: an output")
+    for name in (outputs := tuple(given)):
+        choose("outputs: an output", name, Output)
     return outputs
 
 
@@ -59,24 +36,26 @@ class Before(NamedTuple):
     find: Callable[[int], Sequence[Optional[Mixture]]]
 
 
-class Order:
-    """All samples of some sources but for their mixture, which a run may change."""
+class Opener:
+    """Opens all samples of some sources, except for their mixture, which a run may change."""
 
-    def __init__(self, sources: List[Source], given: Mapping[str, Any]) -> None:
-        """given: the arguments of a Loader, and row_parts."""
+    def __init__(self, given: Options, parts: int) -> None:
+        """parts: what row_parts returned."""
+        sources, order, rows, ranks, reading = given.sources, given.order, given.rows, given.ranks, given.reading
         self._sources = sources
-        self._options = {name: given[name] for name in ("sequence_length", "row_parts", "random_offset", "drop_behind",
-                                                        "mixed_tokenizers")}
-        self._options.update((name, choose(words, given[name], name)) for name, words in _WORDS.items())
-        self._options.update((name, number(name, given[name], most)) for name, most in _MOST.items())
-        self._options.update(cp_size=given["cp_size"], weigh_tokens=choose({"samples": 0, "tokens": 1}, given["weights"], "weights"))
-        if (self._options["block_windows"] or self._options["group_blocks"]) and given["shuffle"] != "block":
+        self._options = {
+            "sequence_length": given.sequence_length, "row_parts": parts, "seed": given.seed,
+            "shuffle": choose("shuffle", given.shuffle, Shuffle), "windows": choose("windows", given.windows, Windows),
+            "random_offset": order.random_offset, "block_windows": order.block_windows, "group_blocks": order.group_blocks,
+            "weigh_tokens": choose("weights", order.weights, Weights), "cp_rank": ranks.cp_rank, "cp_size": ranks.cp_size,
+            "cp_mode": choose("cp_mode", ranks.cp_mode, CpMode), "io": choose("io", reading.io, Io), "look_ahead": reading.look_ahead,
+            "drop_behind": reading.drop_behind, "mixed_tokenizers": reading.mixed_tokenizers}
+        if (order.block_windows or order.group_blocks) and given.shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
-        packing = {"align": number("align", given["align"], 2**24, 1),
-                   "max_documents": number("documents_per_row", given["documents_per_row"], 2**32 - 1),
-                   "whole_documents": choose(_WHOLE, given["whole_documents"], "whole_documents")}
-        self.has_short_rows = given["windows"] != "concat"
-        if given["windows"] == "best_fit":
+        packing = {"align": rows.align, "max_documents": rows.documents_per_row,
+                   "whole_documents": choose("whole_documents", rows.whole_documents, WholeDocuments)}
+        self.has_short_rows = given.windows != "concat"
+        if given.windows == "best_fit":
             self._options.update(packing)
         elif tuple(packing.values()) != (1, 0, 0) or any(any(s.rows_files) for s in sources):
             raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
@@ -130,6 +109,6 @@ def explain(error: Exception, state: bytes, before: Before, mixture: Mixture) ->
         saved = str(damage)
     return MismatchError(
         f"{error}. The state is at sample {sample}, and has {n_sources} sources and weights of {n_phases} phases; {saved}. This "
-        f'loader has {mixture}. To change the run from there on, set amend=state or on_mismatch="amend", with ledger=... or '
-        "amend_from=... for what it had before. To go on unchanged, give what it had; if it was amended before, with the phases= "
+        f'loader has {mixture}. To change the run from there on, set amend=state or on_mismatch="amend" of Resume, with ledger=... '
+        "or amend_from=... for what it had before. To go on unchanged, give what it had; if it was amended before, with the phases= "
         "that Loader.phases said then", error.status)

@@ -3,10 +3,12 @@
 
 import os
 import sys
+from dataclasses import replace
 from typing import Any, Optional, Sequence, Tuple
 
 from .._c.arguments import number
 from .._c.errors import ArgumentError
+from .options import Ranks
 
 _logged = False
 
@@ -44,13 +46,13 @@ def _discover() -> Tuple[int, int, str]:
             return found, n_found, f"{name} ({rank}, {n_ranks})"
         if (found or 0) > 0 or (n_found or 0) > 1:  # else all ranks would train on the samples of rank 0
             raise ArgumentError(f"the environment has {rank}={texts[0]!r} and {n_ranks}={texts[1]!r}, which say no "
-                                "rank: correct both, or set rank= and n_ranks=", -1)
+                                "rank: correct both, or set rank and n_ranks of Ranks", -1)
     return 0, 1, "no launcher"
 
 
-def rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
-    """(rank, n_ranks) among the processes of a DeviceMesh that differ in these dimensions, the last of which counts
-    fastest. Those that differ in others alone have the same rank."""
+def _rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
+    """Returns (rank, n_ranks) among the processes of a DeviceMesh that differ in these dimensions, the last of which
+    counts fastest. Those that differ in others alone have the same rank."""
     if not hasattr(mesh, "mesh_dim_names"):
         raise TypeError(f"mesh is {mesh!r:.80}: must be a DeviceMesh")
     names, rank, n_ranks = tuple(mesh.mesh_dim_names or ()), 0, 1
@@ -63,28 +65,36 @@ def rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
     return rank, n_ranks
 
 
-def find_rank(rank: Optional[int], n_ranks: Optional[int]) -> Tuple[int, int]:
-    """(rank, n_ranks): the arguments, else what torch.distributed or the launcher says, which is logged once."""
+def find_rank(given: Ranks) -> Ranks:
+    """The same with rank and n_ranks, and without a mesh: as given, else what torch.distributed or the launcher says, which
+    is logged once."""
     global _logged
-    if (rank is None) != (n_ranks is None):
-        raise ValueError(f"rank is {rank} and n_ranks is {n_ranks}: give both, or neither")
-    if rank is not None and n_ranks is not None:
-        n_ranks = number("n_ranks", n_ranks, 2**24, 1)
-        return number("rank", rank, n_ranks - 1), n_ranks
+    if given.mesh is not None:
+        if (given.rank, given.n_ranks) != (None, None):
+            raise ValueError("mesh says rank and n_ranks: do not give them too")
+        rank, n_ranks = _rank_in_mesh(given.mesh, given.dims)
+        return replace(given, rank=rank, n_ranks=n_ranks, mesh=None, dims=("dp",))
+    if not isinstance(given.dims, (list, tuple)) or tuple(given.dims) != ("dp",):
+        raise ValueError(f"dims is {given.dims!r:.80}: these are dimensions of a mesh, and there is no mesh")
+    if (given.rank is None) != (given.n_ranks is None):
+        raise ValueError(f"rank is {given.rank} and n_ranks is {given.n_ranks}: give both, or neither")
+    if given.rank is not None and given.n_ranks is not None:
+        n_ranks = number("n_ranks", given.n_ranks, 2**24, 1)
+        return replace(given, rank=number("rank", given.rank, n_ranks - 1), n_ranks=n_ranks)
     rank, n_ranks, source = _discover()
     if not _logged and n_ranks > 1:
         _logged = True
         import logging  # as long as the rest of the package takes
 
-        logging.getLogger("tokmap").info("rank %d of %d, from %s; set rank= and n_ranks= if ranks share their data, as in "
+        logging.getLogger("tokmap").info("rank %d of %d, from %s; set ranks=tokmap.Ranks(...) if ranks share their data, as in "
                                          "tensor parallelism", rank, n_ranks, source)
-    return rank, n_ranks
+    return replace(given, rank=rank, n_ranks=n_ranks)
 
 
-def check_found(rank: int, n_ranks: int) -> None:
+def check_found(found: Ranks) -> None:
     """Of a rank that was found: RuntimeError if torch.distributed was initialized since, and says another."""
     now = _ask_torch()
-    if now is not None and now[1] > 1 and now != (rank, n_ranks):
-        raise RuntimeError(f"this was made for rank {rank} of {n_ranks}, before torch.distributed was initialized: the "
-                           f"process is rank {now[0]} of {now[1]}. Make it after init_process_group, or set rank= and "
-                           "n_ranks=")
+    if now is not None and now[1] > 1 and now != (found.rank, found.n_ranks):
+        raise RuntimeError(f"this was made for rank {found.rank} of {found.n_ranks}, before torch.distributed was initialized: the "
+                           f"process is rank {now[0]} of {now[1]}. Make it after init_process_group, or set rank "
+                           "and n_ranks of Ranks")

@@ -3,7 +3,7 @@
 
 import copy
 import os
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .._c import structs as _lib
 from .._c.arguments import flag, number, real
@@ -39,8 +39,8 @@ class Source:
         check_count("datasets of a source", len(items))
         for item in items:
             if not isinstance(item, (str, os.PathLike, Dataset)):
-                raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is a list of (path, weight), "
-                                "or a list of Sources")
+                raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is {{path: weight, ...}}, a list of "
+                                "(path, weight), or a list of Sources")
         # A tuple of documents is one range, which is not a list with one for each dataset.
         if not (isinstance(documents, list) or isinstance(rows_files, (list, tuple)) or isinstance(order_of, (list, tuple))):
             items = choose_paths(items)
@@ -92,8 +92,13 @@ def check_count(name: str, n: int) -> None:
         raise ArgumentError(f"there are {n} {name}: must be 1 to 65,535", -1)
 
 
+Sources = Union[Data, Sequence[Tuple[Data, float]], Sequence[Source], Source, Mapping[Any, float]]
+
+
 def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
     """Copies, because a loader that is pickled is opened again with the same sources."""
+    if isinstance(given, Mapping):
+        given = list(given.items())
     items = list(given) if isinstance(given, (list, tuple)) else [given]
     if not items:
         raise ValueError("there is no source")

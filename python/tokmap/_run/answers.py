@@ -17,6 +17,7 @@ from .._data import values as _meta
 from .._data.dataset import Dataset
 from .._c.errors import DamagedError, Error, MismatchError, NotADatasetError, VersionError
 from .._loader.loader import Loader
+from .._loader.options import Order, Ranks, Reading
 from .report import Share, check_boundaries
 from .._loader.sources import Source
 from .._data.tokenizer import Tokenizer
@@ -116,7 +117,8 @@ def _run_of(given: argparse.Namespace) -> Run:
     if getattr(given, "step", None) is not None and not {"ranks", "batch_rows"} <= options.keys():
         raise ValueError("--step without a ledger needs --ranks and --batch-rows")
     n_ranks = options.pop("ranks", 1)
-    loader = Loader([Source(given.datasets, order_of=given.order_of)], rank=0, n_ranks=n_ranks, io="map", drop_last=False, **options)
+    loader = Loader([Source(given.datasets, order_of=given.order_of)], ranks=Ranks(rank=0, n_ranks=n_ranks),
+                    reading=Reading(io="map"), order=Order(drop_last=False), **options)
     until = loader.n_samples if until is None else until
     if until is None:
         raise ValueError("say where the run is: --until, --state or --max-epochs")

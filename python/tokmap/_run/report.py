@@ -32,7 +32,7 @@ class Share(NamedTuple):
 class _Use(NamedTuple):
     """The samples from `begin` up to `end` of a loader, in a dataset of a source."""
 
-    loader: Loader
+    loader: Loader[Any]
     source: int
     dataset: int
     begin: int
@@ -81,7 +81,7 @@ def _values_of(dataset: Dataset, name: str, by: str) -> _Groups:
     return lambda first, labels: columns[name].groups(first, len(labels))
 
 
-def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> List[Share]:
+def shares(spans: List[Tuple[Loader[Any], int, int]], by: str, column: str = "") -> List[Share]:
     """Of the samples [begin, end) of each loader. by: "source", "input", "value" or "host" of the column. The largest
     first."""
     found: Dict[Any, List[int]] = {}
@@ -106,7 +106,7 @@ def shares(spans: List[Tuple[Loader, int, int]], by: str, column: str = "") -> L
     return sorted(every, key=lambda share: (-share.tokens, str(share.name)))
 
 
-def count_labels(loader: Loader, source: int, dataset: int, first_document: int, n_documents: int,
+def count_labels(loader: Loader[Any], source: int, dataset: int, first_document: int, n_documents: int,
                  end_sample: int) -> Array:
     """For each of these documents how many labels the samples before end_sample have had in it."""
     labels = np.zeros(n_documents, np.uint64)

@@ -16,6 +16,7 @@ from .._loader import ledger as _ledger
 from .._loader.batch import counts_before
 from .._loader.ledger import Line, Segment
 from .._loader.loader import Loader, Piece
+from .._loader.options import Order, Output, Ranks, Reading, Rows
 from .._loader.sources import Source
 from .report import Share, check_boundaries, shares
 
@@ -81,7 +82,7 @@ class Run:
     given_up: what it did before it went back, as pairs of samples; the end is None where the
     ledger does not know it, and then nothing is said about it."""
 
-    def __init__(self, ledger: Union[Path, Loader], until: Union[None, int, bytes] = None, *,
+    def __init__(self, ledger: Union[Path, Loader[Any]], until: Union[None, int, bytes] = None, *,
                  all_attempts: bool = False) -> None:
         state = None if until is None or isinstance(until, int) else state_bytes(until)
         if state is not None:
@@ -251,7 +252,7 @@ class Run:
         return sorted(found)
 
 
-def find_samples(loader: Loader, source: int, dataset: int, epoch: int, first_token: int, n_tokens: int) -> Array:
+def find_samples(loader: Loader[Any], source: int, dataset: int, epoch: int, first_token: int, n_tokens: int) -> Array:
     """The samples of an epoch of a source whose rows have one of these tokens of a dataset, sorted."""
     samples = np.empty(16, np.uint64)
     while True:
@@ -306,7 +307,7 @@ def _index_of(path: Path) -> str:
     return text if text.endswith(".tmi") else f"{text}.tmi"
 
 
-def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
+def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
     """The loader of a line, which skips what the run has skipped up to now."""
     fields, mixture = line.fields, line.mixture()
     sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"],
@@ -319,18 +320,18 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader:
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
             if dataset.spans_hash != int(of_ledger.get("spans", "0"), 16):
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7)
-    outputs = ["inputs", "loss_mask"] if any(source.masked or source.has_spans for source in sources) else ["inputs"]
-    options = {name: fields[name] for name in ("sequence_length", "shuffle", "windows", "random_offset")}
-    if fields.get("weigh_tokens"):
-        options["weights"] = "tokens"
-    if fields["windows"] == "best_fit":
-        options.update(align=fields["align"], documents_per_row=fields["max_documents"],
-                       whole_documents=fields["whole_documents"])
-    if fields["shuffle"] == "block":
-        blocks = ("block_windows", "group_blocks") if fields["windows"] != "best_fit" else ("group_blocks",)
-        options.update({name: int(fields[name]) for name in blocks})
-    return Loader(sources, seed=int(fields["seed"]), phases=dict(mixture.phases), mixed_tokenizers=True, rank=0, n_ranks=1,
-                  io="copy", drop_last=False, outputs=outputs, skip=skips, **options)
+    outputs: List[Output] = ["inputs", "loss_mask"] if any(source.masked or source.has_spans for source in sources) else ["inputs"]
+    fitted, in_blocks = fields["windows"] == "best_fit", fields["shuffle"] == "block"
+    rows = Rows(align=fields["align"], documents_per_row=fields["max_documents"],
+                whole_documents=fields["whole_documents"]) if fitted else None
+    order = Order(weights="tokens" if fields.get("weigh_tokens") else "samples", phases=dict(mixture.phases), skip=skips,
+                  drop_last=False, random_offset=fields["random_offset"],
+                  block_windows=int(fields["block_windows"]) if in_blocks and not fitted else 0,
+                  group_blocks=int(fields["group_blocks"]) if in_blocks else 0)
+    return Loader(sources, fields["sequence_length"], seed=int(fields["seed"]), shuffle=fields["shuffle"],
+                  windows=fields["windows"],
+                  outputs=outputs, order=order, rows=rows, ranks=Ranks(rank=0, n_ranks=1),
+                  reading=Reading(io="copy", mixed_tokenizers=True))
 
 
 def is_redacted(dataset: Dataset, document: int) -> bool:

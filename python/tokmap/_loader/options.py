@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Loader is told: its words, the groups of its arguments, and what to say of an argument that does not exist."""
+
+import functools
+import os
+from dataclasses import dataclass, fields
+from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple,
+                    TypeVar, Union, get_args, get_origin)
+
+from .._c.arguments import flag, number, path, real, state_bytes
+from .._data.dataset import Path
+from .sources import Source
+from .steps import as_skip
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import TypedDict
+
+T = TypeVar("T")
+
+Shuffle = Literal["full", "none", "block"]
+Windows = Literal["concat", "within-document", "best_fit"]
+Io = Literal["auto", "map", "direct", "populate", "read", "copy"]
+CpMode = Literal["contiguous", "zigzag", "documents"]
+WholeDocuments = Literal["split", "drop", "truncate"]
+Weights = Literal["samples", "tokens"]
+OnMismatch = Literal["error", "amend"]
+Framework = Literal["numpy", "torch"]
+Output = Literal["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
+Dtype = Union[Literal["int32", "int64", "uint16", "uint32"], type, "np.dtype[Any]", "torch.dtype"]
+Device = Union[int, str, "torch.device"]
+
+
+def choose(name: str, word: Any, kind: Any) -> int:
+    """The number that the library has for a word of a Literal type."""
+    words = get_args(kind)
+    if not isinstance(word, str) or word not in words:
+        raise ValueError(f"{name} is {word!r:.80}: must be one of {', '.join(map(repr, words))}")
+    return words.index(word)
+
+
+# ---- Groups ----
+
+
+class _Group:
+    def __post_init__(self) -> None:
+        """Checks each value by the type of its field, and keeps it as what it must be."""
+        for field in fields(self):  # type: ignore[arg-type]
+            name, value = field.name, getattr(self, field.name)
+            if value is field.default:
+                continue
+            if name in _RANGES:
+                value = number(name, value, *_RANGES[name])
+            elif field.type is bool:
+                value = flag(name, value)
+            elif get_origin(field.type) is Literal:
+                choose(name, value, field.type)
+            elif name in _RULES and value is not None:
+                value = _RULES[name](name, value)
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        given = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default)  # type: ignore[arg-type]
+        return f"tokmap.{type(self).__name__}({', '.join(given)})"
+
+
+def _log(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise TypeError(f"log is {value!r:.80}: must be a function that takes a line of text")
+    return value
+
+
+def _seconds(name: str, value: Any) -> float:
+    if not (found := real(name, value)) >= 0:
+        raise ValueError(f"{name} is {found}: must be at least 0")
+    return found
+
+
+def _mixture_before(name: str, value: Any) -> Any:
+    """A path as it is now, because the process may change its folder."""
+    if not isinstance(value, (str, os.PathLike)):
+        return value
+    if not os.path.exists(found := os.path.abspath(value)):
+        raise FileNotFoundError(f"amend_from is {found!r}: there is no such file")
+    return found
+
+
+# The largest and the smallest value.
+_RANGES = {"block_windows": (2**42,), "group_blocks": (2**28,), "align": (2**24, 1), "documents_per_row": (2**32 - 1,),
+           "pad_id": (2**32 - 1,), "cp_rank": (2**24,), "cp_size": (2**24, 1), "look_ahead": (1024,),
+           "micro_batches": (2**32 - 1,), "n_slots": (2**32 - 1,), "max_documents": (2**31 - 2,)}
+_RULES: Dict[str, Callable[[str, Any], Any]] = {
+    "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log,
+    "amend": lambda name, value: state_bytes(value, name), "amend_from": _mixture_before}
+
+
+@dataclass(frozen=True, repr=False)
+class Order(_Group):
+    """Which samples a run has, and in which steps: the argument `order` of a Loader.
+
+    weights     "samples" or "tokens": of what the weights of the sources are shares; with "tokens", of labels that the
+                rows have on average
+    phases      {first_sample: [weight of each source, ...]}: new weights from that sample on. Those of sample 0 are
+                used in place of the weights of the sources
+    skip        [(first, end), ...]: samples that are left out, from the first one to the one before the end of each
+                pair. They count as used: all others stay what they are. A skip that lies ahead of a state is part of
+                it, so amend is needed to continue a state with another one; those behind it need not be given again
+    drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
+                False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
+                left out, a warning says so
+    batch_schedule  [(sample, rows), ...]: from the first step that begins at this sample or later, the rows of a step
+                of all ranks, in place of n_ranks * batch_rows. The order of samples does not depend on it
+    random_offset   whether the windows of each epoch begin at another token
+    block_windows   with shuffle="block": windows of a block, which lie one after another in the data; 0: as many as fit into
+                1 MiB
+    group_blocks    with shuffle="block": blocks whose rows are shuffled together; 0: 64"""
+
+    weights: Weights = "samples"
+    phases: Optional[Mapping[int, Sequence[float]]] = None
+    skip: Sequence[Tuple[int, int]] = ()
+    drop_last: bool = True
+    batch_schedule: Sequence[Tuple[int, int]] = ()
+    random_offset: bool = False
+    block_windows: int = 0
+    group_blocks: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Rows(_Group):
+    """What a row has, and how it is written: the argument `rows` of a Loader.
+
+    align, documents_per_row, whole_documents   with windows="best_fit": documents begin at multiples of `align`, at
+                most so many (0: any number) are in a row, and longer ones than a row are "split", "drop"ped or
+                "truncate"d
+    mask_labels     whether labels whose loss_mask is 0 become ignore_index; with spans those in spans do in any case,
+                or, if loss_mask is an output, all of these
+    ignore_index    labels that do not count: those that a shorter row lacks, and those of mask_labels
+    pad_id      inputs that a shorter row lacks
+    contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, which takes
+                one copy in place of two. They cannot have mask_labels, and need windows="concat"
+    reuse       whether each batch is written into the arrays of the last one that the same thread took"""
+
+    align: int = 1
+    documents_per_row: int = 0
+    whole_documents: WholeDocuments = "split"
+    mask_labels: bool = False
+    ignore_index: int = -100
+    pad_id: int = 0
+    contiguous: bool = True
+    reuse: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Ranks(_Group):
+    """Which rows this process gets: the argument `ranks` of a Loader.
+
+    rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Open MPI,
+                MPICH or Slurm. RuntimeError at the first batch: torch.distributed was initialized since, and says
+                another rank. Ranks that are to get the same data, as in tensor parallelism, must be given the
+                same rank
+    mesh, dims  in place of rank and n_ranks: a DeviceMesh, and those of its dimensions in which ranks get different rows.
+                Ranks that differ in other dimensions, as of tensor, context or pipeline parallelism, get the same
+    cp_rank, cp_size, cp_mode   for context parallelism: the arrays have sequence_length / cp_size columns, the inputs of a
+                row that this rank computes: "contiguous", number cp_rank of cp_size parts; "zigzag", numbers cp_rank and
+                2 * cp_size - 1 - cp_rank of twice as many; "documents", the same of each document, with "best_fit" and an
+                align that is a multiple of 2 * cp_size. position_ids and cu_seqlens are those of the whole rows. Give all
+                ranks that share rows the same rank"""
+
+    rank: Optional[int] = None
+    n_ranks: Optional[int] = None
+    mesh: Any = None
+    dims: Sequence[str] = ("dp",)
+    cp_rank: int = 0
+    cp_size: int = 1
+    cp_mode: CpMode = "contiguous"
+
+
+@dataclass(frozen=True, repr=False)
+class Reading(_Group):
+    """How the data are read: the argument `reading` of a Loader. No order and no state depends on it.
+
+    io          the environment variable TOKMAP_IO overrides it, and Loader.stats["io_reason"] says why a way was
+                taken. "auto" chooses: "map" if the data are in memory and the file system can say so; "direct" if they
+                are larger than memory; else "populate". "map": the memory map, nothing is read ahead. "populate": a thread
+                brings the next rows into the map. "read": it copies them. "direct": it reads them past the page cache.
+                "copy": each row is copied when it is asked for, without a thread. docs/SHARED.md: which one where
+    look_ahead  steps to read ahead. 0: 256 rows, and up to 4,096 rows and 64 MiB where batches had to be waited for
+    drop_behind     whether used rows leave the page cache, with "populate" and "read"
+    mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. Else
+                that is a MismatchError; datasets that name no tokenizer go with all others"""
+
+    io: Io = "auto"
+    look_ahead: int = 0
+    drop_behind: bool = False
+    mixed_tokenizers: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Resume(_Group):
+    """How a run that was changed goes on: the argument `resume` of a Loader.
+
+    amend       a state of a run with other weights, phases, max_epochs or skip, or without the last sources: this loader
+                continues it, and what was trained on stays as it was. The weights are those from the state's sample
+                on. Then write Loader.phases into the script, as the argument phases, which restores later states
+    amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...], "skip": [...]} of that run, or the path of its
+                ledger. None: that of `ledger`; without one, phases are all those of the run, the first max_epochs are
+                its own, and it had no other skip ahead
+    on_mismatch     "error", or "amend": what restore and load_state_dict do with the state of such a run"""
+
+    amend: Optional[bytes] = None
+    amend_from: Union[None, Path, Mapping[str, Any]] = None
+    on_mismatch: OnMismatch = "error"
+
+
+@dataclass(frozen=True, repr=False)
+class Record(_Group):
+    """What is written of a run beside its ledger: the argument `record` of a Loader.
+
+    micro_batches   for the ledger: batches in a step of the optimizer; 0: not known
+    metrics_file    a file for a collector of Prometheus, written again with metrics(text=True) at most every
+                metrics_seconds, when a batch is taken; .NAME.partial until it is complete; {rank} in its name is the
+                rank"""
+
+    micro_batches: int = 0
+    metrics_file: Optional[Path] = None
+    metrics_seconds: float = 15
+
+
+@dataclass(frozen=True, repr=False)
+class Slots(_Group):
+    """Batches in the memory of a GPU: the argument `slots` of a Loader with a device. See Stage.
+
+    n_slots     batches in device memory. One fewer may be held at a time; 0: 4
+    max_documents   of a batch: entries of cu_seqlens; 0: enough for any batch
+    log         called with a line of text when memory cannot be pinned or the device fails, in any thread"""
+
+    n_slots: int = 0
+    max_documents: int = 0
+    log: Optional[Callable[[str], None]] = None
+
+
+class Options(NamedTuple):
+    """All arguments of a Loader, checked: what another process needs to open it again."""
+
+    sources: List[Source]
+    sequence_length: int
+    batch_rows: int
+    seed: int
+    shuffle: Shuffle
+    windows: Windows
+    max_epochs: Optional[int]
+    outputs: Tuple[Output, ...]
+    dtype: Any
+    framework: Framework
+    device: Any
+    ledger: Optional[str]
+    order: Order
+    rows: Rows
+    ranks: Ranks
+    reading: Reading
+    resume: Resume
+    record: Record
+    slots: Slots
+
+
+_GROUPS = {"order": Order, "rows": Rows, "ranks": Ranks, "reading": Reading, "resume": Resume, "record": Record, "slots": Slots}
+
+
+def group(name: str, given: Any) -> Any:
+    """A group that is given, or that of this name without arguments."""
+    kind = _GROUPS[name]
+    if given is not None and not isinstance(given, kind):
+        raise TypeError(f"{name} is {given!r:.80}: must be a tokmap.{kind.__name__}")
+    return _DEFAULTS[name] if given is None else given
+
+
+# ---- Arguments that do not exist ----
+
+
+def _what_was_meant(owner: str, name: str) -> str:
+    ways = {leaf.name: f"{argument}=tokmap.{kind.__name__}({leaf.name}=...)" for argument, kind in _GROUPS.items()
+            for leaf in fields(kind)}
+    if owner == "Loader":
+        ways.update((argument, argument) for argument in Options._fields)
+    else:
+        ways.update((argument, f"{argument}, of the Loader itself") for argument in Options._fields)
+    if name in ways:
+        return f"it is {ways[name]}"
+    import difflib  # takes longer than a Loader
+
+    near = difflib.get_close_matches(name, ways, 1)
+    return f"did you mean {ways[near[0]]}?" if near else "help(tokmap.Loader) lists them"
+
+
+def checked(kind: "type[T]") -> "type[T]":
+    """Makes a keyword that its __init__ lacks name what was meant."""
+    init: Any = kind.__init__
+    names = init.__code__.co_varnames[1:init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
+
+    @functools.wraps(init)
+    def checked_init(self: Any, *arguments: Any, **options: Any) -> None:
+        for name in options:
+            if name not in names:
+                raise TypeError(f"{kind.__name__} has no argument {name}: {_what_was_meant(kind.__name__, name)}")
+        init(self, *arguments, **options)
+
+    setattr(kind, "__init__", checked_init)
+    return kind
+
+
+for _kind in _GROUPS.values():
+    checked(_kind)
+_DEFAULTS = {name: kind() for name, kind in _GROUPS.items()}
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    class _SharedOptions(TypedDict, total=False):
+        seed: int
+        shuffle: Shuffle
+        windows: Windows
+        max_epochs: Optional[int]
+        outputs: Sequence[Output]
+        dtype: Dtype
+        order: Optional[Order]
+        rows: Optional[Rows]
+        ranks: Optional[Ranks]
+        reading: Optional[Reading]
+        resume: Optional[Resume]
+
+    class SampleOptions(_SharedOptions, total=False):
+        """Arguments of a Loader whose samples are taken by their numbers."""
+
+        framework: Framework
+
+    class LoaderOptions(_SharedOptions, total=False):
+        """Arguments of a Loader beside sources, sequence_length, batch_rows, and what its batches are made of."""
+
+        ledger: Optional[Path]
+        record: Optional[Record]
