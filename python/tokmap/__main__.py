@@ -8,7 +8,7 @@ import sys
 from ._c import find as _native
 
 _MODULES = {"import": "_tools.importers", "render": "_tools.render", "preprocess": "_tools.preprocess",
-            "trace": "_run.answers", "report": "_run.answers"}
+            "trace": "_tools.answers", "report": "_tools.answers"}
 
 
 def main() -> None:

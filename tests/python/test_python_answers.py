@@ -19,7 +19,7 @@ from ref_protocol import program, run_in_folders
 
 import numpy as np
 import tokmap
-from tokmap._run.answers import main
+from tokmap._tools.answers import main
 
 LENGTH = 16
 ORDER = ("--sequence-length", LENGTH, "--seed", 5, "--shuffle", "block", "--windows", "concat")

@@ -18,10 +18,10 @@ from .._data.dataset import Dataset
 from .._c.errors import DamagedError, Error, MismatchError, NotADatasetError, VersionError
 from .._loader.loader import Loader
 from .._loader.options import Order, Ranks, Reading
-from .report import Share, check_boundaries
+from .._run.report import Share, check_boundaries
 from .._loader.sources import Source
 from .._data.tokenizer import Tokenizer
-from .trace import Run, TracedRow
+from .._run.trace import Run, TracedRow
 
 _TRACE = """\
 Says what was in a step or a sample of a run, or in which steps a document was. The run is that of a ledger, which a
