@@ -1,21 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap ARGUMENT...: the command `tokmap`, and `import`, `render`, `preprocess`, `trace` and `report`, which are written in Python."""
+"""python -m tokmap COMMAND ARGUMENT...: a command of the program `tokmap`. Those that are in Python run here."""
 
 import importlib
 import os
 import sys
+from typing import List
 
 from ._c import find as _native
 
-_MODULES = {"import": "_tools.importers", "render": "_tools.render", "preprocess": "_tools.preprocess",
-            "trace": "_tools.answers", "report": "_tools.answers"}
+# The module in _tools, and the function.
+_COMMANDS = {"import": ("importers", "main"), "preprocess": ("preprocess", "main"), "render": ("render", "main"),
+             "report": ("answers", "report"), "trace": ("answers", "trace")}
+
+
+def run_command(command: str, arguments: List[str]) -> None:
+    module, function = _COMMANDS[command]
+    getattr(importlib.import_module(f"._tools.{module}", __package__), function)(arguments)
+
+
+def run_for_program() -> None:
+    """Runs tokmap-python VERSION PROGRAM COMMAND ARGUMENT..., which the program has executed. Never executes the
+    program in turn, which could go on for ever."""
+    (version, program, command, *arguments), package = sys.argv[1:], os.path.dirname(__file__)
+    if version != _native.VERSION:
+        print(f"tokmap {command}: {program} is of version {version}, but the Python package {package} "
+              f"is of version {_native.VERSION}: install both from one version", file=sys.stderr)
+        sys.exit(2)
+    if command not in _COMMANDS:
+        print(f"tokmap: the Python package has no command '{command}'", file=sys.stderr)
+        sys.exit(2)
+    run_command(command, arguments)
 
 
 def main() -> None:
-    command = "".join(sys.argv[1:2])
-    if command in _MODULES:
-        module = importlib.import_module(f".{_MODULES[command]}", __package__)
-        return module.main(sys.argv[1 if command in ("trace", "report") else 2:])  # type: ignore[no-any-return]
+    if "".join(sys.argv[1:2]) in _COMMANDS:
+        return run_command(sys.argv[1], sys.argv[2:])
     try:
         program = _native.find_program("tokmap")
     except FileNotFoundError as error:

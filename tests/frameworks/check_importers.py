@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap import, of files that each library wrote."""
+"""tokmap import, of files that each library wrote."""
 
 import io
 import subprocess
@@ -33,7 +33,7 @@ def run_import(folder, *arguments, status=0):
 
 
 def expect(folder, documents, *arguments):
-    run_import(folder, *arguments, *VOCAB, "--replace")
+    run_import(folder, *arguments, *VOCAB, "--force")
     ds = tokmap.open(folder / "out")
     ds.verify()
     assert len(ds) == len(documents) and all((a == b).all() for a, b in zip(ds, documents)), arguments
@@ -52,8 +52,8 @@ def hdf5(folder):
     expect(folder, DOCUMENTS, "hdf5", folder / "a.h5", "--field", "documents")
     expect(folder, list(ROWS), "hdf5", folder / "a.h5", "--field", "rows")
     expect(folder, DOCUMENTS, "hdf5", folder / "a.h5", "--field", "group/tokens", "--stream")
-    assert "choose one by --field: " in run_import(folder, "hdf5", folder / "a.h5", *VOCAB, "--replace", status=3)
-    assert "use --stream" in run_import(folder, "hdf5", folder / "a.h5", "--field", "group/tokens", *VOCAB, "--replace",
+    assert "choose one by --field: " in run_import(folder, "hdf5", folder / "a.h5", *VOCAB, "--force", status=3)
+    assert "use --stream" in run_import(folder, "hdf5", folder / "a.h5", "--field", "group/tokens", *VOCAB, "--force",
                                         status=3)
 
 
@@ -104,7 +104,7 @@ def hf_datasets(folder):
     n_whole = int((ROWS == EOD).sum())
     last = STREAM[:ROWS.size][np.flatnonzero(ROWS.ravel() == EOD)[-1] + 1:]
     expect(folder, DOCUMENTS[:n_whole] + [last] * bool(len(last)), "datasets", folder / "both/test", "--stream")
-    assert "several splits" in run_import(folder, "datasets", folder / "both", *VOCAB, "--replace", status=3)
+    assert "several splits" in run_import(folder, "datasets", folder / "both", *VOCAB, "--force", status=3)
 
 
 def parquet(folder):
@@ -117,9 +117,9 @@ def parquet(folder):
         expect(folder, DOCUMENTS, "parquet", folder / f"{number}.parquet")
     pyarrow.parquet.write_table(pa.table({"t": STREAM}), folder / "flat.parquet")
     expect(folder, DOCUMENTS, "parquet", folder / "flat.parquet", "--stream")
-    assert "use --stream" in run_import(folder, "parquet", folder / "flat.parquet", *VOCAB, "--replace", status=3)
+    assert "use --stream" in run_import(folder, "parquet", folder / "flat.parquet", *VOCAB, "--force", status=3)
     pyarrow.parquet.write_table(pa.table({"text": ["a", "b"]}), folder / "text.parquet")
-    assert "must be ids" in run_import(folder, "parquet", folder / "text.parquet", *VOCAB, "--replace", status=3)
+    assert "must be ids" in run_import(folder, "parquet", folder / "text.parquet", *VOCAB, "--force", status=3)
 
 
 def masks_are_kept(folder):
@@ -162,9 +162,9 @@ def masks_are_kept(folder):
                          ({"loss_mask": [[1, 2]]}, "loss_mask has 2 at 1: must be 0 or 1"), ({"seq_lengths": [[1, 2]]}, "seq_lengths does not"),
                          ({"loss_mask": [["a", "b"]]}, "loss_mask has list"), ({"seq_lengths": [[1, 0, 1]]}, "seq_lengths does not")):
         pyarrow.parquet.write_table(pa.table({"input_ids": [[1, 2]], **columns}), folder / "bad.parquet")
-        text = run_import(folder, "parquet", folder / "bad.parquet", *VOCAB, "--replace", status=3)
+        text = run_import(folder, "parquet", folder / "bad.parquet", *VOCAB, "--force", status=3)
         assert why in text and text.startswith(f"tokmap import: {folder}/bad.parquet: "), (columns, text)
-    assert "no field 'x'" in run_import(folder, "parquet", folder / "bad.parquet", *VOCAB, "--labels", "x", "--replace", status=3)
+    assert "no field 'x'" in run_import(folder, "parquet", folder / "bad.parquet", *VOCAB, "--labels", "x", "--force", status=3)
 
 
 def the_recipes_write_what_is_read(folder):

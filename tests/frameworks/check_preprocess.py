@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap preprocess: the .bin and .idx of Megatron's preprocess_data.py. What that does with a line is 15
+"""tokmap preprocess: the .bin and .idx of Megatron's preprocess_data.py. What that does with a line is 15
 lines here, over the classes of the wheel of megatron-core; TOKMAP_MEGATRON_LM, a folder of Megatron-LM, makes it that
 script itself."""
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap render, with templates for training of TRL: what is trained on is what transformers' masks say."""
+"""tokmap render, with templates for training of TRL: what is trained on is what transformers' masks say."""
 
 import contextlib
 import functools
@@ -130,7 +130,7 @@ def refused(*arguments, status=3):
 
 def pack_parts(folder, source, place, template, *options):
     """Its chats, rendered and packed."""
-    run_command("render", source, "--tokenizer", place, "--chat-template", template, "-o", folder / "parts.jsonl", "--replace")
+    run_command("render", source, "--tokenizer", place, "--chat-template", template, "-o", folder / "parts.jsonl", "--force")
     run_command("pack", "-q", folder / "parts.jsonl", "--parts", "parts", "--tokenizer", place / "tokenizer.json", "-o",
                 folder / "packed", "--force", *options)
     return tokmap.open(folder / "packed")
@@ -259,7 +259,7 @@ def what_is_wrong_is_said(folder):
     for arguments, why in (([folder / "none.jsonl", "--tokenizer", place], "none.jsonl"),
                            ([folder / "cut.jsonl.gz", "--tokenizer", place], "cut.jsonl.gz: "),
                            ([source, "--tokenizer", "some/name"], "some/name: transformers cannot load"),
-                           ([source, "--tokenizer", place, "--chat-template", folder / "none"], "render: [Errno 2] No such file")):
+                           ([source, "--tokenizer", place, "--chat-template", folder / "none"], "/none: No such file")):
         text = refused(*arguments, "-o", out)
         assert why in text and len(text.splitlines()) == 1 and not list(folder.glob("out*")), text
     macro = "{% macro say(text) %}{% generation %}{{ text }}{% endgeneration %}{% endmacro %}"

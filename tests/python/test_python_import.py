@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap import, and render, without other packages: a tar of arrays, streams of packed rows, and what is missing."""
+"""tokmap import, and render, without other packages: a tar of arrays, streams of packed rows, and what is missing."""
 
 import io
+import json
 import os
 import pathlib
 import pickle
@@ -11,7 +12,10 @@ import struct
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 
+import terminal
 from package import ROOT
 from ref_protocol import run_in_folders
 
@@ -43,7 +47,7 @@ def tar_becomes_a_dataset(folder):
     write_tar(folder / "a.tar", documents)
     done = run("import", "webdataset", folder / "a.tar", "-o", folder / "a", "--vocab-size", 10, "--field", "ids.npy")
     ds = tokmap.open(folder / "a")
-    said = f"{folder}/a: 300 documents, {ds.n_tokens:,} tokens (u16) from 1 files, id {ds.dataset_id}\n"
+    said = f"{folder}/a: 300 documents, {ds.n_tokens:,} tokens (u16) from 1 file, id {ds.dataset_id}\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), done
     assert [d.tolist() for d in ds] == [d.tolist() for d in documents] and ds.inputs[0].name == str(folder / "a.tar")
     done = run("import", "webdataset", folder / "a.tar", "-o", folder / "b", "--vocab-size", 65536, "--field", "txt")
@@ -63,6 +67,42 @@ def tar_becomes_a_dataset(folder):
     ds = tokmap.open(folder / "p")
     assert np.array_equal(ds.tokens(), packed.ravel()) and [d.tolist() for d in ds[:-1]] == \
         [d.tolist() for d in documents[:len(ds) - 1]]
+
+
+def it_behaves_as_the_commands_in_c(folder):
+    """An output that exists, --json, names that a terminal would obey, and progress on a terminal alone."""
+    np.save(folder / "a.npy", np.arange(300).reshape(-1, 30))
+    command = ["import", "numpy", folder / "a.npy", "-o", folder / "a", "--vocab-size", 300]
+    assert run(*command).returncode == 0
+    done = run(*command)
+    assert (done.returncode, done.stdout) == (5, ""), done
+    hint = "Use --force to replace it, or choose another name.\n"
+    assert done.stderr == f"tokmap import: {folder}/a.tmi: already exists\n{hint}", done
+    done, ds = run(*command, "--force", "--json"), tokmap.open(folder / "a")
+    assert json.loads(done.stdout) == {
+        "schema_version": 1, "index_file": f"{folder}/a.tmi", "token_file": f"{folder}/a.bin", "n_tokens": 300,
+        "dtype": "u16", "n_documents": 10, "n_inputs": 1, "n_spans": 0, "dataset_id": ds.dataset_id}, done
+    hostile = os.fsdecode(bytes(folder) + b"/\x1b[31m\xff")
+    done = run("import", "numpy", folder / "a.npy", "-o", hostile, "--vocab-size", 300)
+    assert done.returncode == 0 and "/\\x1b[31m\\xff: 10 documents" in done.stdout, done
+    write_tar(folder / "a.tar", np.arange(300).reshape(-1, 30))
+    os.mkfifo(folder / "pipe")
+
+    def write_slowly():
+        with open(folder / "pipe", "wb") as pipe:
+            data = (folder / "a.tar").read_bytes()
+            for part in data[:len(data) // 2], data[len(data) // 2:]:
+                pipe.write(part)
+                pipe.flush()
+                time.sleep(0.5)
+
+    threading.Thread(target=write_slowly).start()
+    command = [sys.executable, "-m", "tokmap", "import", "webdataset", folder / "pipe", "-o", folder / "b",
+               "--field", "ids.npy", "--vocab-size", "300"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TERM": "xterm"}
+    status, printed = terminal.run(list(map(str, command)), env=environment)
+    assert status == 0, printed
+    assert re.match(rb"(\r\x1b\[\?7limport: \d documents of file 1 of 1\x1b\[\?7h\x1b\[K)+\r\x1b\[K", printed), printed
 
 
 def arrays_become_datasets(folder):
@@ -101,12 +141,12 @@ def nothing_in_a_file_is_unpickled(folder):
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
         run("import", "webdataset", folder / "a.tar", "-o", folder / "a", "--vocab-size", 65536, "--field", name,
-            "--dtype", "uint16", "--replace")
+            "--dtype", "uint16", "--force")
         assert not (folder / "unpickled").exists(), name
     rows = np.array([{"input_ids": [1, 2], "loss_mask": marker, "seq_start_id": [0]}], object)
     for what in (rows, np.array([marker], object), np.array({"input_ids": marker}, object)):
         np.save(folder / "a.npy", what, allow_pickle=True)
-        done = run("import", "numpy", folder / "a.npy", "-o", folder / "a", "--vocab-size", 65536, "--replace")
+        done = run("import", "numpy", folder / "a.npy", "-o", folder / "a", "--vocab-size", 65536, "--force")
         assert done.returncode == 3 and "mkdir: only lists" in done.stderr and not (folder / "unpickled").exists(), done
     for path in (pathlib.Path(tokmap.__file__).parent).rglob("*.py"):  # Unpickler: one that calls nothing
         assert not re.search(r"pickle\.loads?\(|allow_pickle=True|\beval\(|\bexec\(", path.read_text()), path
@@ -143,7 +183,7 @@ def masks_of_megatron_are_kept(folder):
     np.save(folder / "packs.npy", packs)
     write_pair(folder / "packs.sft", packs)
     for kind, name in (("numpy", "packs.npy"), ("megatron", "packs.sft.idx"), ("megatron", "packs.sft")):
-        done = run("import", kind, folder / name, "-o", folder / "a", "--vocab-size", 500, "--replace")
+        done = run("import", kind, folder / name, "-o", folder / "a", "--vocab-size", 500, "--force")
         ds = tokmap.open(folder / "a")
         ds.verify()
         assert done.returncode == 0 and f" {ds.n_spans} spans that are not trained on, id" in done.stdout, done

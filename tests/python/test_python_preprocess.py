@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap preprocess with the tokenizers that need no package. tests/frameworks/check_preprocess.py compares it
+"""tokmap preprocess with the tokenizers that need no package. tests/frameworks/check_preprocess.py compares it
 with Megatron's own tool."""
 
 import json
@@ -153,7 +153,7 @@ def the_old_class_of_transformers_makes_no_token_special(folder):
     said = preprocess(folder, path, *arguments, "--tokenizer-hf-no-include-special-tokens", status=2)
     expect("--tokenizer-hf-no-include-special-tokens does not work with --legacy-tokenizer" in said, said)
     both = ["--tokenizer-hf-no-include-special-tokens", "--tokenizer-hf-include-special-tokens"]
-    expect("not allowed with argument" in preprocess(folder, path, *arguments[:4], *both, status=2), "both")
+    expect("use only one of" in preprocess(folder, path, *arguments[:4], *both, status=2), "both")
 
 
 def datasets_of_several_keys_have_one_length(folder):

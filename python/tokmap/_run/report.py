@@ -3,7 +3,7 @@
 
 import ctypes
 import math
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .._data import values as _meta
 from .._data.dataset import Array, Dataset
 from .._loader.loader import Loader
 
-_CHUNK = 1 << 18  # documents at a time; a multiple of 8
+CHUNK = 1 << 18  # documents at a time; a multiple of 8
 
 # For documents from `first` on, how many labels each had: the group of each, and the names of the groups.
 _Groups = Callable[[int, Array], Tuple[Array, List[Any]]]
@@ -81,9 +81,10 @@ def _values_of(dataset: Dataset, name: str, by: str) -> _Groups:
     return lambda first, labels: columns[name].groups(first, len(labels))
 
 
-def shares(spans: List[Tuple[Loader[Any], int, int]], by: str, column: str = "") -> List[Share]:
-    """Of the samples [begin, end) of each loader. by: "source", "input", "value" or "host" of the column. The largest
-    first."""
+def shares(spans: List[Tuple[Loader[Any], int, int]], by: str, column: str = "",
+           go_through: Callable[[Iterable[int]], Iterable[int]] = iter) -> List[Share]:
+    """Counts in the samples [begin, end) of each loader. by: "source", "input", "value" or "host" of the column. The
+    largest share comes first. go_through: gives the chunks of documents, each when it is begun."""
     found: Dict[Any, List[int]] = {}
     uses: Dict[Tuple[int, str], List[_Use]] = {}  # of a dataset; by source: in that source
     for loader, begin, end in spans:
@@ -97,7 +98,8 @@ def shares(spans: List[Tuple[Loader[Any], int, int]], by: str, column: str = "")
     for dataset, ((k, _), some) in zip(datasets, uses.items()):
         check_boundaries(dataset)
         groups = _inputs_of(dataset) if by == "input" else _values_of(dataset, column, by) if column else _none
-        for name, tokens, documents in _count(some, dataset.n_documents, groups):
+        chunks = go_through(range(0, dataset.n_documents, CHUNK))
+        for name, tokens, documents in _count(some, chunks, dataset.n_documents, groups):
             name = k if by == "source" else host_of(name) if by == "host" else math.nan if name != name else name
             total = found.setdefault(name, [0, 0])
             total[0] += tokens
@@ -116,14 +118,14 @@ def count_labels(loader: Loader[Any], source: int, dataset: int, first_document:
     return labels
 
 
-def _count(uses: List[_Use], n_documents: int, groups: _Groups) -> Iterator[Tuple[Any, int, int]]:
-    for first in range(0, n_documents, _CHUNK):
-        n = min(_CHUNK, n_documents - first)
-        labels = np.zeros(n, np.uint64)
+def _count(uses: List[_Use], chunks: Iterable[int], n_documents: int,
+           groups: _Groups) -> Iterator[Tuple[Any, int, int]]:
+    for first in chunks:
+        labels = np.zeros(min(CHUNK, n_documents - first), np.uint64)
         for loader, source, dataset, begin, end in uses:
-            labels += count_labels(loader, source, dataset, first, n, end)
+            labels += count_labels(loader, source, dataset, first, len(labels), end)
             if begin > 0:
-                labels -= count_labels(loader, source, dataset, first, n, begin)
+                labels -= count_labels(loader, source, dataset, first, len(labels), begin)
         numbers, names = groups(first, labels)
         tokens = np.bincount(numbers, labels, len(names))  # of doubles, which are exact up to 2^53
         documents = np.bincount(numbers[labels > 0], minlength=len(names))

@@ -219,7 +219,11 @@ class Run:
         of a column that the documents kept, or "host" of a column of URLs."""
         if by not in ("source", "input", "value", "host") or bool(column) != (by in ("value", "host")):
             raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
-        return shares([(run.loader, *span) for run in self._attempts for span in run._spans], by, column)
+        return shares(self._uses(), by, column)
+
+    def _uses(self) -> List[Tuple[Loader, int, int]]:
+        """The samples that were used, or skipped, of each loader: from which one, and up to which."""
+        return [(run.loader, *span) for run in self._attempts for span in run._spans]
 
     def samples(self, path: Path, first_document: int, n_documents: int = 1) -> List[TracedRow]:
         """The rows in which one of these documents of a dataset was, in the order of training."""

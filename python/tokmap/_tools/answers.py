@@ -1,100 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap trace, and report: what a run was trained on."""
+"""tokmap trace, and report: what a run was trained on."""
 
 import argparse
 import csv
 import io
-import json
 import math
 import os
 import re
 import sys
-import warnings
 from fractions import Fraction
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from .._data import values as _meta
 from .._data.dataset import Dataset
-from .._c.errors import DamagedError, Error, MismatchError, NotADatasetError, VersionError
 from .._loader.loader import Loader
 from .._loader.options import Order, Ranks, Reading
-from .._run.report import Share, check_boundaries
+from .._run.report import CHUNK, Share, check_boundaries, shares
 from .._loader.sources import Source
 from .._data.tokenizer import Tokenizer
 from .._run.trace import Run, TracedRow
-
-_TRACE = """\
-Says what was in a step or a sample of a run, or in which steps a document was. The run is that of a ledger, which a
-Loader writes (ledger=...); or that of datasets and the options of their Loader.
-
-  python -m tokmap trace --ledger run.ledger --step 48211
-  python -m tokmap trace --ledger run.ledger --document data/train:1234
-  python -m tokmap trace data/train --sequence-length 4096 --seed 1 --ranks 8 --batch-rows 4 --step 100"""
-_REPORT = """\
-Says how many tokens a run was trained on: how often one was a label, by source, by input, or by a value that its
-documents kept. The run is that of a ledger, which a Loader writes (ledger=...); or that of datasets and the options of
-their Loader.
-
-  python -m tokmap report --ledger run.ledger --by input
-  python -m tokmap report --ledger run.ledger --host url --top 10% --format csv"""
+from .options import Parser, Refused, ends_as_program, plain, print_json, show_count, warn
 
 
 def _percent(text: str) -> Fraction:
     percent = Fraction(text.rstrip("%")) if re.fullmatch(r"[0-9]+(\.[0-9]+)?%?", text) else Fraction(0)
     if not 0 < percent <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be above 0 % and at most 100 %")
+        raise argparse.ArgumentTypeError(f"{text}: must be above 0 % and at most 100 %")
     return percent
 
 
 def _document(text: str) -> Tuple[str, int]:
     path, _, number = text.rpartition(":")
     if not path or not number.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r}: must be the name of a dataset, a colon and the number of a document")
+        raise argparse.ArgumentTypeError(f"{text}: must be the name of a dataset, a colon and the number of a document")
     return path, int(number)
 
 
 def _condition(text: str) -> Tuple[str, str]:
     column, equals, value = text.partition("=")
     if not column or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be the name of a column, '=' and a value")
+        raise argparse.ArgumentTypeError(f"{text}: must be the name of a column, '=' and a value")
     return column, value
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tokmap")
-    commands = parser.add_subparsers(dest="command", required=True)
-    formatter = argparse.RawDescriptionHelpFormatter
-    trace = commands.add_parser("trace", description=_TRACE, formatter_class=formatter)
-    what = trace.add_mutually_exclusive_group(required=True)
+def _add_run(parser: Parser) -> None:
+    """Adds the options that say which run it is."""
+    group = parser.add_argument_group("The run")
+    group.add_argument("--ledger", metavar="FILE", help="the ledger of the run; its datasets must be where they were")
+    group.add_argument("--all-attempts", action="store_true", help="also show what the run gave up when it went back")
+    until = group.add_mutually_exclusive_group()
+    until.add_argument("--until", type=int, metavar="SAMPLE", help="the sample that the run is at [where it closed]")
+    until.add_argument("--state", metavar="FILE", help="the run is where this state, a file of 128 bytes, was taken")
+    group = parser.add_argument_group("Without a ledger")
+    for name, kind, value in (("sequence-length", int, "N"), ("seed", int, "N"), ("shuffle", str, "NAME"),
+                              ("windows", str, "NAME"), ("max-epochs", int, "N"), ("ranks", int, "N"),
+                              ("batch-rows", int, "N")):
+        group.add_argument(f"--{name}", type=kind, metavar=value, help="as for the Loader")
+    group.add_argument("--order-of", action="append", metavar="ID", help="for each dataset, the id that it had before "
+                       "it was redacted, or its own")
+    parser.add_argument("datasets", nargs="*", metavar="P")
+
+
+def _parse_trace(arguments: List[str]) -> argparse.Namespace:
+    parser = Parser("trace", trace.__doc__)
+    what = parser.add_argument_group("What to trace").add_mutually_exclusive_group(required=True)
     what.add_argument("--step", type=int, metavar="N", help="a step of the optimizer, counted from 0")
     what.add_argument("--sample", type=int, metavar="G", help="one row")
-    what.add_argument("--document", type=_document, metavar="P:N", help="document number N of dataset P: in which steps it was")
-    what.add_argument("--input", metavar="FILE", help="the documents of this input")
+    what.add_argument("--document", type=_document, metavar="P:N", help="document number N of dataset P")
+    what.add_argument("--input", metavar="FILE", help="the documents of this input; its name without folders is enough")
     what.add_argument("--where", type=_condition, metavar="COLUMN=VALUE", help="the documents that kept this value")
-    trace.add_argument("--rank", type=int, metavar="R", help="only the rows of this rank")
-    trace.add_argument("--text", metavar="TOKENIZER", help="show the text of rows, with this tokenizer file")
-    trace.add_argument("--format", choices=("table", "json"), default="table", help="%(choices)s [table]", metavar="NAME")
-    report = commands.add_parser("report", description=_REPORT, formatter_class=formatter)
-    of = report.add_mutually_exclusive_group()
-    of.add_argument("--by", default="source", metavar="WHAT", help="source, input, or the name of a column [source]")
-    of.add_argument("--host", metavar="COLUMN", help="the hosts of a column of URLs")
-    report.add_argument("--top", type=_percent, metavar="N%", help="only the largest N percent of the groups")
-    report.add_argument("--format", choices=("table", "json", "csv"), default="table", help="%(choices)s [table]", metavar="NAME")
-    for command in (trace, report):
-        command.set_defaults(parser=command)
-        command.add_argument("datasets", nargs="*", metavar="P", help="without a ledger: the shards of one source")
-        command.add_argument("--ledger", metavar="FILE", help="of the run; its datasets must be where they were")
-        command.add_argument("--all-attempts", action="store_true", help="also what the run gave up when it went back")
-        until = command.add_mutually_exclusive_group()
-        until.add_argument("--until", type=int, metavar="SAMPLE", help="where the run is [where it was closed]")
-        until.add_argument("--state", metavar="FILE", help="the same, as a file of the 128 bytes of a state")
-        for name, kind, value in (("sequence-length", int, "N"), ("seed", int, "N"), ("shuffle", str, "NAME"),
-                                  ("windows", str, "NAME"), ("max-epochs", int, "N"), ("ranks", int, "N"),
-                                  ("batch-rows", int, "N")):
-            command.add_argument(f"--{name}", type=kind, metavar=value, help="without a ledger: of the Loader")
-        command.add_argument("--order-of", action="append", metavar="ID", help="without a ledger, for each dataset: an id that "
-                             "it had before it was redacted, or its own")
-    return parser
+    _add_run(parser)
+    output = parser.add_argument_group("Output")
+    output.add_argument("--rank", type=int, metavar="R", help="show only the rows of this rank")
+    output.add_argument("--text", metavar="TOKENIZER", help="show the text of rows, with this tokenizer file")
+    output.add_argument("--json", action="store_true", help="print the result as a JSON object")
+    return parser.read(arguments)
+
+
+def _parse_report(arguments: List[str]) -> argparse.Namespace:
+    parser = Parser("report", report.__doc__)
+    groups = parser.add_argument_group("Groups")
+    by = groups.add_mutually_exclusive_group()
+    by.add_argument("--by", default="source", metavar="WHAT", help="source, input, or the name of a column [source]")
+    by.add_argument("--host", metavar="COLUMN", help="the hosts of a column of URLs, in lower case")
+    groups.add_argument("--top", type=_percent, metavar="N%", help="show only the largest N percent of the groups")
+    _add_run(parser)
+    output = parser.add_argument_group("Output").add_mutually_exclusive_group()
+    output.add_argument("--format", choices=("table", "csv"), default="table", metavar="WORD", help="the form [table]")
+    output.add_argument("--json", action="store_true", help="print the result as a JSON object")
+    return parser.read(arguments)
 
 
 def _run_of(given: argparse.Namespace) -> Run:
@@ -103,7 +97,7 @@ def _run_of(given: argparse.Namespace) -> Run:
         with open(given.state, "rb") as file:
             until = file.read(129)
         if len(until) != 128:
-            raise NotADatasetError(f"{given.state}: is no file of the 128 bytes of a state")
+            raise Refused(f"{given.state}: is not a state, which is a file of 128 bytes")
     names = ("sequence_length", "seed", "shuffle", "windows", "max_epochs", "ranks", "batch_rows")
     options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
     if given.ledger is not None:
@@ -126,12 +120,6 @@ def _run_of(given: argparse.Namespace) -> Run:
 
 
 # ---- Values ----
-
-
-def _plain(text: str) -> str:
-    """With escapes for what a terminal would interpret, and for bytes that are not UTF-8."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else
-                   c.encode("unicode_escape").decode() for c in text)
 
 
 def _for_json(value: Any) -> Any:
@@ -188,22 +176,20 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
     elif given.sample is not None:
         rows = run.rows(given.sample)
     else:
-        rows = sorted(set(_find(run, given)))
+        rows = sorted(set(show_count(_find(run, given), "trace", "rows")))
     tokenizer = None if given.text is None else Tokenizer(given.text)
-    found = [_entry(run, row, tokenizer) for row in rows if given.rank in (None, row.rank)]
-    if given.format == "json":
-        json.dump(found, sys.stdout, indent=1)
-        print()
-        return
+    found = [_entry(run, row, tokenizer) for row in show_count(rows, "trace", "rows") if given.rank in (None, row.rank)]
+    if given.json:
+        return print_json(until=run.end, rows=found)
     for one in found:
         where = "".join(f"{name} {one[name]}  " for name in ("step", "micro_batch", "rank", "row"))
         print(f"{'given up: ' if one['given_up'] else ''}{where}sample {one['sample']}  source {one['source']}  "
-              f"epoch {one['epoch']}  {_plain(one['dataset'])} tokens {one['first_token']} to "
+              f"epoch {one['epoch']}  {plain(one['dataset'])} tokens {one['first_token']} to "
               f"{one['first_token'] + one['n_tokens'] - 1}")
         for document in one["documents"]:
-            meta = "".join(_plain(f"  {name}={value}") for name, value in document["meta"].items() if value is not None)
+            meta = "".join(plain(f"  {name}={value}") for name, value in document["meta"].items() if value is not None)
             print(f"    document {document['number']}  {document['n_tokens']} tokens from its token "
-                  f"{document['first_token']}  {_plain(document['input'] or '')}{meta}{'  redacted' * document['redacted']}")
+                  f"{document['first_token']}  {plain(document['input'] or '')}{meta}{'  redacted' * document['redacted']}")
         if "text" in one:
             print(f"    {one['text']!r}")
     if given.step is None and given.sample is None:
@@ -225,19 +211,17 @@ def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str
 
 
 def _report(run: Run, given: argparse.Namespace) -> None:
+    by, column = (given.by, "") if given.by in ("source", "input") else ("value", given.by)
     if given.host is not None:
         by, column = "host", given.host
-    else:
-        by, column = (given.by, "") if given.by in ("source", "input") else ("value", given.by)
-    found = run.report(by, column)
+    found = shares(run._uses(), by, column, lambda chunks: show_count(chunks, "report", "documents", step=CHUNK))
     total = sum(one.tokens for one in found)
     if given.top is not None:
         found = found[:math.ceil(len(found) * given.top / 100)]
     name = column or by
-    if given.format == "json":
-        json.dump({"until": run.end, "tokens": total, "by": by, "column": column or None,
-                   "shares": [{**one._asdict(), "name": _for_json(one.name)} for one in found]}, sys.stdout, indent=1)
-        print()
+    if given.json:
+        print_json(until=run.end, tokens=total, by=by, column=column or None,
+                   shares=[{**one._asdict(), "name": _for_json(one.name)} for one in found])
     elif given.format == "csv":
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files are bytes
@@ -253,8 +237,8 @@ def _name(share: Share) -> str:
 
 
 def _print_table(name: str, found: List[Share], total: int) -> None:
-    rows = [[_plain(name), "tokens", "documents", "share"]]
-    rows += [[_plain(_name(one)) or "(none)", f"{one.tokens:,}", f"{one.documents:,}", f"{100 * one.tokens / max(total, 1):.3f} %"]
+    rows = [[plain(name), "tokens", "documents", "share"]]
+    rows += [[plain(_name(one)) or "(none)", f"{one.tokens:,}", f"{one.documents:,}", f"{100 * one.tokens / max(total, 1):.3f} %"]
              for one in found]
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row in rows:
@@ -262,25 +246,48 @@ def _print_table(name: str, found: List[Share], total: int) -> None:
     print(f"{total:,} tokens in all")
 
 
-def main(arguments: List[str]) -> None:
-    """Runs the command. Exit statuses are those of the program."""
-    given, extra = _parser().parse_known_args(arguments)
-    if extra:  # argparse itself would show the usage of both commands
-        given.parser.error(f"unrecognized arguments: {' '.join(extra)}")
-    warnings.showwarning = lambda message, *_: print(f"tokmap {given.command}: {message}", file=sys.stderr)
-    try:
+def _answer(command: str, parse: Callable[[List[str]], argparse.Namespace],
+            print_answer: Callable[[Run, argparse.Namespace], None], arguments: List[str]) -> None:
+    with ends_as_program(command, other=2):
+        given = parse(arguments)
         run = _run_of(given)
-        (_trace if given.command == "trace" else _report)(run, given)
-        sys.stdout.flush()
-    except BrokenPipeError:  # as of a pager that was closed: nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except (Error, OSError, LookupError, ValueError) as error:
-        text = error.args[0] if isinstance(error, LookupError) and error.args else error
-        print(f"tokmap {given.command}: {text}", file=sys.stderr)
-        damaged = isinstance(error, (DamagedError, MismatchError, VersionError))
-        sys.exit(4 if damaged else 3 if isinstance(error, (OSError, NotADatasetError)) else 2)
-    unknown = sum(end is None for _, end in run.given_up) if given.all_attempts else 0
-    if unknown:
-        print(f"tokmap {given.command}: of {unknown} attempts that were given up the ledger does not know the end: what came "
-              "after the last line about them is not here", file=sys.stderr)
+        print_answer(run, given)
+        n_unknown = sum(end is None for _, end in run.given_up) if given.all_attempts else 0
+        if n_unknown:
+            warn(command, f"the ledger does not have the end of {n_unknown} attempts that were given up: what came "
+                 "after the last line about them is not shown")
+
+
+def trace(arguments: List[str]) -> None:
+    """tokmap trace WHAT --ledger FILE [OPTION]...
+           tokmap trace WHAT P... --sequence-length N [OPTION]...
+
+    Shows what was in a step or a sample of a run, or in which steps a document was. WHAT is one of the options that say
+    what to trace.
+
+    The run is that of a ledger, which a Loader writes (ledger=...). Without a ledger, it is that of the datasets P, the
+    shards of one source, and of the options of their Loader.
+
+    Examples:
+      tokmap trace --ledger run.ledger --step 48211
+      tokmap trace --ledger run.ledger --document data/train:1234
+      tokmap trace data/train --sequence-length 4096 --ranks 8 \\
+          --batch-rows 4 --until 9000 --step 100"""
+    _answer("trace", _parse_trace, _trace, arguments)
+
+
+def report(arguments: List[str]) -> None:
+    """tokmap report --ledger FILE [OPTION]...
+           tokmap report P... --sequence-length N [OPTION]...
+
+    Shows how many tokens a run was trained on: how often one was a label, by source, by input, or by a value that its
+    documents kept.
+
+    The run is that of a ledger, which a Loader writes (ledger=...). Without a ledger, it is that of the datasets P, the
+    shards of one source, and of the options of their Loader.
+
+    Examples:
+      tokmap report --ledger run.ledger --by input
+      tokmap report --ledger run.ledger --host url --top 10%
+      tokmap report data/train --sequence-length 4096 --until 9000"""
+    _answer("report", _parse_report, _report, arguments)

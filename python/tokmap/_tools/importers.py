@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap import: datasets from the files of other libraries."""
+"""tokmap import: datasets from the files of other libraries."""
 
 import argparse
 import collections
@@ -10,7 +10,6 @@ import json
 import os
 import pickle
 import struct
-import sys
 import tarfile
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
@@ -18,23 +17,20 @@ import numpy as np
 
 from .._data.dataset import Array
 from .._data.dataset import open as _open
-from .._c.errors import ExistsError, LockedError
+from .._c.errors import ExistsError, FileError, LockedError
 from .._data.writer import Writer
+from .options import Parser, Refused, describe, ends_as_program, plain, print_json, show_count, warn
 
 
 _MASKS = ("labels", "assistant_masks", "completion_mask", "loss_mask")
 _Row = Union[Array, Tuple[Array, Optional[Array]]]  # ids, or ids and which of them count
 
 
-class _Refused(Exception):
-    """A file that cannot be imported, with the reason."""
-
-
 def _need(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise _Refused(f"{error}. Install it: pip install {module.partition('.')[0]}") from None
+        raise Refused(f"{error}. Install it: pip install {module.partition('.')[0]}") from None
 
 
 def _load_tokenizer(name: str) -> Any:
@@ -47,7 +43,7 @@ def _load_tokenizer(name: str) -> Any:
     except Exception as error:
         why = "" if os.path.exists(name) else "there is no such folder; "
         why += str(error).strip().partition("\n")[0]
-        raise _Refused(f"{name}: transformers cannot load this tokenizer without the network: {why}") from None
+        raise Refused(f"{name}: transformers cannot load this tokenizer without the network: {why}") from None
 
 
 def _choose(field: Optional[str], names: Iterable[str], path: str) -> str:
@@ -56,19 +52,19 @@ def _choose(field: Optional[str], names: Iterable[str], path: str) -> str:
     for name in [field] if field else ["input_ids", "tokens", *(found if len(found) == 1 else [])]:
         if name in found:
             return name
-    raise _Refused(f"{path}: {f'no field {field!r}' if field else 'several fields'}: choose one by --field: "
+    raise Refused(f"{path}: {f'no field {field!r}' if field else 'several fields'}: choose one by --field: "
                    f"{', '.join(found)}")
 
 
 def _check_rows(rows_hold_ids: bool, path: str, o: argparse.Namespace) -> None:
     if not rows_hold_ids and not o.stream:
-        raise _Refused(f"{path}: has one id after another, and no documents: use --stream, with --eod if "
+        raise Refused(f"{path}: has one id after another, and no documents: use --stream, with --eod if "
                        "documents end with an id")
 
 
 def _from_bytes(data: bytes, path: str, o: argparse.Namespace) -> Array:
     if o.dtype is None:
-        raise _Refused(f"{path}: the ids are stored as bytes: say by --dtype which type they have")
+        raise Refused(f"{path}: the ids are stored as bytes: say by --dtype which type they have")
     return np.frombuffer(data, o.dtype)
 
 
@@ -83,9 +79,9 @@ def _fields(found: Iterable[str], path: str, o: argparse.Namespace) -> List[str]
         masks = []
     for name in masks:
         if name not in names:
-            raise _Refused(f"{path}: no field {name!r}: there are {', '.join(names)}")
+            raise Refused(f"{path}: no field {name!r}: there are {', '.join(names)}")
     if o.stream and masks:
-        raise _Refused(f"{path}: has {' and '.join(masks)}, so its rows are documents: use it without --stream, or with "
+        raise Refused(f"{path}: has {' and '.join(masks)}, so its rows are documents: use it without --stream, or with "
                        "--no-mask")
     return [ids, *masks, *(name for name in ("seq_lengths", "seq_start_id") if name in names and not o.stream)]
 
@@ -98,16 +94,16 @@ def _documents(fields: Dict[str, Array], place: str, o: argparse.Namespace) -> I
         if name in ("seq_lengths", "seq_start_id"):
             ends = np.append(values, len(ids)) if name == "seq_start_id" else np.cumsum(np.append(0, values))
             if ends[0] != 0 or ends[-1] != len(ids) or (np.diff(ends) < 1).any():
-                raise _Refused(f"{place}: {name} does not divide its {len(ids)} ids: {values.tolist()!s:.80}")
+                raise Refused(f"{place}: {name} does not divide its {len(ids)} ids: {values.tolist()!s:.80}")
             starts = ends[:-1]
             continue
         if len(values) != len(ids):
-            raise _Refused(f"{place}: has {len(ids)} ids and {len(values)} {name}")
+            raise Refused(f"{place}: has {len(ids)} ids and {len(values)} {name}")
         is_labels = name == (o.labels or "labels")
         counts = values != (-100 if is_labels else 0)
         for i in np.flatnonzero(counts & (values != (ids if is_labels else 1)))[:1].tolist():
             must = f"{ids[i]}, the id, or -100" if is_labels else "0 or 1"
-            raise _Refused(f"{place}: {name} has {values[i]} at {i}: must be {must}; --no-mask ignores it")
+            raise Refused(f"{place}: {name} has {values[i]} at {i}: must be {must}; --no-mask ignores it")
         train = counts if train is None else train & counts
     if train is not None and "seq_start_id" in fields:  # Megatron's mask is that of the next id
         train = np.append(False, train[:-1])
@@ -146,7 +142,7 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module.partition(".")[0] != "numpy" or name not in ("_reconstruct", "ndarray", "dtype"):
-            raise _Refused(f"names {module}.{name}: only lists, numbers and names are read")
+            raise Refused(f"names {module}.{name}: only lists, numbers and names are read")
         return _Part
 
 
@@ -161,7 +157,7 @@ def _read_numpy(path: str, o: argparse.Namespace) -> Iterator[_Row]:
             return
     data = np.lib.format.open_memmap(path, mode="r")
     if data.ndim not in (1, 2) or data.dtype.kind not in "iu":
-        raise _Refused(f"{path}: has {data.dtype} in {data.ndim} dimensions: must be integers in one or two")
+        raise Refused(f"{path}: has {data.dtype} in {data.ndim} dimensions: must be integers in one or two")
     _check_rows(data.ndim == 2, path, o)
     n = 1 if data.ndim == 2 else 1 << 22
     for first in range(0, len(data), n):
@@ -175,14 +171,14 @@ def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
         index = f.read()
     magic, version, dtype, n_rows = struct.unpack_from("<9sQBQ", index)
     if (magic, version, dtype) != (b"MMIDIDX\0\0", 1, 4):
-        raise _Refused(f"{prefix}.idx: is no index of rows of int32")
+        raise Refused(f"{prefix}.idx: is no index of rows of int32")
     lengths, places = (np.frombuffer(index, kind, n_rows, 34 + skip).tolist() for kind, skip in (("<i4", 0), ("<i8", 4 * n_rows)))
     data = np.memmap(prefix + ".bin", "<u4", "r")
     for number, (place, n) in enumerate(zip(places, lengths)):
         row = data[place // 4:place // 4 + n]
         n_starts = int(row[2]) if n > 3 and len(row) == n and row[:2].tolist() == [0x53465442, 1] else n
         if 3 + n_starts >= n:
-            raise _Refused(f"{prefix}.bin: row {number} is no row of SFT data: 'tokmap index' reads other files of Megatron")
+            raise Refused(f"{prefix}.bin: row {number} is no row of SFT data: 'tokmap index' reads other files of Megatron")
         words = row[3 + n_starts:]
         fields = {"input_ids": words & 0x7FFFFFFF, "loss_mask": words >> 31, "seq_start_id": row[3:3 + n_starts]}
         names = _fields(fields, path, o)
@@ -231,7 +227,7 @@ def _decode(sample: Dict[str, bytes], name: str, path: str, o: argparse.Namespac
 def _read_datasets(path: str, o: argparse.Namespace) -> Iterator[_Row]:
     saved = _need("datasets").load_from_disk(path)
     if isinstance(saved, dict):
-        raise _Refused(f"{path}: has several splits: import one, such as {path}/{next(iter(saved))}")
+        raise Refused(f"{path}: has several splits: import one, such as {path}/{next(iter(saved))}")
     names = _fields(saved.column_names, path, o)
     return _rows_of_tables(saved.select_columns(names).with_format("arrow").iter(1024), names, path, o)
 
@@ -255,13 +251,13 @@ def _rows_of_column(column: Any, name: str, is_ids: bool, path: str, o: argparse
     pa, compute = _need("pyarrow"), _need("pyarrow.compute")
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if column.null_count:
-        raise _Refused(f"{path}: has rows without {name}")
+        raise Refused(f"{path}: has rows without {name}")
     if pa.types.is_integer(column.type) and is_ids:
         _check_rows(False, path, o)
         return iter([column.to_numpy(zero_copy_only=False)])
     kind = getattr(column.type, "value_type", None)
     if kind is None or not pa.types.is_integer(kind) and (is_ids or not pa.types.is_boolean(kind)):
-        raise _Refused(f"{path}: {name} has {column.type}: must be " + ("ids or lists of ids" if is_ids else
+        raise Refused(f"{path}: {name} has {column.type}: must be " + ("ids or lists of ids" if is_ids else
                        "lists of as many numbers as there are ids; --no-mask ignores it"))
     values = compute.list_flatten(column).to_numpy(zero_copy_only=False)
     return iter(np.split(values, np.cumsum(compute.list_value_length(column).to_numpy())[:-1]))
@@ -287,36 +283,44 @@ def _split(pieces: Iterable[Array], eod_id: Optional[int]) -> Iterator[Array]:
         yield np.concatenate(rest)
 
 
-def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m tokmap import", description="Makes a dataset from token files of other libraries.",
-        epilog="Example: python -m tokmap import parquet data/*.parquet -o train --vocab-size 50257")
-    parser.add_argument("format", choices=READERS, help="of the inputs: %(choices)s", metavar="FORMAT")
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file; for lmdb and datasets also a folder")
-    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="the dataset PREFIX.bin, PREFIX.tmi")
+def _parse(arguments: List[str]) -> argparse.Namespace:
+    parser = Parser("import", main.__doc__)
+    parser.add_argument("format", choices=READERS, metavar="FORMAT")
+    parser.add_argument("inputs", nargs="+", metavar="INPUT")
+    parser.add_argument("-o", "--output", required=True, metavar="P", help="the dataset to write")
     parser.add_argument("--vocab-size", required=True, type=int, metavar="N", help="ids are below it")
     parser.add_argument("--eod", type=int, metavar="ID", help="the id that ends documents")
-    parser.add_argument("--field", metavar="NAME", help="column, feature, HDF5 dataset or suffix in a tar that has "
+    parser.add_argument("--field", metavar="NAME", help="the column, feature, HDF5 dataset or suffix in a tar that has "
                         "the ids [input_ids, tokens, or the only one]")
-    parser.add_argument("--labels", metavar="NAME", help="field of labels: the ids, or -100 where they do not count "
-                        "[labels, if there is one]")
-    parser.add_argument("--loss-mask", metavar="NAME", help="field of 1 where an id counts as a label, or 0; given neither "
-                        "this nor --labels, all of labels, assistant_masks, completion_mask and loss_mask that there are")
-    parser.add_argument("--no-mask", action="store_true", help="all ids count")
-    parser.add_argument("--dtype", choices=("uint16", "uint32", "int32", "int64"),
-                        help="of ids that are stored as bytes, as in lmdb; there is no default, because a wrong "
-                        "one gives wrong ids")
-    parser.add_argument("--stream", action="store_true", help="rows are pieces of one stream, in which documents "
-                        "end after --eod; without it, each row is a document")
-    parser.add_argument("--replace", action="store_true", help="replace a dataset of this name")
+    parser.add_argument("--labels", metavar="NAME", help="the field of labels: the ids, or -100 where they do not "
+                        "count [labels, if it exists]")
+    parser.add_argument("--loss-mask", metavar="NAME", help="the field of 1 where an id counts as a label, or 0; "
+                        "without this and --labels, all of labels, assistant_masks, completion_mask, loss_mask, if any")
+    parser.add_argument("--no-mask", action="store_true", help="count all ids")
+    parser.add_argument("--dtype", choices=("uint16", "uint32", "int32", "int64"), metavar="WORD",
+                        help="the type of ids that are stored as bytes, as in lmdb; a wrong type gives wrong ids")
+    parser.add_argument("--stream", action="store_true", help="rows are pieces of one stream, in which documents end "
+                        "after --eod; without it, each row is a document")
+    parser.add_argument("-f", "--force", action="store_true", help="replace P if it already exists")
+    parser.add_argument("--json", action="store_true", help="print the result as a JSON object")
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
-    return parser.parse_args(arguments)
+    return parser.read(arguments)
 
 
-def main(arguments: Optional[List[str]] = None) -> None:
-    """Runs the command `import`. Exit statuses are those of the program."""
-    o = _parse(arguments)
-    path = o.output
+def _print_result(masked: bool, o: argparse.Namespace) -> None:
+    made, n_files = _open(o.output), len(o.inputs)
+    if o.json:
+        print_json(index_file=made.paths[0], token_file=f"{made.paths[0][:-4]}.bin", n_tokens=made.n_tokens,
+                   dtype=f"u{8 * made.dtype.itemsize}", n_documents=made.n_documents, n_inputs=n_files,
+                   n_spans=made.n_spans, dataset_id=made.dataset_id)
+    elif not o.quiet:
+        spans = f"{made.n_spans:,} spans that are not trained on, " if masked else ""
+        print(plain(f"{o.output}: {made.n_documents:,} documents, {made.n_tokens:,} tokens (u{8 * made.dtype.itemsize}) "
+                    f"from {n_files} file{'s' * (n_files != 1)}, {spans}id {made.dataset_id}"))
+
+
+def _write(o: argparse.Namespace) -> None:
+    path = o.inputs[0]
     lengths: Dict[int, int] = collections.Counter()  # of rows
 
     def read(path: str) -> Iterator[Any]:
@@ -324,35 +328,46 @@ def main(arguments: Optional[List[str]] = None) -> None:
         return iter(_split(rows, o.eod)) if o.stream else rows  # type: ignore[arg-type]
 
     try:
-        path = o.inputs[0]
         rows = read(path)
         first = list(itertools.islice(rows, 1))
         masked = bool(first) and isinstance(first[0], tuple) and first[0][1] is not None
         if first and not masked and (o.labels or o.loss_mask):
-            raise _Refused(f"{path}: --labels and --loss-mask are for columns beside the ids, and not with --no-mask")
+            raise Refused(f"{path}: --labels and --loss-mask are for columns beside the ids, and not with --no-mask")
         path = o.output
-        with Writer(o.output, o.vocab_size, o.eod, replace=o.replace, spans=masked) as writer:
-            for path in o.inputs:
-                for row in itertools.chain(first, rows) if first else read(path):
+        with Writer(o.output, o.vocab_size, o.eod, replace=o.force, spans=masked) as writer:
+            for number, path in enumerate(o.inputs, 1):
+                rows = itertools.chain(first, rows) if first else read(path)
+                for row in show_count(rows, "import", f"documents of file {number} of {len(o.inputs)}", o.quiet):
                     ids, train = row if isinstance(row, tuple) else (row, None)
                     if (train is None) is masked:
-                        raise _Refused(f"{path}: some rows have a mask, and some have none: --no-mask ignores all")
+                        raise Refused(f"{path}: some rows have a mask, and some have none: --no-mask ignores all")
                     writer.document(ids, train=train)
                     lengths[len(ids)] += 1
                 first = []
                 writer.end_input(path, os.path.getsize(path) if os.path.isfile(path) else 0)
             writer.set_metadata({"imported_from": o.format, "field": o.field, "stream": o.stream})
-        if not o.quiet:
-            made = _open(o.output)
-            spans = f"{made.n_spans:,} spans that are not trained on, " if masked else ""
-            print(f"{o.output}: {made.n_documents:,} documents, {made.n_tokens:,} tokens (u{8 * made.dtype.itemsize}) "
-                  f"from {len(o.inputs)} files, {spans}id {made.dataset_id}")
+    except (ExistsError, LockedError, FileError, MemoryError):
+        raise  # they name the output
     except Exception as error:  # each library has its own
-        text = str(error) if path in str(error) else f"{path}: {error}"
-        print(f"tokmap import: {text}", file=sys.stderr)
-        sys.exit(5 if isinstance(error, (ExistsError, LockedError)) else 3)
+        text = describe(error)
+        raise Refused(text if path in text else f"{path}: {text}") from None
+    _print_result(masked, o)
     n, length = sum(lengths.values()), max(lengths, key=lengths.__getitem__, default=0)
     if not o.stream and n > 2 and lengths[length] >= n - 1:  # the last one may be shorter
-        print(f"tokmap import: {o.output}: {lengths[length]} of {n} documents have {length} ids: if these rows are "
-              "pieces of one stream, import them again with --stream, and --eod if documents end with an id",
-              file=sys.stderr)
+        warn("import", f"{o.output}: {lengths[length]} of {n} documents have {length} ids: if these rows are pieces of "
+             "one stream, import them again with --stream, and --eod if documents end with an id")
+
+
+def main(arguments: List[str]) -> None:
+    """tokmap import [OPTION]... FORMAT INPUT... -o P --vocab-size N
+
+    Makes a dataset P from token files of other libraries. FORMAT is hdf5, lmdb, megatron, numpy, tfrecord, webdataset,
+    datasets or parquet. An INPUT is a file, or, for lmdb and datasets, also a folder. Each row of a file becomes a
+    document. 'tokmap index' makes datasets from files whose tokens need not be converted.
+
+    Examples:
+      tokmap import parquet rows.parquet -o data/rows --vocab-size 50257
+      tokmap import numpy tokens.npy -o data/tokens --vocab-size 257 \\
+          --stream --eod 256"""
+    with ends_as_program("import"):
+        _write(_parse(arguments))

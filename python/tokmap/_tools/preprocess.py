@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap preprocess: the arguments of Megatron-LM's tools/preprocess_data.py, and its .bin and .idx, by
+"""tokmap preprocess: the arguments of Megatron-LM's tools/preprocess_data.py, and its .bin and .idx, by
 `tokmap pack --also megatron`."""
 
 import argparse
@@ -10,10 +10,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, List, NamedTuple
 
 from .._c import find as _native
-from .importers import _load_tokenizer, _Refused
+from .importers import _load_tokenizer
+from .options import Parser, Refused, ends_as_program
 from .._data.tokenizer import Tokenizer
 
 _PIECES = ("SentencePieceTokenizer", "GPTSentencePieceTokenizer", "Llama2Tokenizer")
@@ -43,7 +44,7 @@ def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]  # else transformers loads it, for seconds
     t = _load_tokenizer(o.tokenizer_model)
     if not t.is_fast:
-        raise _Refused(f"{o.tokenizer_model}: is a tokenizer without a tokenizer.json, written in Python")
+        raise Refused(f"{o.tokenizer_model}: is a tokenizer without a tokenizer.json, written in Python")
     aliases = [("eos_token", "sep_token"), ("sep_token", "eos_token"), ("bos_token", "cls_token"), ("cls_token", "bos_token")]
     if o.legacy_tokenizer:
         aliases = []
@@ -60,12 +61,12 @@ def _hugging_face(o: argparse.Namespace, folder: str) -> _Encoding:
     inside = [i for i, special in enumerate(around.special_tokens_mask) if not special]
     before, after = around.ids[:inside[0]], around.ids[inside[-1] + 1:]
     if len(before) > 1 or len(after) > 1 or after and (o.append_eod or not before):
-        raise _Refused(f"{o.tokenizer_model}: its template puts {before} before each text and {after} after it: at most one "
+        raise Refused(f"{o.tokenizer_model}: its template puts {before} before each text and {after} after it: at most one "
                        "before it, and then, without --append-eod, one after it are supported; "
                        "--tokenizer-hf-no-include-special-tokens leaves out both")
     ids = t.get_vocab().values()
     if (len(t) < 65500) != (max(ids) < 65499):
-        raise _Refused(f"{o.tokenizer_model}: has {len(t)} ids up to {max(ids)}: Megatron stores them in 16 bits")
+        raise Refused(f"{o.tokenizer_model}: has {len(t)} ids up to {max(ids)}: Megatron stores them in 16 bits")
     return _Encoding(file, str(*before) or "none", str(*after) or "none",
                      "none" if t.eos_token is None else str(t.convert_tokens_to_ids(t.eos_token)), "match")
 
@@ -75,15 +76,15 @@ def _gpt2(o: argparse.Namespace, folder: str) -> _Encoding:
     with open(o.vocab_file, encoding="utf-8") as file:
         vocab = json.load(file)
     if eod not in vocab:
-        raise _Refused(f"{o.vocab_file}: has no {eod}")
+        raise Refused(f"{o.vocab_file}: has no {eod}")
     if o.legacy_tokenizer:  # that class has no errors, only other ids
         with open(o.merge_file, encoding="utf-8") as file:
             first, *merges, last = file.read().split("\n")
         if not _SYMBOLS <= vocab.keys():
-            raise _Refused(f"{o.vocab_file}: has no token for some bytes, which --legacy-tokenizer makes the id 0: tokmap "
+            raise Refused(f"{o.vocab_file}: has no token for some bytes, which --legacy-tokenizer makes the id 0: tokmap "
                            "does not do this")
         if not first.startswith("#version") or last or len(set(merges)) < len(merges):
-            raise _Refused(f"{o.merge_file}: has no #version in its first line, no newline at its end or a merge twice, so "
+            raise Refused(f"{o.merge_file}: has no #version in its first line, no newline at its end or a merge twice, so "
                            "--legacy-tokenizer reads other merges: tokmap does not do this")
     _link(o.merge_file, folder, "merges.txt")
     return _Encoding(_link(o.vocab_file, folder, "vocab.json"), "none", "none", eod, "text" if o.legacy_tokenizer else "match")
@@ -91,51 +92,46 @@ def _gpt2(o: argparse.Namespace, folder: str) -> _Encoding:
 
 def _pieces(o: argparse.Namespace, folder: str) -> _Encoding:
     if o.legacy_tokenizer and o.tokenizer_type == "SentencePieceTokenizer":
-        raise _Refused("SentencePieceTokenizer: with --legacy-tokenizer it has special tokens of its own, such as <EOD>: tokmap "
+        raise Refused("SentencePieceTokenizer: with --legacy-tokenizer it has special tokens of its own, such as <EOD>: tokmap "
                        "does not do this; GPTSentencePieceTokenizer has none")
     bos = "auto" if o.legacy_tokenizer and o.tokenizer_type == "Llama2Tokenizer" else "none"
     if bos == "auto" and Tokenizer(o.tokenizer_model).bos_id is None:
-        raise _Refused(f"{o.tokenizer_model}: has no BOS token, which --legacy-tokenizer makes the id -1")
+        raise Refused(f"{o.tokenizer_model}: has no BOS token, which --legacy-tokenizer makes the id -1")
     return _Encoding(_link(o.tokenizer_model, folder, os.path.basename(o.tokenizer_model)), bos, "none", "auto", "text")
 
 
-def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m tokmap preprocess", allow_abbrev=False, description="Takes the arguments of Megatron-LM's "
-        "tools/preprocess_data.py, and writes the same PREFIX_KEY_document.bin and .idx, and a .tmi for tokmap. Like it, "
-        "it replaces them. A run that was killed is resumed by the same command. Other arguments of that tool are "
-        "refused. Nothing is loaded from the network. The files are those of Megatron-LM with megatron-core 0.17. Versions 0.15 "
-        "and 0.16 make the same, but a HuggingFaceTokenizer leaves out the template, such as BOS: give "
-        "--tokenizer-hf-no-include-special-tokens, unless 0.16 had --tokenizer-hf-include-special-tokens. "
-        "--legacy-tokenizer makes the files of 0.14 and before.",
-        epilog="Example: python -m tokmap preprocess --input corpus.jsonl --output-prefix data/web --append-eod --workers 16 "
-        "--tokenizer-type HuggingFaceTokenizer --tokenizer-model models/llama")
+def _parse(arguments: List[str]) -> argparse.Namespace:
+    parser = Parser("preprocess", main.__doc__)
+    parser.allow_abbrev = False
     add: Any = parser.add_argument
     add("--input", required=True, metavar="FILE", help="JSON lines, also as .gz or .zst; with --partitions a pattern")
-    add("--json-keys", nargs="+", default=["text"], metavar="KEY", help="a dataset is made of each [text]")
-    add("--output-prefix", required=True, metavar="PREFIX")
+    add("--json-keys", nargs="+", default=["text"], metavar="KEY", help="the fields; a dataset is made of each [text]")
+    add("--output-prefix", required=True, metavar="PREFIX", help="how the names of the files begin")
     add("--append-eod", action="store_true", help="end each document that has tokens with the end token of the tokenizer")
-    add("--tokenizer-type", required=True, choices=["HuggingFaceTokenizer", "GPT2BPETokenizer", *_PIECES])
-    add("--tokenizer-model", metavar="NAME", help="folder of a tokenizer of transformers, the name of one that was "
+    add("--tokenizer-type", required=True, choices=["HuggingFaceTokenizer", "GPT2BPETokenizer", *_PIECES],
+        metavar="NAME", help="Megatron's class of the tokenizer")
+    add("--tokenizer-model", metavar="NAME", help="the folder of a tokenizer of transformers, the name of one that was "
         "downloaded before, or a model of sentencepiece")
-    add("--vocab-file", metavar="FILE", help="of GPT2BPETokenizer")
-    add("--merge-file", metavar="FILE", help="of GPT2BPETokenizer")
+    add("--vocab-file", metavar="FILE", help="the vocabulary of GPT2BPETokenizer")
+    add("--merge-file", metavar="FILE", help="the merges of GPT2BPETokenizer")
     template = parser.add_mutually_exclusive_group()
     template.add_argument("--tokenizer-hf-no-include-special-tokens", action="store_true",
-                          help="without the template of the tokenizer")
-    template.add_argument("--tokenizer-hf-include-special-tokens", action="store_true", help="with it: the default")
-    add("--legacy-tokenizer", action="store_true", help="as Megatron-LM before megatron-core 0.15, and 0.16 with this "
-        "argument: Llama2Tokenizer begins each document with BOS, GPT2BPETokenizer encodes <|endoftext|> in a text as plain "
-        "text, and HuggingFaceTokenizer takes no eos_token for a missing sep_token, nor the like")
-    add("--workers", type=int, metavar="N", help="threads [one per processor]")
-    add("--memory", metavar="SIZE", help="of tokmap pack, as is --restart")
+                          help="leave out the template of the tokenizer")
+    template.add_argument("--tokenizer-hf-include-special-tokens", action="store_true", help="apply it [default]")
+    add("--legacy-tokenizer", action="store_true", help="do as Megatron-LM before megatron-core 0.15, and 0.16 with "
+        "this argument: Llama2Tokenizer begins each document with BOS, GPT2BPETokenizer encodes <|endoftext|> in a text as "
+        "plain text, and HuggingFaceTokenizer takes no eos_token for a missing sep_token, nor the like")
+    add("--workers", type=int, metavar="N", help="the number of threads [one per processor]")
+    add("--memory", metavar="SIZE", help="as for 'tokmap pack'")
     add("--restart", action="store_true", help="discard what a killed run has done")
     add("--partitions", type=int, default=1, metavar="N", help="more than 1 only with --keep-sequential-samples, because "
         "otherwise Megatron changes the order of documents; files are then packed in the order of their names")
-    add("--keep-sequential-samples", action="store_true")
+    add("--keep-sequential-samples", action="store_true", help="keep the order of documents, which tokmap always does")
     for name in ("--log-interval", "--lang", "--max-documents"):
-        add(name, help="no effect")
+        add(name, metavar="VALUE", help="no effect")
     add("--use-gigatoken", action="store_true", help="no effect")
+    if unknown := parser.find_unknown(arguments):
+        parser.error(f"{unknown}: tokmap does not do this: use Megatron's own tool for it")
     o, others = parser.parse_known_args(arguments)
     needed = ("vocab_file", "merge_file") if o.tokenizer_type == "GPT2BPETokenizer" else ("tokenizer_model",)
     others += [name for name in o.json_keys if "." in name]
@@ -163,35 +159,47 @@ def _run(command: List[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def main(arguments: Optional[List[str]] = None) -> None:
-    """Runs the command `preprocess`. Exit statuses are those of the program."""
-    o = _parse(arguments)
+def _preprocess(o: argparse.Namespace, folder: str) -> None:
     inputs = sorted(glob.glob(o.input)) if o.partitions > 1 else [o.input]
     make = {"HuggingFaceTokenizer": _hugging_face, "GPT2BPETokenizer": _gpt2}.get(o.tokenizer_type, _pieces)
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            program, encoding = _native.find_program("tokmap"), make(o, folder)
-            if o.append_eod and encoding.eod == "none":
-                raise _Refused(f"{o.tokenizer_model}: names no end token for --append-eod: set eos_token in its tokenizer_config.json")
-            report = os.path.join(folder, "report")
-            for key in o.json_keys:
-                prefix = f"{o.output_prefix}_{key}_document"
-                code = _run([
-                    program, "pack", *inputs, "--format", "jsonl", "--field", key, "--utf8", "error", "--on-error", "fail",
-                    "--force", "--report", report,
-                    "--tokenizer", encoding.file, "--specials", encoding.specials, "--bos", encoding.bos,
-                    "--eod", encoding.eod if o.append_eod else encoding.end, "--also", "megatron",
-                    *(["--threads", str(o.workers)] if o.workers else []), *(["--memory", o.memory] if o.memory else []),
-                    *(["--restart"] if o.restart else []), "-o", prefix])
-                if code:
-                    sys.exit(code)
-                with open(report, encoding="utf-8") as file:
-                    n_null = json.load(file)["null_documents"]
-                if n_null and len(o.json_keys) > 1:
-                    for suffix in "tmi", "idx", "bin":
-                        os.unlink(f"{prefix}.{suffix}")
-                    raise _Refused(f"{o.input}: {key!r} is null in {n_null} line{'s' * (n_null > 1)}, so datasets of several --json-keys "
-                                   f"would differ in length; {prefix} was removed: write \"\" for null, or give one key")
-        except (_Refused, OSError, ValueError) as error:
-            print(f"tokmap preprocess: {error}", file=sys.stderr)
-            sys.exit(3)
+    program, encoding = _native.find_program("tokmap"), make(o, folder)
+    if o.append_eod and encoding.eod == "none":
+        raise Refused(f"{o.tokenizer_model}: names no end token for --append-eod: set eos_token in its tokenizer_config.json")
+    report = os.path.join(folder, "report")
+    for key in o.json_keys:
+        prefix = f"{o.output_prefix}_{key}_document"
+        code = _run([
+            program, "pack", *inputs, "--format", "jsonl", "--field", key, "--utf8", "error", "--on-error", "fail",
+            "--force", "--report", report,
+            "--tokenizer", encoding.file, "--specials", encoding.specials, "--bos", encoding.bos,
+            "--eod", encoding.eod if o.append_eod else encoding.end, "--also", "megatron",
+            *(["--threads", str(o.workers)] if o.workers else []), *(["--memory", o.memory] if o.memory else []),
+            *(["--restart"] if o.restart else []), "-o", prefix])
+        if code:
+            sys.exit(code)
+        with open(report, encoding="utf-8") as file:
+            n_null = json.load(file)["null_documents"]
+        if n_null and len(o.json_keys) > 1:
+            for suffix in "tmi", "idx", "bin":
+                os.unlink(f"{prefix}.{suffix}")
+            raise Refused(f"{o.input}: {key!r} is null in {n_null} line{'s' * (n_null > 1)}, so datasets of several --json-keys "
+                           f"would differ in length; {prefix} was removed: write \"\" for null, or give one key")
+
+
+def main(arguments: List[str]) -> None:
+    """tokmap preprocess OPTION...
+
+    Takes the arguments of Megatron-LM's tools/preprocess_data.py, and writes the same PREFIX_KEY_document.bin and .idx,
+    and a .tmi for tokmap. Like it, it replaces them. A run that was killed is resumed by the same command. Other
+    arguments of that tool are refused. Nothing is loaded from the network.
+
+    The files are those of Megatron-LM with megatron-core 0.17. Versions 0.15 and 0.16 make the same, but a
+    HuggingFaceTokenizer leaves out the template, such as BOS: give --tokenizer-hf-no-include-special-tokens, unless
+    0.16 had --tokenizer-hf-include-special-tokens. --legacy-tokenizer makes the files of 0.14 and before.
+
+    Examples:
+      tokmap preprocess --input corpus.jsonl --output-prefix data/web \\
+          --append-eod --tokenizer-type HuggingFaceTokenizer \\
+          --tokenizer-model models/llama"""
+    with ends_as_program("preprocess"), tempfile.TemporaryDirectory() as folder:
+        _preprocess(_parse(arguments), folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap render: chats to parts of text, by the template of a tokenizer, for `tokmap pack --parts`."""
+"""tokmap render: chats to parts of text, by the template of a tokenizer, for `tokmap pack --parts`."""
 
 import argparse
 import contextlib
@@ -10,9 +10,10 @@ import os
 import sys
 from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from .._c.errors import ExistsError, LockedError
-from .importers import _load_tokenizer, _need, _Refused
+from .._c.errors import Error, ExistsError
 from .._c.output import complete_file
+from .importers import _load_tokenizer, _need
+from .options import Parser, Refused, ends_as_program, plain, print_json, show_count
 
 
 def _open(path: str, mode: str, name: str) -> Any:
@@ -44,7 +45,7 @@ class _Chats:
         self._tokenizer = _load_tokenizer(tokenizer)
         transformers, utils = _need("transformers"), _need("transformers.utils.chat_template_utils")
         if not hasattr(utils, "render_jinja_template"):
-            raise _Refused(f"transformers {transformers.__version__} is too old: pip install -U transformers")
+            raise Refused(f"transformers {transformers.__version__} is too old: pip install -U transformers")
         self._render: Callable[..., Tuple[List[str], List[List[Tuple[int, int]]]]] = utils.render_jinja_template
         self._compile: Callable[[str], Any] = utils._compile_jinja_template
         self._name, self._template, self._checked = tokenizer, None, set()  # type: str, Optional[str], Set[str]
@@ -60,11 +61,11 @@ class _Chats:
 
         tree = self._compile(template).environment.parse(template)
         if not blocks(tree):
-            raise _Refused(f"{self._name}: the chat template has no {{% generation %}} blocks, which say what the "
+            raise Refused(f"{self._name}: the chat template has no {{% generation %}} blocks, which say what the "
                            "assistant wrote: give one that has them by --chat-template FILE; "
                            "trl.chat_template_utils.get_training_chat_template(tokenizer) has those of many models")
         if any(map(blocks, tree.find_all((nodes.Macro, nodes.AssignBlock, nodes.FilterBlock, nodes.CallBlock)))):
-            raise _Refused(f"{self._name}: the chat template has a {{% generation %}} block in a macro or in a set, "
+            raise Refused(f"{self._name}: the chat template has a {{% generation %}} block in a macro or in a set, "
                            "filter, call or other generation block: transformers finds a wrong place for it in the text")
         self._checked.add(template)
 
@@ -89,26 +90,25 @@ class _Chats:
         return [part for part in found if part["text"]]
 
 
-def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m tokmap render", description="Makes parts of text of chats, by the chat template of a tokenizer. "
-        "Each line becomes {\"parts\": [{\"text\": ..., \"train\": true or false}, ...]} and its other fields, for "
-        "'tokmap pack --parts parts'. What the template has in {% generation %} blocks is trained on. Nothing is "
-        "loaded from the network.".replace("%", "%%"),
-        epilog="Example: python -m tokmap render chats.jsonl --tokenizer models/llama -o parts.jsonl")
-    parser.add_argument("input", metavar="FILE", help="JSON lines, also as .gz or .zst")
-    parser.add_argument("--tokenizer", required=True, metavar="NAME", help="folder of a tokenizer of transformers, or "
-                        "the name of one that was downloaded before")
-    parser.add_argument("--field", default="messages", metavar="NAME", help="field of the messages, objects with role "
-                        "and content [%(default)s]")
-    parser.add_argument("--chat-template", metavar="FILE", help="template in place of the tokenizer's, such as one for "
-                        "training of TRL")
-    parser.add_argument("--tools", default="tools", metavar="NAME", help="field of the tools, which lines may lack: a "
-                        "list of schemas, or such a list as text [%(default)s]")
-    parser.add_argument("-o", "--output", metavar="FILE", help="complete or absent [standard output]")
-    parser.add_argument("--replace", action="store_true", help="replace the output")
+def _parse(arguments: List[str]) -> argparse.Namespace:
+    parser = Parser("render", main.__doc__)
+    parser.add_argument("input", metavar="FILE")
+    parser.add_argument("--tokenizer", required=True, metavar="NAME", help="the folder of a tokenizer of transformers, "
+                        "or the name of one that was downloaded before")
+    parser.add_argument("--field", default="messages", metavar="NAME", help="the field of the messages, objects with "
+                        "role and content [messages]")
+    parser.add_argument("--chat-template", metavar="FILE", help="the template in place of the tokenizer's, such as one "
+                        "for training of TRL")
+    parser.add_argument("--tools", default="tools", metavar="NAME", help="the field of the tools, which may lack: a "
+                        "list of schemas, or such a list as text [tools]")
+    parser.add_argument("-o", "--output", metavar="OUTPUT", help="the file to write, complete or not at all [stdout]")
+    parser.add_argument("-f", "--force", action="store_true", help="replace OUTPUT if it already exists")
+    parser.add_argument("--json", action="store_true", help="print the result as a JSON object; needs --output")
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
-    return parser.parse_args(arguments)
+    o = parser.read(arguments)
+    if o.json and not o.output:
+        parser.error("--json needs --output")
+    return o
 
 
 def _render_line(chats: _Chats, line: bytes, o: argparse.Namespace) -> Dict[str, Any]:
@@ -122,35 +122,50 @@ def _render_line(chats: _Chats, line: bytes, o: argparse.Namespace) -> Dict[str,
     return row
 
 
-def main(arguments: Optional[List[str]] = None) -> None:
-    """Runs the command `render`. Exit statuses are those of the program."""
-    o = _parse(arguments)
+def _write(o: argparse.Namespace) -> Tuple[int, int]:
+    """Returns how many chats there were, and how many of them have nothing that is trained on."""
     n_chats = n_idle = 0
+    if o.output and not o.force and os.path.lexists(o.output):
+        raise ExistsError(f"{o.output}: already exists", 0)
+    os.stat(o.input)  # whose error names the file
     try:
-        if o.output and not o.replace and os.path.lexists(o.output):
-            raise ExistsError(f"{o.output}: already exists: use --replace to replace it", 0)
         chats = _Chats(o.tokenizer, o.chat_template)
         with _open(o.input, "rb", o.input) as lines, _complete(o.output) as out:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(show_count(lines, "render", "chats", o.quiet), 1):
                 if not line.strip():
                     continue
                 try:
                     row = _render_line(chats, line, o)
                     text = json.dumps(row, ensure_ascii=False).encode()
-                except _Refused:
+                except Refused:
                     raise
                 except Exception as error:  # each template has its own
-                    raise _Refused(f"{o.input}: line {number}: {error}") from None
+                    raise Refused(f"{o.input}: line {number}: {error}") from None
                 out.write(text + b"\n")
                 n_chats += 1
                 n_idle += not any(part["train"] for part in row["parts"])
-    except Exception as error:
-        writing = isinstance(error, OSError) and error.errno is not None and error.filename is None
-        is_taken = isinstance(error, (ExistsError, LockedError))
-        named = is_taken or isinstance(error, _Refused) or getattr(error, "filename", None) is not None
-        place = "" if named else f"{(o.output or 'standard output') if writing else o.input}: "
-        print(f"tokmap render: {place}{error}", file=sys.stderr)
-        sys.exit(5 if is_taken else 1 if writing else 3)
-    if not o.quiet:
-        idle = f", of which {n_idle:,} have nothing that is trained on" if n_idle else ""
-        print(f"{o.output or o.input}: {n_chats:,} chats{idle}", file=sys.stdout if o.output else sys.stderr)
+    except Exception as error:  # each library has its own
+        if isinstance(error, (Refused, Error, MemoryError)) or isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise Refused(f"{o.input}: {error}") from None
+    return n_chats, n_idle
+
+
+def main(arguments: List[str]) -> None:
+    """tokmap render [OPTION]... FILE --tokenizer NAME [-o OUTPUT]
+
+    Makes parts of text of the chats in FILE, by the chat template of a tokenizer. FILE is JSON lines, also as .gz or
+    .zst. Each line becomes {"parts": [{"text": ..., "train": true or false}, ...]} and its other fields, for 'tokmap
+    pack --parts parts'. What the template has in {% generation %} blocks is trained on. Nothing is
+    loaded from the network.
+
+    Examples:
+      tokmap render chats.jsonl --tokenizer models/chat -o parts.jsonl"""
+    with ends_as_program("render"):
+        o = _parse(arguments)
+        n_chats, n_idle = _write(o)
+        if o.json:
+            print_json(output_file=o.output, n_chats=n_chats, n_chats_without_training=n_idle)
+        elif not o.quiet:
+            idle = f", of which {n_idle:,} have nothing that is trained on" if n_idle else ""
+            print(plain(f"{o.output or o.input}: {n_chats:,} chats{idle}"), file=sys.stdout if o.output else sys.stderr)
