@@ -45,7 +45,7 @@ SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/chec
 	%/replay.c %/canary.c,$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBRARIES := libtokmap.so libtokmap_tokenizer.so
-PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a $(LIBRARIES) tokmap tokbench)
+PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a $(LIBRARIES) tokmap tokbench $(notdir $(wildcard python/tokmap-python)))
 C_FILES := $(sort $(shell find include src tokenize_tools bench $(wildcard tests) -name '*.[ch]'))
 MAN_PAGES := $(wildcard docs/man/*.[1357])
 
@@ -190,6 +190,12 @@ $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libsrc.a
 
 $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libsrc.a
 	$(call say,LINK,$@) $(LINK) $(emulated)
+
+# What `tokmap` executes for the commands in Python: with the package of this checkout, and the library that is built.
+$(BUILD)/tokmap-python: python/tokmap-python
+	$(call say,MAKE,$@) sed -e '1s|python|/usr/bin/env $(PYTHON)|' -e 's|^sys.path.sort.*|&\
+	sys.path.insert(0, "$(CURDIR)/python")\
+	os.environ.setdefault("TOKMAP_LIBRARY", "$(abspath $(BUILD))/libtokmap.so")|' $< >$@ && chmod +x $@
 
 # Compiled like a user's program, with only the public headers.
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/%,$(wildcard docs/examples/*.c))

@@ -25,6 +25,7 @@ PYTHON = pathlib.Path(__file__).resolve().parent
 ROOT = PYTHON.parent
 LICENCE_FILES = ["LICENSE", "THIRD_PARTY_NOTICES"]
 PROGRAMS = ["tokmap", "tokbench"]
+SCRIPT = "tokmap-python"  # which the program tokmap executes, from its own folder or that of PATH
 GENERATED = ["PKG-INFO", "pyproject.toml", "sbom.cdx.json"]  # at the root of a source archive
 NOT_SOURCE = (".git", "build", "demo")  # folders there
 
@@ -144,13 +145,19 @@ def python_files():
 
 def native_files(build):
     """The libraries, the programs and their pages of the manual, which `man` finds beside the programs."""
-    files = {f"tokmap/{path.name}": path.read_bytes() for path in build.glob("libtokmap*.so")}
+    files = script_files()
+    files.update({f"tokmap/{path.name}": path.read_bytes() for path in build.glob("libtokmap*.so")})
     data = f"tokmap-{version()}.data"
     for name in PROGRAMS:
         files[f"{data}/scripts/{name}"] = (build / name).read_bytes()
     for page in ROOT.glob("docs/man/tok*.[157]"):
         files[f"{data}/data/share/man/man{page.suffix[1:]}/{page.name}"] = page.read_bytes()
     return files
+
+
+def script_files():
+    """The script, whose first line an installer changes."""
+    return {f"tokmap-{version()}.data/scripts/{SCRIPT}": (PYTHON / SCRIPT).read_bytes()}
 
 
 def make_environment():
@@ -179,7 +186,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     """The package in place, with the libraries and programs of build/."""
     tag = native_tag()
-    return write_wheel(wheel_directory, tag, {"tokmap.pth": f"{PYTHON}\n".encode(), **info_files(tag)})
+    files = {"tokmap.pth": f"{PYTHON}\n".encode(), **script_files(), **info_files(tag)}
+    return write_wheel(wheel_directory, tag, files)
 
 
 def write_files(folder, files):
@@ -219,11 +227,15 @@ def build_sdist(sdist_directory, config_settings=None):
     return write_sdist(sdist_directory, files)
 
 
-def install(folder):
-    """The package without libraries and programs: it uses those that `make install` has installed."""
+def install(folder, scripts, interpreter):
+    """The package without libraries and programs: it uses those that `make install` has installed. Its script goes into
+    the folder `scripts`, and is run by this interpreter."""
+    script = (PYTHON / SCRIPT).read_bytes().replace(b"python", interpreter.encode(), 1)
+    write_files(scripts, {SCRIPT: script})
+    pathlib.Path(scripts, SCRIPT).chmod(0o755)
     return write_files(folder, {**python_files(), **info_files("py3-none-any")})
 
 
-if __name__ == "__main__":  # build_backend.py sdist|wheel|install FOLDER
-    made = {"sdist": build_sdist, "wheel": build_wheel, "install": install}[sys.argv[1]](sys.argv[2])
+if __name__ == "__main__":  # build_backend.py sdist|wheel FOLDER, or install FOLDER SCRIPTS INTERPRETER
+    made = {"sdist": build_sdist, "wheel": build_wheel, "install": install}[sys.argv[1]](*sys.argv[2:])
     print(pathlib.Path(sys.argv[2], made))

@@ -14,6 +14,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1 TOKMAP_BUILD=${TOKMAP_BUILD:-$root/build}
 export PYTHON=${PYTHON:-$(sh "$root/.ci/python" -n "$TOKMAP_BUILD")}
 export PYTHONPATH=$root/tests/oracles:$root/tests/support
+case $PYTHON in */*) PATH=$(dirname "$PYTHON"):$PATH ;; esac # where build/tokmap-python finds its interpreter
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 interpreter() # of the test $1, nothing for a program

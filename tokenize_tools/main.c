@@ -37,6 +37,11 @@ static const tokmap_command commands[] = {
     {"export", "write a dataset in the format of another program", export_command},
     {"encode", "turn texts into token ids, one JSON line each", encode_command},
     {"decode", "turn token ids back into texts", decode_command},
+    {"import", "make a dataset from token files of other libraries", python_command},
+    {"preprocess", "pack as the preprocess_data.py of Megatron does", python_command},
+    {"render", "turn chats into text, by the template of a tokenizer", python_command},
+    {"trace", "show what a step of a run contained, or when it had a document", python_command},
+    {"report", "show how many tokens of each source a run was trained on", python_command},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
@@ -60,7 +65,8 @@ static const cli_manual manual = {
     .list_title = "Commands",
     .get_list = list_commands,
     .options = option_table,
-    .notes = "'tokmap help COMMAND' or 'tokmap COMMAND --help' explains a command.",
+    .notes = "'tokmap help COMMAND' or 'tokmap COMMAND --help' explains a command. The last five "
+             "commands need the Python package.",
     .examples = "  tokmap pack book.txt notes.txt.zst -o data/train\n"
                 "  tokmap info data/train\n"
                 "  tokmap cat data/train --documents 0 --text\n",
@@ -94,10 +100,6 @@ static int refuse_command(const char *word)
 {
     if (word[0] == '-')
         return cli_usage("unknown option %s", word);
-    if (strcmp(word, "import") == 0 || strcmp(word, "render") == 0 || strcmp(word, "trace") == 0 ||
-        strcmp(word, "report") == 0)
-        return cli_usage("'%s' is a command of the Python package: python3 -m tokmap %s", word,
-                         word);
     return cli_refuse_word("command", word, list_commands());
 }
 

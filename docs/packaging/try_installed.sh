@@ -62,6 +62,7 @@ try_library()
 
 try_python()
 {
+    tokmap report data --sequence-length 16 --until 100 | tail -n 1
     train numpy "$python" "$root/docs/examples/train_loop.py"
     tail -n 1 numpy.1
     "$python" - "$old" <<'END'

@@ -35,7 +35,7 @@ def read_options(text):
     """[section, [(letter, name, value, [text, words])]]; words: [[word, text]] or [[text]]"""
     column = re.search(r"^  -h, --help +", text, re.M).end() - text.index("  -h, --help")
     sections, said = [], None
-    for line in text.split("\n"):
+    for line in text.partition("\nExamples:\n")[0].split("\n"):
         option = OPTION.match(line)
         indent = len(line) - len(line.lstrip())
         if re.match(r"[A-Z][A-Za-z ]*:$", line):

@@ -262,7 +262,9 @@ def options_of(*command):
 def options_that_texts_name_exist(folder):
     """In a call, those of its command; elsewhere, those of any command or script of this tree."""
     commands = re.findall(r"^  ([a-z]+) ", read_help("tokmap"), re.MULTILINE)
-    known = {f"tokmap {command}": options_of("tokmap", command) for command in commands}
+    in_python = ("import", "preprocess", "render", "report", "trace")  # whose options are also in `everywhere`
+    known = {f"tokmap {command}": options_of("tokmap", command) for command in commands
+             if command not in in_python or call("tokmap", command, "--help", check=False)[0] == 0}
     known.update({"tokmap": options_of("tokmap"), "tokbench": options_of("tokbench")})
     scripts = [path.read_text() for folder in ("bench", "python", "tests") for path in (ROOT / folder).rglob("*.py")]
     everywhere = set.union(*known.values(), re.findall(r"[\"'](--[a-z0-9-]+)[\"']", "\n".join(scripts)))

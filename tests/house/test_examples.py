@@ -31,6 +31,10 @@ DOCUMENTS = sorted(path for glob in ("*.md", "docs/**/*.md", "bench/**/*.md", "t
                    for path in ROOT.glob(glob))
 # Examples of --help that take minutes: another test runs them with little data.
 ELSEWHERE = {"tokbench all --json results.json": "tests/bench/test_tokbench.py"}
+# The commands in Python, whose examples have inputs of other sizes and packages: tests that run them.
+IN_PYTHON = {"import": "tests/python/test_python_import.py", "preprocess": "tests/python/test_python_preprocess.py",
+             "render": "tests/frameworks/check_render.py", "report": "tests/python/test_python_answers.py",
+             "trace": "tests/python/test_python_answers.py"}
 # What the test adds, so that an example measures little.
 LESS = {"tokbench load": "--rounds 1", "tokbench tokenize": "--rounds 1"}
 
@@ -157,6 +161,10 @@ def run_c(source, folder, *arguments, **environment):
 # ---- Examples of --help and of the pages of the manual ----
 
 def run_help(*command):
+    if command[-1] in IN_PYTHON:
+        other = IN_PYTHON[command[-1]]
+        expect(f'"{command[-1]}"' in (ROOT / other).read_text(), f"{other} does not run it")
+        return f"run by {other}"
     text = call(*command, "--help")[1].decode().partition("\nExamples:\n")[2]
     lines = [line for line in re.sub(r"^  ", "", text, flags=re.MULTILINE).splitlines(True)]
     for line in lines:

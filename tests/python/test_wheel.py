@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -44,9 +45,9 @@ def shared_folder():
     return tempfile.TemporaryDirectory()
 
 
-def run(*command, check=True, **more):
+def run(*command, check=True, cwd="/", **more):
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          cwd="/", env={**ENVIRONMENT, "TMPDIR": shared_folder().name, **more})
+                          cwd=cwd, env={**ENVIRONMENT, "TMPDIR": shared_folder().name, **more})
     expect(done.returncode == 0 or not check, f"{command}: status {done.returncode}: {done.stdout[-2000:]}")
     return done.stdout
 
@@ -97,7 +98,8 @@ def files_and_their_record_agree(folder):
             expect_equal((digest, size), ("sha256=" + right, str(len(data))), name)
         expect_equal(rows[-1], [own, "", ""], "the last line of RECORD")
         scripts = [entry for entry in wheel.infolist() if ".data/scripts/" in entry.filename]
-        expect_equal([entry.filename.rpartition("/")[2] for entry in scripts], ["tokbench", "tokmap"], "programs")
+        names_of_scripts = [entry.filename.rpartition("/")[2] for entry in scripts]
+        expect_equal(names_of_scripts, ["tokbench", "tokmap", "tokmap-python"], "programs")
         expect(all(entry.external_attr >> 16 == 0o100755 for entry in scripts), "a program is not executable")
         pages = {pathlib.PurePath(name).name for name in names if "/share/man/" in name}
         expect_equal(pages, {page.name for page in ROOT.glob("docs/man/*.[157]")}, "pages of the manual")
@@ -181,7 +183,12 @@ def check_installed(python, folder):
 def install_this_build():
     """An environment with the wheel and the packages of the Python that runs the tests."""
     folder = pathlib.Path(shared_folder().name, "venv")
-    python = environment(folder, sys.executable, wheel_of_this_build(), options=["--system-site-packages"])
+    options = ["--system-site-packages"]
+    return with_packages(folder, environment(folder, sys.executable, wheel_of_this_build(), options=options))
+
+
+def with_packages(folder, python):
+    """Gives a virtual environment the packages of the Python that runs the tests."""
     for site in folder.glob("lib/python*/site-packages"):  # those of a virtual environment are not the system's
         (site / "tests.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     if not can_import(python, "numpy"):
@@ -191,6 +198,74 @@ def install_this_build():
 
 def it_works_in_a_virtual_environment(folder):
     check_installed(install_this_build(), folder)
+
+
+def write_package(folder, text):
+    """A package of this name, whose import does what the text says."""
+    (folder / "tokmap").mkdir(parents=True)
+    for name in ("__init__.py", "__main__.py"):
+        (folder / "tokmap" / name).write_text(text)
+
+
+def the_program_runs_the_commands_in_python(folder):
+    """From any folder, under any name, and without the environment being activated."""
+    scripts = install_this_build().parent
+    (folder / "text.txt").write_text("one line")
+    run(scripts / "tokmap", "pack", folder / "text.txt", "-o", folder / "text")
+    write_package(folder / "here", "raise SystemExit('the folder of the user was imported')\n")
+    (folder / "link").symlink_to(scripts / "tokmap")
+    for program in (scripts / "tokmap", folder / "link"):
+        for more in ({}, {"PYTHONPATH": ""}, {"PYTHONPATH": ":/nonexistent"}, {"PYTHONPATH": "/nonexistent:"},
+                     {"PYTHONSAFEPATH": "1"}):
+            said = run(program, "report", "../text", "--sequence-length", 4, "--until", 1, "--json",
+                       cwd=folder / "here", **{"PATH": "/usr/bin:/bin", **more})
+            expect_equal(json.loads(said)["tokens"], 4, "tokens of the report")
+    for command in ("import", "preprocess", "render", "report", "trace"):
+        done = subprocess.run([scripts / "tokmap", command, "--no-such"], capture_output=True, text=True)
+        expect_equal((done.returncode, done.stdout), (2, ""), command)
+        wanted = rf"tokmap {command}: .*--no-such.*\nTry 'tokmap {command} --help'\.\n$"
+        expect(re.match(wanted, done.stderr), done.stderr)
+    os.mkfifo(folder / "ledger")
+    command = [scripts / "tokmap", "report", "--ledger", folder / "ledger"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as running, \
+            open(folder / "ledger", "wb"):  # which waits until the command has opened it
+        running.send_signal(signal.SIGINT)
+        expect_equal((running.wait(), running.stderr.read()), (130, b""), "the end by Ctrl-C")
+
+
+def another_version_of_the_package_is_refused(folder):
+    """By both paths; and nothing is executed for ever."""
+    scripts = install_this_build().parent
+    (folder / "tokmap").write_bytes((BUILD / "tokmap").read_bytes().replace(VERSION.encode() + b"\0", b"9.8.7\0"))
+    (folder / "tokmap").chmod(0o755)
+
+    def refuse(status, *command, **more):
+        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=60, env={**ENVIRONMENT, "PATH": f"{scripts}:/usr/bin:/bin", **more})
+        expect_equal((done.returncode, done.stdout.count("\n")), (status, 1), done.stdout)
+        return done.stdout
+
+    if not os.environ.get("EMULATOR"):
+        said = refuse(2, folder / "tokmap", "trace", "--help")
+        expect(f"{folder}/tokmap is of version 9.8.7, but the Python package {scripts.parent}/lib" in said, said)
+    said = refuse(2, scripts / "tokmap-python", VERSION, "/usr/bin/tokmap", "pack", "--help")
+    expect("the Python package has no command 'pack'" in said, said)
+    goes_back = f"    os.execv('{scripts}/tokmap', sys.argv)\n"
+    write_package(folder / "old", f"import os, sys\nif __name__ == '__main__':\n{goes_back}")
+    said = refuse(3, scripts / "tokmap", "trace", "--help", PYTHONPATH=str(folder / "old"))
+    expect("cannot import name 'run_for_program'" in said and f"{folder}/old/tokmap" in said, said)
+
+
+def an_editable_install_runs_them_too(folder):
+    """For the program of the checkout, and for one that is installed in the system."""
+    made = folder / backend.build_editable(folder)
+    python = with_packages(folder / "venv", environment(folder / "venv", sys.executable, made))
+    (folder / "bin").mkdir()
+    shutil.copy(BUILD / "tokmap", folder / "bin")
+    for program in (folder / "bin/tokmap", BUILD / "tokmap"):
+        said = run(program, "trace", "--help", PATH=f"{python.parent}:/usr/bin:/bin",
+                   TOKMAP_LIBRARY=str(BUILD / "libtokmap.so"))
+        expect(said.startswith("Usage: tokmap trace WHAT"), said)
 
 
 def a_wrong_or_missing_library_is_an_import_error(folder):
@@ -299,7 +374,9 @@ def a_validator_accepts_what_it_contains(folder):
 def main():
     tests = {test.__name__: test for test in [
         files_and_their_record_agree, metadata_names_numpy_and_the_extras, what_it_contains_is_listed,
-        the_same_bytes_each_time, it_works_in_a_virtual_environment, a_wrong_or_missing_library_is_an_import_error,
+        the_same_bytes_each_time, it_works_in_a_virtual_environment,
+        the_program_runs_the_commands_in_python, another_version_of_the_package_is_refused,
+        an_editable_install_runs_them_too, a_wrong_or_missing_library_is_an_import_error,
         programs_are_found_where_pip_puts_them]}
     if MADE:
         tests["an_sdist_builds_without_an_index"] = an_sdist_builds_without_an_index

@@ -85,6 +85,12 @@ int process_enter_folder(const char *path)
     return chdir(path) == 0 ? 0 : errno;
 }
 
+int process_replace(const char *path, const char *const *arguments)
+{
+    execv(path, (char *const *)arguments); /* which does not change them */
+    return errno;
+}
+
 void process_prepare_threads(void)
 {
 #ifdef M_ARENA_MAX

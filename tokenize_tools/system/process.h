@@ -24,6 +24,10 @@ int process_enter_folder(const char *path);
 /* Makes a path absolute, unless it is NULL. Returns an exit code, and prints the error. */
 int process_make_absolute(const char **path, char *absolute, size_t n_bytes);
 
+/* Executes a program in place of this one; NULL ends its arguments, and the first is its name.
+ * Returns only after an error: its errno value. */
+int process_replace(const char *path, const char *const *arguments);
+
 /* Makes all threads allocate from one heap: a heap for each would not be faster for threads that
  * allocate their buffers once, but would reserve 64 MiB of address space each, which may be
  * limited. Makes them batch work for the scheduler, unless the user chose otherwise: a thread that
