@@ -487,8 +487,8 @@ def refuses_an_index_that_is_written_to_meanwhile(folder):
 def refuses_numpy_arrays(folder):
     for says, descr, shape in (
         ("int64 tokens cannot be adopted in place", "<i8", [3]),
-        ("from .npy files; 'python3 -m tokmap import numpy'", "<i8", [3]),
-        ("tokens have one; 'python3 -m tokmap import numpy'", "<u2", [3, 1]),
+        ("from .npy files; 'tokmap import numpy'", "<i8", [3]),
+        ("tokens have one; 'tokmap import numpy'", "<u2", [3, 1]),
         ("uint64 tokens", "<u8", [3]),
         ("uint8 tokens", "|u1", [3]),
         ("big-endian uint16", ">u2", [3]),

@@ -171,7 +171,7 @@ static void type_name(const char *descr, char *out, size_t out_bytes)
 
 static bool decode_type(foreign_layout *out, const npy_header *header, failure *err)
 {
-    static const char copies[] = "; 'python3 -m tokmap import numpy' makes a dataset of it";
+    static const char copies[] = "; 'tokmap import numpy' makes a dataset of it";
     if (header->is_structured)
         return fail(err, "is a NumPy array of records, not of tokens");
     if (strcmp(header->descr, "<u2") == 0) {

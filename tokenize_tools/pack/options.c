@@ -186,9 +186,8 @@ const cli_option pack_document_rows[] = {
     {"parts", 0, CLI_TEXT, TARGET(parts), "PATH",
      .help =
          "for jsonl and parquet: the field that is a list of {\"text\": ..., \"train\": true or "
-         "false}, as 'python -m tokmap render' makes of chats; the texts are encoded as one, "
-         "and only tokens of parts with true count in the loss; --eod and --bos as with "
-         "--tokens"},
+         "false}, as 'tokmap render' makes of chats; the texts are encoded as one, and only tokens "
+         "of parts with true count in the loss; --eod and --bos as with --tokens"},
     {"labels", 0, CLI_TEXT, TARGET(labels), "PATH",
      .help = "with --tokens: the field that is a list of the ids again, with -100 for those that "
              "must not count in the loss"},

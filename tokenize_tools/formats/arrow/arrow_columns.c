@@ -217,8 +217,8 @@ static bool choose_column(arrow_columns *c, const char *name, bool is_text, size
 static bool choose_columns(arrow_columns *c, failure *err)
 {
     if (c->options->list)
-        return fail(err, "is Arrow: lists are read from JSON lines and Parquet; python -m tokmap "
-                         "import reads them from Arrow");
+        return fail(err, "is Arrow: lists are read from JSON lines and Parquet; "
+                         "'tokmap import' reads them from Arrow");
     const field_list *fields = c->options->fields;
     tokmap_value_type types[FIELD_LIST_MAX];
     size_t column = 0;
