@@ -221,7 +221,7 @@ class Run:
             raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
         return shares(self._uses(), by, column)
 
-    def _uses(self) -> List[Tuple[Loader, int, int]]:
+    def _uses(self) -> List[Tuple[Loader[Any], int, int]]:
         """The samples that were used, or skipped, of each loader: from which one, and up to which."""
         return [(run.loader, *span) for run in self._attempts for span in run._spans]
 
