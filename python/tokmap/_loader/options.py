@@ -3,9 +3,9 @@
 
 import functools
 import os
-from dataclasses import dataclass, fields
-from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple,
-                    TypeVar, Union, get_args, get_origin)
+from dataclasses import FrozenInstanceError, dataclass, fields
+from typing import (TYPE_CHECKING, Any, Callable, ClassVar, Container, Dict, Iterable, List, Literal, Mapping, NamedTuple,
+                    Optional, Sequence, Tuple, Type, TypeVar, Union, get_args, get_origin)
 
 from .._c.arguments import flag, number, path, real, state_bytes
 from .._data.dataset import Path
@@ -14,7 +14,7 @@ from .steps import as_skip
 
 if TYPE_CHECKING:
     import torch
-    from typing_extensions import TypedDict
+    from typing_extensions import TypedDict, dataclass_transform
 
 T = TypeVar("T")
 
@@ -42,26 +42,55 @@ def choose(name: str, word: Any, kind: Any) -> int:
 # ---- Groups ----
 
 
+if TYPE_CHECKING:
+    @dataclass_transform(frozen_default=True, kw_only_default=True)
+    def _group(kind: Type[T]) -> Type[T]:
+        """A frozen dataclass with the methods of _Group: those of a dataclass are compiled at each import."""
+else:
+    _group = dataclass(init=False, repr=False, eq=False)
+
+
+class _Signature:
+    def __get__(self, _: Any, kind: Any) -> Any:
+        import inspect
+
+        return inspect.Signature([inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+                                  for f in fields(kind)])
+
+
 class _Group:
-    def __post_init__(self) -> None:
-        """Checks each value by the type of its field, and keeps it as what it must be."""
-        for field in fields(self):  # type: ignore[arg-type]
-            name, value = field.name, getattr(self, field.name)
-            if value is field.default:
-                continue
-            if name in _RANGES:
-                value = number(name, value, *_RANGES[name])
-            elif field.type is bool:
-                value = flag(name, value)
-            elif get_origin(field.type) is Literal:
-                choose(name, value, field.type)
-            elif name in _RULES and value is not None:
-                value = _RULES[name](name, value)
-            object.__setattr__(self, name, value)
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[Dict[str, Any]]
+    else:
+        __signature__ = _Signature()
+
+        def __init__(self, **given):
+            check_names(type(self).__name__, given, self.__dataclass_fields__)
+            for field in fields(self):
+                value = given.get(field.name, field.default)
+                self.__dict__[field.name] = value if value is field.default else _checked(field, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"cannot assign to {name}: use dataclasses.replace")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
 
     def __repr__(self) -> str:
-        given = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default)  # type: ignore[arg-type]
+        given = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default)
         return f"tokmap.{type(self).__name__}({', '.join(given)})"
+
+
+def _checked(field: Any, value: Any) -> Any:
+    """A value of a group as what it must be by the type of its field."""
+    name: str = field.name
+    if name in _RANGES:
+        return number(name, value, *_RANGES[name])
+    if field.type is bool:
+        return flag(name, value)
+    if get_origin(field.type) is Literal:
+        choose(name, value, field.type)
+    return _RULES[name](name, value) if name in _RULES and value is not None else value
 
 
 def _log(name: str, value: Any) -> Any:
@@ -94,7 +123,7 @@ _RULES: Dict[str, Callable[[str, Any], Any]] = {
     "amend": lambda name, value: state_bytes(value, name), "amend_from": _mixture_before}
 
 
-@dataclass(frozen=True, repr=False)
+@_group
 class Order(_Group):
     """Which samples a run has, and in which steps: the argument `order` of a Loader.
 
@@ -125,7 +154,7 @@ class Order(_Group):
     group_blocks: int = 0
 
 
-@dataclass(frozen=True, repr=False)
+@_group
 class Rows(_Group):
     """What a row has, and how it is written: the argument `rows` of a Loader.
 
@@ -150,7 +179,7 @@ class Rows(_Group):
     reuse: bool = False
 
 
-@dataclass(frozen=True, repr=False)
+@_group
 class Ranks(_Group):
     """Which rows this process gets: the argument `ranks` of a Loader.
 
@@ -175,7 +204,7 @@ class Ranks(_Group):
     cp_mode: CpMode = "contiguous"
 
 
-@dataclass(frozen=True, repr=False)
+@_group
 class Reading(_Group):
     """How the data are read: the argument `reading` of a Loader. No order and no state depends on it.
 
@@ -195,7 +224,7 @@ class Reading(_Group):
     mixed_tokenizers: bool = False
 
 
-@dataclass(frozen=True, repr=False)
+@_group
 class Resume(_Group):
     """How a run that was changed goes on: the argument `resume` of a Loader.
 
@@ -212,7 +241,7 @@ class Resume(_Group):
     on_mismatch: OnMismatch = "error"
 
 
-@dataclass(frozen=True, repr=False)
+@_group
 class Record(_Group):
     """What is written of a run beside its ledger: the argument `record` of a Loader.
 
@@ -226,7 +255,7 @@ class Record(_Group):
     metrics_seconds: float = 15
 
 
-@dataclass(frozen=True, repr=False)
+@_group
 class Slots(_Group):
     """Batches in the memory of a GPU: the argument `slots` of a Loader with a device. See Stage.
 
@@ -292,24 +321,27 @@ def _what_was_meant(owner: str, name: str) -> str:
     return f"did you mean {ways[near[0]]}?" if near else "help(tokmap.Loader) lists them"
 
 
-def checked(kind: "type[T]") -> "type[T]":
-    """Makes a keyword that its __init__ lacks name what was meant."""
+def check_names(owner: str, given: Iterable[str], names: Container[str]) -> None:
+    """TypeError for an argument that does not exist, which says what was meant."""
+    for name in given:
+        if name not in names:
+            raise TypeError(f"{owner} has no argument {name}: {_what_was_meant(owner, name)}")
+
+
+def checked(kind: Type[T]) -> Type[T]:
+    """Makes its __init__ say what was meant by a keyword that it lacks."""
     init: Any = kind.__init__
     names = init.__code__.co_varnames[1:init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
 
     @functools.wraps(init)
     def checked_init(self: Any, *arguments: Any, **options: Any) -> None:
-        for name in options:
-            if name not in names:
-                raise TypeError(f"{kind.__name__} has no argument {name}: {_what_was_meant(kind.__name__, name)}")
+        check_names(kind.__name__, options, names)
         init(self, *arguments, **options)
 
     setattr(kind, "__init__", checked_init)
     return kind
 
 
-for _kind in _GROUPS.values():
-    checked(_kind)
 _DEFAULTS = {name: kind() for name, kind in _GROUPS.items()}
 
 if TYPE_CHECKING:
