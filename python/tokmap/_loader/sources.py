@@ -97,7 +97,7 @@ Sources = Union[Data, Sequence[Tuple[Data, float]], Sequence[Source], Source, Ma
 
 def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
     """Copies, because a loader that is pickled is opened again with the same sources."""
-    if isinstance(given, Mapping):
+    if hasattr(given, "items"):
         given = list(given.items())
     items = list(given) if isinstance(given, (list, tuple)) else [given]
     if not items:
