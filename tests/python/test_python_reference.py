@@ -109,6 +109,7 @@ def names_are_documented(folder):
                   and (isinstance(member, property) or inspect.isfunction(member))]
         for one in [value, *public]:
             assert inspect.getdoc(one), f"{name}: {one} has no docstring"
+            assert "tokmap_" not in inspect.getdoc(one), f"{name}: {one} sends a reader to the interface of C"
             n += 1
     return f"{n} names"
 

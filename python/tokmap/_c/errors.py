@@ -11,7 +11,7 @@ from . import structs as _lib
 class Error(Exception):
     """What the library reports. The message is one line that says what happened, and where.
 
-    status: the number of the tokmap_status in tokmap.h. file: the file that the message begins with, or
+    status: the number that the C library has for the kind of error. file: the file that the message begins with, or
     None. offset: the byte of the file where it happened, or 0."""
 
     def __init__(self, text: str, status: int = 0, errno: int = 0, offset: int = 0) -> None:

@@ -262,7 +262,8 @@ class Stage:
     max_documents   of a batch: entries of cu_seqlens, of 4 bytes in every slot; 0: enough for any batch
     n_slots     batches in device memory. One fewer may be held at a time; a `for` loop holds one while
                 it gets the next
-    n_host_slots, thread     see tokmap_stage.h
+    n_host_slots    batches in pinned memory, 1 to 64; 0: what fits 64 MiB, 2 to 8
+    thread      False: no thread; next does all the work
     log         called with a line of text when memory cannot be pinned or the device fails, in any thread
     edit        called with the rows of a step (like those of a Batch) and the sample number of the first,
                 ahead of time and in another thread. May set row.tokens to other tokens, of the same
