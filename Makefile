@@ -293,7 +293,7 @@ lint-cppcheck: $(BUILD)/config.h
 	    --suppress=ctuuninitvar -I$(BUILD) -Iinclude -Isrc -Itokenize_tools -Ibench -Itests \
 	    $(filter-out %_tables.c,$(filter %.c,$(C_FILES)))
 
-#: tidy: clang-tidy on all C files: about two minutes, later only on those that changed
+#: tidy: clang-tidy on all C files: five minutes, later only on those that changed (NODES=100000: less deep, half the time)
 tidy:
 	@sh .ci/need -n lint
 	@$(again) -k tidy-files
@@ -307,7 +307,7 @@ LESS_IN_TESTS := -clang-analyzer-*,-bugprone-reserved-identifier,-cert-env33-c,-
 $(BUILD)/lint/%.tidy: %.c .clang-tidy $(BUILD)/config.h
 	@mkdir -p $(@D)
 	$(call say,TIDY,$<) clang-tidy --quiet $(if $(filter tests/%,$<),--checks='$(LESS_IN_TESTS)') $< \
-	    -- $(FLAGS) >$@.log 2>&1 || { cat $@.log; exit 1; }
+	    -- $(FLAGS) $(NODES:%=-Xclang -analyzer-config -Xclang max-nodes=%) >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@$(CC) $(FLAGS) -MM -MP -MT $@ -MF $@.d $< && touch $@
 -include $(shell find $(BUILD)/lint -name '*.tidy.d' 2>/dev/null)
 

@@ -87,14 +87,15 @@ fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
 fuzz-names:
 	@echo $(FUZZ)
 
-# The defaults that follow from the number of processors, as on other machines than this one.
-#: check-processors: the tests of inputs and of pack as if the machine had two processors, and four
+# The defaults that follow from the number of processors, as on other machines than this one. Slow tests are left out: they
+# repeat in many cases what the quick ones do.
+#: check-processors: the quick tests of inputs and of pack as if the machine had two processors, and four
 check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(FAILURES) $(PROCESSORS)
 	@export PYTHON=$$(sh .ci/python $(abspath $(BUILD))) JOBS=$(shell nproc) TOKMAP_BUILD=$(abspath $(BUILD)); \
 	for n in $(filter-out $(shell nproc),2 4); do \
 	    echo "as with $$n processors:"; \
 	    STAND_IN_PROCESSORS=$$n LD_PRELOAD=$(abspath $(PROCESSORS)) \
-	        bash tests/run.sh $(filter-out %/test_plan.py,$(wildcard tests/corpus/test_*.py tests/pack/test_*.py tests/pack/test_*.sh)) || exit 1; \
+	        bash tests/run.sh $(filter-out $(SLOW),$(wildcard tests/corpus/test_*.py tests/pack/test_*.py tests/pack/test_*.sh)) || exit 1; \
 	done
 
 #: chaos: kill N=5000 packs, M=1000 with a plan, R=1000 of rows, L=200 runs with a ledger, damage files, let N calls fail (SEED=1, WALK=--all)
