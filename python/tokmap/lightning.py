@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 import lightning
 from torch.utils.data import DataLoader
 
-from ._loader.options import Ranks
+from ._loader.options import Order, Ranks, group
 from .torch import IterableDataset, data_loader
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class DataModule(lightning.LightningDataModule):
 
     sources, sequence_length, batch_rows, options     those of a Loader. Ranks are those of the Trainer
     validation   sources of the validation set, which is read once in the order of the data, or None. Without
-                 drop_last=False, the last rows that do not fill a step of all ranks are left out here too
+                 order=tokmap.Order(drop_last=False), the last rows that do not fill a step of all ranks are left out here too
     num_workers  processes that read. The loader reads ahead by itself, so 0 is usually enough
 
     training_step gets a dict with a tensor for each output of the loader. Without max_epochs the data have no end:
@@ -41,7 +41,7 @@ class DataModule(lightning.LightningDataModule):
         self._after: Dict[str, Any] = {}
 
     def _make_dataset(self, sources: Any, options: "LoaderOptions") -> IterableDataset:
-        found, ranks = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None, options.get("ranks") or Ranks()
+        found, ranks = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None, group("ranks", options.get("ranks"))
         if found and (ranks.rank, ranks.mesh) == (None, None):
             options = {**options, "ranks": replace(ranks, rank=found["rank"], n_ranks=found["num_replicas"])}
         return IterableDataset(sources, *self._sizes, **options)
@@ -57,8 +57,9 @@ class DataModule(lightning.LightningDataModule):
         """The validation batches, or none."""
         if self._validation is None:
             return []
+        order = Order(drop_last=group("order", self._options.get("order")).drop_last)  # the rest is of the training
         dataset = self._make_dataset(self._validation, {**self._options, "max_epochs": 1, "shuffle": "none", "ledger": None,
-                                                        "resume": None, "record": None})
+                                                        "order": order, "resume": None, "record": None})
         return data_loader(dataset, num_workers=self._num_workers)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:

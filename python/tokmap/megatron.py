@@ -9,7 +9,7 @@ import torch
 
 from ._c.arguments import flag
 from ._c.errors import MismatchError
-from ._loader.options import Order, Reading, Rows
+from ._loader.options import Order, Reading, Rows, group
 from ._frameworks.blends import open_prefixes, padding_id, refuse_options, sources_of
 from ._frameworks.samples import check_whole_rows
 from .torch import MapDataset
@@ -38,7 +38,8 @@ class GPTDataset(MapDataset):
 
     def __init__(self, sources: Any, config: Any, *, inter_document_masking: Optional[bool] = None,
                  rows: Optional[Rows] = None, **options: Any) -> None:
-        if rows and (rows.mask_labels or rows.ignore_index != -100) or "outputs" in options:
+        rows = group("rows", rows)
+        if rows.mask_labels or rows.ignore_index != -100 or "outputs" in options:
             raise ValueError("mask_labels, outputs and ignore_index cannot be options here: Megatron takes a loss_mask, "
                              "which is 0 for labels that a row lacks and, with eod_mask_loss of the config, at the ends "
                              "of documents")
@@ -115,7 +116,7 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
     is_one = config.blend is not None  # blend for all splits
     blends = [config.blend if share else None for share in config.split_matrix] if is_one else config.blend_per_split
     opened = open_prefixes((prefix for blend in blends if blend for prefix in blend[0]), config,
-                           reading is not None and reading.mixed_tokenizers)
+                           group("reading", reading).mixed_tokenizers)
     is_built = is_built_on_rank()
 
     def make(split: Any, size: Optional[int], prefixes: List[str], weights: Optional[List[float]]) -> Optional[GPTDataset]:

@@ -11,7 +11,7 @@ from olmo_core.distributed.utils import get_rank, get_world_size
 from olmo_core.exceptions import OLMoConfigurationError
 
 from ._loader.loader import reopened
-from ._loader.options import Ranks, Rows
+from ._loader.options import Ranks, group
 from ._frameworks.samples import Resumable
 
 
@@ -36,7 +36,7 @@ class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):
             raise OLMoConfigurationError(f"global_batch_size is {n_tokens}: must be a number of tokens that is rows of "
                                          f"{self._length} for each of {dp_world_size} ranks")
         super().__init__(
-            collator=collator or olmo_core.data.DataCollator(pad_token_id=(config.options.get("rows") or Rows()).pad_id), work_dir=".",
+            collator=collator or olmo_core.data.DataCollator(pad_token_id=group("rows", config.options.get("rows")).pad_id), work_dir=".",
             global_batch_size=n_tokens, dp_world_size=dp_world_size, dp_rank=dp_rank)
         self._open(config.sources, (self._length, self._n_rows()), config, config.options,
                    ranks=Ranks(rank=dp_rank, n_ranks=dp_world_size), documents=config.generate_doc_lengths,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.torchtitan - a data loader for the Trainer of torchtitan."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Dict, Iterator, Tuple
 
 import torch
@@ -9,7 +9,7 @@ import tyro
 from torchtitan.components.dataloader import BaseDataLoader
 
 from ._frameworks.samples import Resumable
-from ._loader.options import Ranks, Rows
+from ._loader.options import Ranks, group
 
 
 class DataLoader(Resumable, BaseDataLoader):
@@ -33,7 +33,7 @@ class DataLoader(Resumable, BaseDataLoader):
                         count
         infinite        False: the data have one epoch. A Validator that reads all of them sets it
         first_sample    where a run begins that comes from another framework. A checkpoint knows better
-        options         other arguments of a Loader, such as {"windows": "best_fit"}"""
+        options         other arguments of a Loader, such as {"windows": "best_fit"}; `documents` decides about mask_labels"""
 
         sources: Annotated[Any, tyro.conf.Suppress] = None
         seed: int = 0
@@ -47,8 +47,9 @@ class DataLoader(Resumable, BaseDataLoader):
         if config.dataset or (config.sources is None) == (config.dataset_path is None):
             raise ValueError(f"dataset is {config.dataset!r}, dataset_path {config.dataset_path!r} and sources "
                              f"{config.sources!r}: give dataset_path or sources, and no dataset")
-        options: Dict[str, Any] = {"rows": Rows(), "max_epochs": None if config.infinite else 1, **config.options}
-        options["rows"] = replace(options["rows"], mask_labels=config.documents or options["rows"].mask_labels)
+        rows = group("rows", config.options.get("rows"))
+        options = {"max_epochs": None if config.infinite else 1, **config.options,
+                   "rows": rows._with(mask_labels=config.documents or rows.mask_labels)}
         self._open(config.dataset_path if config.sources is None else config.sources, (seq_len, local_batch_size), config,
                    options, ranks=Ranks(rank=dp_rank, n_ranks=dp_world_size), documents=config.documents, trainer="torchtitan")
 

@@ -20,12 +20,18 @@ def imports(package, path):
     """Each module of the package that a file imports, also late and for types, and its line."""
     folder = path.relative_to(package).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = [*folder[:len(folder) + 1 - node.level], *(node.module.split(".") if node.module else [])]
-            for alias in node.names:
-                found = _module(package, [*base, alias.name]) or _module(package, base)
-                if found:
-                    yield found, node.lineno
+        if isinstance(node, ast.Import):
+            places = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module.split(".") if node.module else []
+            base = ["tokmap", *folder[:len(folder) + 1 - node.level], *base] if node.level else base
+            places = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        for name, *parts in places:
+            found = _module(package, parts) or _module(package, parts[:-1]) if name == "tokmap" else None
+            if found:
+                yield found, node.lineno
 
 
 def _layer(module):

@@ -92,6 +92,8 @@ PLANTED = [
      "imports _loader/steps: _data may not use _loader"),
     ("a_late_import_of_a_layer_above", "python/tokmap/_c/locks.py", "def planted():\n    from .._data import row\n", 2,
      "imports _data/row: _c may not use _data"),
+    ("an_import_by_the_whole_name", "python/tokmap/_c/output.py", "import tokmap._tools.options\n", 1,
+     "imports _tools/options: _c may not use _tools"),
     ("a_circle_of_modules", "python/tokmap/_c/find.py", "if TYPE_CHECKING:\n    from .errors import Error\n", -1,
      "a circle of imports: _c/errors -> _c/structs -> _c/find -> _c/errors"),
     ("a_folder_without_a_layer", "python/tokmap/_new/new.py", f"# {lint_rules.LICENCE}\n", -1, "is no layer"),

@@ -5,6 +5,7 @@ finds nothing in it, and finds the wrong lines in a user's program."""
 
 import importlib.util
 import inspect
+import pydoc
 import subprocess
 import sys
 
@@ -15,7 +16,12 @@ import tokmap
 
 USER = """
 import tokmap
+import tokmap.typing
 
+windows: tokmap.typing.Windows = "best_fit"
+outputs: list[tokmap.typing.Output] = ["inputs", "labels"]
+other = tokmap.Loader({"a": 1, "b": 0.5}, 64, windows=windows, outputs=outputs, order=tokmap.Order(skip=[(1, 2)]))
+other.restore(bytearray(128))
 ds = tokmap.open("data/train")
 first: int = ds[0].size + ds.n_tokens
 loader = tokmap.Loader([("a", 0.5), ("b", 0.5)], 128, batch_rows=2, outputs=["inputs", "labels"])
@@ -60,6 +66,13 @@ MISSPELT = (
     ('tokmap.Rows(pad=0)', "did you mean rows=tokmap.Rows(pad_id=...)?"),
     ('tokmap.Rows(seed=1)', "it is seed, of the Loader itself"),
     ('tokmap.Order(drop_lst=False)', "did you mean order=tokmap.Order(drop_last=...)?"),
+    ('tokmap.Loader("a", 128, batch_size=4)', "did you mean batch_rows?"),
+    ('tokmap.Loader("a", 128, world_size=4)', "did you mean ranks=tokmap.Ranks(n_ranks=...)?"),
+    ('tokmap.Loader("a", 128, order_of="00")', "it is order_of, of a tokmap.Source"),
+    ('tokmap.Samples("a", 128, sead=None)', "did you mean seed?"),
+    ('tokmap.Samples("a", 128, seed=None)', "seed is None"),
+    ('tokmap.Order(skip=None)', "skip is None"),
+    ('tokmap.Record(metrics_seconds=None)', "metrics_seconds is None"),
     ('tokmap.Samples("a", 128, io="copy")', "it is reading=tokmap.Reading(io=...)"),
 )
 
@@ -111,6 +124,8 @@ def names_are_documented(folder):
             assert inspect.getdoc(one), f"{name}: {one} has no docstring"
             assert "tokmap_" not in inspect.getdoc(one), f"{name}: {one} sends a reader to the interface of C"
             n += 1
+        assert name in pydoc.render_doc(value), name
+    assert "Loader" in pydoc.render_doc(tokmap)
     return f"{n} names"
 
 

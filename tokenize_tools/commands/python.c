@@ -19,11 +19,11 @@ static bool find_script(const char *program, path_text *script)
 {
     const char *folder = getenv("PATH");
     *script = path_beside(program, SCRIPT);
-    while (!file_is_regular(script->s)) {
+    while (!file_can_run(script->s)) {
         if (!folder || !*folder)
             return false;
-        const size_t n = strcspn(folder, ":");
-        snprintf(script->s, sizeof script->s, "%.*s/" SCRIPT, (int)n, folder);
+        const size_t n = strcspn(folder, ":"); /* an empty entry is the working directory */
+        snprintf(script->s, sizeof script->s, "%.*s/" SCRIPT, n ? (int)n : 1, n ? folder : ".");
         folder += n + (folder[n] == ':');
     }
     return true;

@@ -95,6 +95,11 @@ bool file_is_regular(const char *path)
     return file_describe(path, &facts) == 0 && facts.kind == FILE_REGULAR;
 }
 
+bool file_can_run(const char *path)
+{
+    return file_is_regular(path) && access(path, X_OK) == 0;
+}
+
 bool file_is(const char *path, file_id id)
 {
     file_facts facts;

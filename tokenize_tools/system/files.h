@@ -43,6 +43,8 @@ bool file_suffix_exists(const char *prefix, const char *suffix);
 /* Whether the path leads to an existing file, or to a regular file. */
 bool file_exists(const char *path);
 bool file_is_regular(const char *path);
+/* Whether it is a regular file that this process may execute. */
+bool file_can_run(const char *path);
 /* Whether the path leads to the file with this id. */
 bool file_is(const char *path, file_id id);
 /* Whether two paths are in the same folder. */

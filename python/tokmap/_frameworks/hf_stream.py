@@ -14,7 +14,7 @@ import transformers
 from .._c.arguments import number
 from .._loader.batch import save_at
 from .._loader.loader import Loader, reopened
-from .._loader.options import Options, Ranks
+from .._loader.options import Options, Ranks, given_ones, group
 from .rows import check_options, row_of
 from .samples import alone, loader_of, options_of
 
@@ -93,12 +93,15 @@ class IterableDataset(_Stream):
     dataset_kwargs={"skip_prepare_dataset": True}."""
 
     def __init__(self, sources: Any, sequence_length: int, **options: "Unpack[SampleOptions]") -> None:
-        if wrong := [name for name in ("ranks", "batch_rows", "ledger", "record") if name in options]:
+        given, order, record = given_ones(options), group("order", options.get("order")), group("record", options.get("record"))
+        wrong: List[str] = [name for name in ("ranks", "batch_rows", "ledger") if name in given]
+        wrong += [name for name in ("batch_schedule", "micro_batches") if vars(order).get(name) or vars(record).get(name)]
+        if wrong:
             raise TypeError(f"{', '.join(wrong)}: not for this dataset, because the Trainer or accelerate decides about "
                             "ranks and batches")
         if not isinstance(sources, Loader):
-            options["ranks"] = Ranks(rank=0, n_ranks=1)
-        loader = loader_of(sources, options, ("sequence_length", number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, 0))
+            given["ranks"] = Ranks(rank=0, n_ranks=1)
+        loader = loader_of(sources, given, ("sequence_length", number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, 0))
         check_options(loader)
         super().__init__(_Rows(alone(options_of(loader)), loader.state_dict()))
 

@@ -18,7 +18,7 @@ def check_options(loader: Loader[Any]) -> None:
     outputs, given = set(loader.outputs), loader._options
     if not {"inputs", "labels"} <= outputs <= {"inputs", "labels", "position_ids"}:
         raise ValueError(f"outputs are {loader.outputs}: must be inputs and labels, and may be position_ids; "
-                         "mask_labels=True applies the loss_mask")
+                         "tokmap.Rows(mask_labels=True) applies the loss_mask")
     check_whole_rows(given, "models of transformers take the label of an input from the next one, which may be in another slice")
     if given.rows.ignore_index != -100:
         raise ValueError(f"ignore_index is {given.rows.ignore_index}: must be -100, the only label that "

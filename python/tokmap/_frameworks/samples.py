@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple, Type
 from .._c.arguments import integer, number
 from .._loader.batch import Batch
 from .._loader.loader import Loader, reopened
-from .._loader.options import Options, Ranks, Reading
+from .._loader.options import Options, Ranks, Reading, given_ones
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def loader_of(sources: Any, options: Mapping[str, Any], *sizes: Tuple[str, int, int]) -> "Loader[Any]":
     """The Loader that is given, or one with these sizes and options, which a Loader that is given has itself.
     sizes: of each its name, its value, and that which stands for no value."""
+    options = given_ones(options)
     if not isinstance(sources, Loader):
         return Loader(sources, **{**options, **{name: value for name, value, _ in sizes}})
     wrong = [name for name, value, none in sizes if value not in (none, getattr(sources, name))] + list(options)
@@ -95,7 +96,7 @@ class Samples:
     def __init__(self, sources: Any, sequence_length: int = 0, *, n_samples: Optional[int] = None,
                  **options: "Unpack[SampleOptions]") -> None:
         is_own = not isinstance(sources, Loader)
-        given: Dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        given = given_ones(options)
         if is_own:
             given = {"max_epochs": 1 if n_samples is None else None, "reading": Reading(io="copy"),
                      "ranks": Ranks(rank=0, n_ranks=1), **given}

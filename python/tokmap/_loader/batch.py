@@ -96,7 +96,7 @@ class Batch(Of[T]):
         return self._rows
 
     def to(self, device: Any, non_blocking: bool = False) -> "Batch[torch.Tensor]":
-        """The same batch with its outputs as PyTorch tensors on a device."""
+        """The same batch with its outputs as PyTorch tensors on a device. What is there already is not copied."""
         import torch
 
         moved: Batch[torch.Tensor] = Batch.__new__(Batch)

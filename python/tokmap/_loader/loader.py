@@ -7,7 +7,6 @@ import ctypes
 import os
 import warnings
 import weakref
-from dataclasses import replace
 from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union,
                     get_args, overload)
 
@@ -183,7 +182,7 @@ class Loader(Of[T]):
         n_samples = self.n_samples
         if self.drop_last and n_samples is not None and len(self) == 0:
             warnings.warn(f"{n_samples} samples are fewer than the {self.n_ranks * self.batch_rows} rows of a step of "
-                          "all ranks, so there is no batch: set drop_last=False of Order, or fewer batch_rows")
+                          "all ranks, so there is no batch: set order=tokmap.Order(drop_last=False), or fewer batch_rows")
         self._stage: Any = None
         if device is None:
             self._gatherer = Gatherer(self._batch, given, mask_labels)
@@ -295,7 +294,7 @@ class Loader(Of[T]):
     def _own_options(self) -> Options:
         """Its arguments as they are now: an amended run has other phases, and the amend itself is over."""
         given = self._options
-        return given._replace(order=replace(given.order, phases=self.phases), resume=replace(given.resume, amend=None))
+        return given._replace(order=given.order._with(phases=self.phases), resume=given.resume._with(amend=None))
 
     def __repr__(self) -> str:
         if isinstance(self._own_handle, NoHandle):
@@ -303,6 +302,7 @@ class Loader(Of[T]):
         end = "without end" if self.n_samples is None else f"of {self.n_samples}"
         ranks = "" if self.n_ranks == 1 else f", rank {self.rank} of {self.n_ranks}"
         first, *others = (os.path.basename(source.datasets[0].paths[0]).removesuffix(".tmi") for source in self._sources)
+        first = first if first.isprintable() and first else repr(first)
         return (f"<tokmap.Loader of {first}{f' and {len(others)} more' if others else ''}: {self.batch_rows} rows of "
                 f"{self.sequence_length}{ranks}, seed {self._options.seed}, at sample {self.sample} {end}, reads by {self._reading}>")
 
@@ -483,7 +483,8 @@ class Loader(Of[T]):
     def __len__(self) -> int:
         """Batches from sample 0 to the end. TypeError if there is no end."""
         if self.n_samples is None:
-            raise TypeError("this loader has no end, so it has no len(): set max_epochs")
+            raise TypeError("this loader has no end, so it has no len(): set max_epochs. A DataLoader takes tokmap.torch.IterableDataset, "
+                            "or is made by tokmap.torch.data_loader")
         n_steps, at = self._steps.count(self.n_samples)
         rest = self._steps.position(self.n_samples) - at
         return n_steps + (not self.drop_last and rest > self.rank * (self._steps.rows(at) // self.n_ranks))
@@ -568,13 +569,13 @@ class Loader(Of[T]):
         with self._lock:
             return save_at(self._own_handle, self.sample)
 
-    def restore(self, state: bytes) -> None:
+    def restore(self, state: Union[bytes, bytearray, memoryview]) -> None:
         """Continues where a state was taken. MismatchError says what is different here: data, sequence_length, seed,
         shuffle, windows or mixture; and which order_of data need that were redacted since."""
         self._continue(state, self._options.resume.on_mismatch == "amend")
 
-    def _continue(self, state: bytes, amends: bool) -> None:
-        state = state_bytes(state)
+    def _continue(self, given: Union[bytes, bytearray, memoryview], amends: bool) -> None:
+        state = state_bytes(given)
         try:
             with self._lock:
                 self._turn += 1
@@ -662,7 +663,7 @@ class Loader(Of[T]):
 def of_worker(given: Options) -> Options:
     """For a process that gives batches of a run, but does not write its ledger."""
     before = given.ledger if given.ledger is not None and os.path.exists(given.ledger) else None
-    return given._replace(ledger=None, resume=replace(given.resume, amend_from=given.resume.amend_from or before))
+    return given._replace(ledger=None, resume=given.resume._with(amend_from=given.resume.amend_from or before))
 
 
 def note_start(given: Options, state_dict: Mapping[str, Any]) -> None:

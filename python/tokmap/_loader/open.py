@@ -109,6 +109,6 @@ def explain(error: Exception, state: bytes, before: Before, mixture: Mixture) ->
         saved = str(damage)
     return MismatchError(
         f"{error}. The state is at sample {sample}, and has {n_sources} sources and weights of {n_phases} phases; {saved}. This "
-        f'loader has {mixture}. To change the run from there on, set amend=state or on_mismatch="amend" of Resume, with ledger=... '
-        "or amend_from=... for what it had before. To go on unchanged, give what it had; if it was amended before, with the phases= "
-        "that Loader.phases said then", error.status)
+        f'loader has {mixture}. To change the run from there on, set amend=state or on_mismatch="amend" of tokmap.Resume, with ledger=... '
+        "or amend_from=... for what it had before. To go on unchanged, give what it had; if it was amended before, with "
+        "tokmap.Order(phases=...) that Loader.phases said then", error.status)

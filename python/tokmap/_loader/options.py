@@ -13,6 +13,7 @@ from .sources import Source
 from .steps import as_skip
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
     from typing_extensions import TypedDict, dataclass_transform
 
@@ -27,8 +28,11 @@ Weights = Literal["samples", "tokens"]
 OnMismatch = Literal["error", "amend"]
 Framework = Literal["numpy", "torch"]
 Output = Literal["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
-Dtype = Union[Literal["int32", "int64", "uint16", "uint32"], type, "np.dtype[Any]", "torch.dtype"]
-Device = Union[int, str, "torch.device"]
+if TYPE_CHECKING:
+    Dtype = Union[Literal["int32", "int64", "uint16", "uint32"], type, np.dtype[Any], torch.dtype]
+    Device = Union[int, str, torch.device]
+else:
+    Dtype = Device = Any
 
 
 def choose(name: str, word: Any, kind: Any) -> int:
@@ -52,6 +56,8 @@ else:
 
 class _Signature:
     def __get__(self, _: Any, kind: Any) -> Any:
+        if not hasattr(kind, "__dataclass_fields__"):
+            raise AttributeError("__signature__")
         import inspect
 
         return inspect.Signature([inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
@@ -73,6 +79,15 @@ class _Group:
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(f"cannot assign to {name}: use dataclasses.replace")
 
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete {name}")
+
+    def _with(self: T, **values: Any) -> T:
+        """The same with other values, which are not checked again."""
+        found = type(self).__new__(type(self))
+        vars(found).update(vars(self), **values)
+        return found
+
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
 
@@ -90,7 +105,7 @@ def _checked(field: Any, value: Any) -> Any:
         return flag(name, value)
     if get_origin(field.type) is Literal:
         choose(name, value, field.type)
-    return _RULES[name](name, value) if name in _RULES and value is not None else value
+    return value if name not in _RULES or value is field.default is None else _RULES[name](name, value)
 
 
 def _log(name: str, value: Any) -> Any:
@@ -119,6 +134,7 @@ _RANGES = {"block_windows": (2**42,), "group_blocks": (2**28,), "align": (2**24,
            "pad_id": (2**32 - 1,), "cp_rank": (2**24,), "cp_size": (2**24, 1), "look_ahead": (1024,),
            "micro_batches": (2**32 - 1,), "n_slots": (2**32 - 1,), "max_documents": (2**31 - 2,)}
 _RULES: Dict[str, Callable[[str, Any], Any]] = {
+    "phases": lambda name, value: dict(value) if hasattr(value, "items") else value,
     "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log,
     "amend": lambda name, value: state_bytes(value, name), "amend_from": _mixture_before}
 
@@ -303,18 +319,33 @@ def group(name: str, given: Any) -> Any:
     return _DEFAULTS[name] if given is None else given
 
 
+def given_ones(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The same without the groups that are None."""
+    return {name: value for name, value in options.items() if value is not None or name not in _GROUPS}
+
+
 # ---- Arguments that do not exist ----
 
 
+# What other libraries call arguments of a Loader.
+_ELSEWHERE = {"batch_size": "batch_rows", "micro_batch_size": "batch_rows", "seq_len": "sequence_length",
+              "block_size": "sequence_length", "dp_rank": "rank", "world_size": "n_ranks", "dp_world_size": "n_ranks",
+              "num_replicas": "n_ranks", "prefetch": "look_ahead", "prefetch_factor": "look_ahead", "epochs": "max_epochs"}
+
+
 def _what_was_meant(owner: str, name: str) -> str:
-    ways = {leaf.name: f"{argument}=tokmap.{kind.__name__}({leaf.name}=...)" for argument, kind in _GROUPS.items()
-            for leaf in fields(kind)}
+    of_source = Source.__init__.__code__
+    ways = {leaf: f"{leaf}, of a tokmap.Source" for leaf in of_source.co_varnames[2:2 + of_source.co_kwonlyargcount + 1]}
+    ways.update({leaf.name: f"{argument}=tokmap.{kind.__name__}({leaf.name}=...)" for argument, kind in _GROUPS.items()
+                 for leaf in fields(kind)})
     if owner == "Loader":
         ways.update((argument, argument) for argument in Options._fields)
     else:
         ways.update((argument, f"{argument}, of the Loader itself") for argument in Options._fields)
     if name in ways:
         return f"it is {ways[name]}"
+    if name in _ELSEWHERE:
+        return f"did you mean {ways[_ELSEWHERE[name]]}?"
     import difflib  # takes longer than a Loader
 
     near = difflib.get_close_matches(name, ways, 1)
@@ -345,8 +376,6 @@ def checked(kind: Type[T]) -> Type[T]:
 _DEFAULTS = {name: kind() for name, kind in _GROUPS.items()}
 
 if TYPE_CHECKING:
-    import numpy as np
-
     class _SharedOptions(TypedDict, total=False):
         seed: int
         shuffle: Shuffle
