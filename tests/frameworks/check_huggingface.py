@@ -164,6 +164,8 @@ def what_would_change_a_stream_is_refused(folder):
     for name in ("map", "filter", "shuffle", "select_columns"):
         refused("skip_prepare_dataset", getattr(data, name), print)
     refused("ranks", stream, folder, rank=0, n_ranks=2)
+    refused("batch_schedule", stream, folder, batch_schedule=[(10, 4)])
+    refused("micro_batches", stream, folder, micro_batches=2)
     refused("mask_labels", stream, folder, outputs=("inputs", "labels", "loss_mask"))
     refused("num_workers", lambda: next(iter(DataLoader(data, batch_size=4, num_workers=2))))
     refused("max_epochs", train, folder, "end", 10000, data=stream(folder, max_epochs=1), logs=True)
