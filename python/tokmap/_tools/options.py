@@ -13,7 +13,7 @@ import sys
 import textwrap
 import time
 import warnings
-from typing import Any, Callable, Iterable, Iterator, List, NoReturn, Optional, TypeVar
+from typing import Any, Iterable, Iterator, List, NoReturn, Optional, TypeVar
 
 from .._c.errors import (DamagedError, Error, ExistsError, LockedError, MismatchError, NotADatasetError,
                          UnsupportedError, VersionError)
