@@ -246,7 +246,7 @@ class Resume(_Group):
 
     amend       a state of a run with other weights, phases, max_epochs or skip, or without the last sources: this loader
                 continues it, and what was trained on stays as it was. The weights are those from the state's sample
-                on. Then write Loader.phases into the script, as the argument phases, which restores later states
+                on. Then write Loader.phases into the script, as phases of Order, which restores later states
     amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...], "skip": [...]} of that run, or the path of its
                 ledger. None: that of `ledger`; without one, phases are all those of the run, the first max_epochs are
                 its own, and it had no other skip ahead
