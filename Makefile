@@ -34,7 +34,7 @@ HELPERS := $(foreach f,$(TOOL_FILES),$(call program,$f))
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # More than three seconds each: `make check` leaves them out; for others they start first, so that none ends alone.
 SLOW := $(filter $(addprefix %/test_,splitter.py oracles.py offsets.py order.py loader_peers.py tokbench.py large_documents.py \
-	unicode.py pack_where.py pack_changes.py plan.py join.py ref_reader.py repaired_inputs.py wheel.py \
+	unicode.py pack_where.py pack_changes.py pack_lists.py pack_also.py redact.py plan.py join.py ref_reader.py repaired_inputs.py wheel.py \
 	source_archive.py python_import.py python_rows.py python_stage.py python_threads.py normalizer.py pipelines.py parquet.py \
 	no_memory.py foreign.py gpu_bench.sh report.py ptx.py splitter faults journal_kill stage_schedules permute \
 	journal_damage byte_bpe loader_joined added_tokens next_writer.py broken_shards.py edge_values file_systems.py \
