@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of the Python package: a folder imports from itself and from those before it, and no module is in a circle
-of imports, not even of those for types only."""
+of imports. Imports for types alone count too."""
 
 import ast
 

@@ -28,7 +28,7 @@ def loader_of(sources: Any, options: Mapping[str, Any], *sizes: Tuple[str, int, 
 
 
 def options_of(loader: "Loader[Any]") -> Options:
-    """Those of a loader whose batches are kept while it goes on."""
+    """Returns the options of a loader whose batches are kept while it goes on."""
     found = loader._own_options()
     if found.rows.reuse or found.device is not None:
         raise ValueError("a data set for a framework cannot be combined with reuse=True or a device: batches are read "
@@ -43,7 +43,7 @@ def check_whole_rows(given: Options, why: str) -> None:
 
 
 def alone(given: Options) -> Options:
-    """The same for one rank that takes a row at a time, and writes no ledger."""
+    """Changes options to one rank that takes a row at a time and writes no ledger."""
     return given._replace(batch_rows=1, ranks=replace(given.ranks, rank=0, n_ranks=1),
                           order=replace(given.order, batch_schedule=()), ledger=None)
 

@@ -96,7 +96,8 @@ class Batch(Of[T]):
         return self._rows
 
     def to(self, device: Any, non_blocking: bool = False) -> "Batch[torch.Tensor]":
-        """The same batch with its outputs as PyTorch tensors on a device. What is there already is not copied."""
+        """Returns this batch with its outputs as PyTorch tensors on a device. Outputs that are there already are not
+        copied."""
         import torch
 
         moved: Batch[torch.Tensor] = Batch.__new__(Batch)

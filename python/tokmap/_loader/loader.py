@@ -106,7 +106,7 @@ class Loader(Of[T]):
     If something takes batches ahead of the training step (a framework that prefetches, a queue, a thread), save
     the `state` of the last batch that was trained on, not that of the loader.
 
-    n_samples: how many there are, or None. phases: those of Order, from sample 0."""
+    n_samples: how many samples there are, or None. phases: the phases of Order, from sample 0."""
 
     if TYPE_CHECKING:
         @overload

@@ -83,7 +83,7 @@ class _Group:
         raise FrozenInstanceError(f"cannot delete {name}")
 
     def _with(self: T, **values: Any) -> T:
-        """The same with other values, which are not checked again."""
+        """Returns a copy with other values, which are not checked again."""
         found = type(self).__new__(type(self))
         vars(found).update(vars(self), **values)
         return found
@@ -320,7 +320,7 @@ def group(name: str, given: Any) -> Any:
 
 
 def given_ones(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """The same without the groups that are None."""
+    """Returns the options without groups that are None."""
     return {name: value for name, value in options.items() if value is not None or name not in _GROUPS}
 
 

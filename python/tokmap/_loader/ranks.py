@@ -66,7 +66,7 @@ def _rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
 
 
 def find_rank(given: Ranks) -> Ranks:
-    """The same with rank and n_ranks, and without a mesh: as given, else what torch.distributed or the launcher says, which
+    """Returns a copy with rank and n_ranks, and without a mesh: as given, else what torch.distributed or the launcher says, which
     is logged once."""
     global _logged
     if given.mesh is not None:

@@ -171,14 +171,14 @@ def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
         index = f.read()
     magic, version, dtype, n_rows = struct.unpack_from("<9sQBQ", index)
     if (magic, version, dtype) != (b"MMIDIDX\0\0", 1, 4):
-        raise Refused(f"{prefix}.idx: is no index of rows of int32")
+        raise Refused(f"{prefix}.idx: the index does not describe rows of int32")
     lengths, places = (np.frombuffer(index, kind, n_rows, 34 + skip).tolist() for kind, skip in (("<i4", 0), ("<i8", 4 * n_rows)))
     data = np.memmap(prefix + ".bin", "<u4", "r")
     for number, (place, n) in enumerate(zip(places, lengths)):
         row = data[place // 4:place // 4 + n]
         n_starts = int(row[2]) if n > 3 and len(row) == n and row[:2].tolist() == [0x53465442, 1] else n
         if 3 + n_starts >= n:
-            raise Refused(f"{prefix}.bin: row {number} is no row of SFT data: 'tokmap index' reads other files of Megatron")
+            raise Refused(f"{prefix}.bin: row {number} does not hold SFT data: 'tokmap index' reads other files of Megatron")
         words = row[3 + n_starts:]
         fields = {"input_ids": words & 0x7FFFFFFF, "loss_mask": words >> 31, "seq_start_id": row[3:3 + n_starts]}
         names = _fields(fields, path, o)
