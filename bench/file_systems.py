@@ -47,7 +47,7 @@ def read(tree, prefix, io, shuffle, windows, measure, seconds, steps, rows):
     import tokmap
     start, n_steps, waits = time.perf_counter(), 0, []
     with tokmap.Loader(prefix, LENGTH, rows, seed=3, reading=tokmap.Reading(io=io), shuffle=shuffle, windows=windows,
-                       max_epochs=1, rows=tokmap.Rows(contiguous=windows != "concat", reuse=True)) as loader:
+                       max_epochs=1, rows=tokmap.Rows(contiguous=windows != "concat")) as loader:
         if measure == "rate":
             for batch in loader:
                 batch.inputs

@@ -141,9 +141,6 @@ def open_flat(path):
 
 # ---- tokmap ----
 
-NEW = "new arrays in each batch"
-
-
 class Tokmap(Adapter):
     """tokmap.Loader, used as documented."""
 
@@ -151,7 +148,7 @@ class Tokmap(Adapter):
     imports = ("tokmap", "numpy")
     work = U16
     options = {}
-    reuses, contiguous, io = True, True, "auto"
+    contiguous, io = True, "auto"
 
     def __init__(self, data, length, rows, seed=1):
         super().__init__(data, length, rows, seed)
@@ -163,7 +160,7 @@ class Tokmap(Adapter):
         options = {**{VIEWS: {"outputs": ()}, U16: {"dtype": "uint16"}, I64: {}}[self.work], **self.options}
         self.loader = tokmap.Loader(
             self.data["prefix"], self.length, self.rows, seed=self.seed,
-            rows=tokmap.Rows(contiguous=self.contiguous and self.work != U16, reuse=self.reuses),
+            rows=tokmap.Rows(contiguous=self.contiguous and self.work != U16),
             reading=tokmap.Reading(io=self.io), **options,
         )
 
@@ -256,14 +253,11 @@ ADAPTERS = {
     "tokmap-views": variant(Tokmap, work=VIEWS, note="nothing is copied"),
     "tokmap-u16": variant(Tokmap, work=U16, pages=("hot", "startup")),
     "tokmap-i64": variant(Tokmap, work=I64, pages=("hot", "startup", "resume")),
-    "tokmap-u16-new": variant(Tokmap, work=U16, reuses=False, note=NEW),
-    "tokmap-i64-new": variant(Tokmap, work=I64, reuses=False, note=NEW),
     "tokmap-i64-two-views": variant(
         Tokmap,
         work=I64,
-        reuses=False,
         contiguous=False,
-        note=NEW + ", inputs and labels are views of one",
+        note="inputs and labels are views of one",
     ),
     "tokmap-i64-parts": variant(
         Tokmap,

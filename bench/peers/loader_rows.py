@@ -9,8 +9,6 @@ from loader_run import COLD_EQUAL, EQUALS
 DEVICE_BYTES_ROW_TOKENS = 8192  # rows of 16 KiB, for which there is a target
 LIMIT_MS = 10  # of starting up, at any size
 FAR_TOKENS = 10**12  # reckoned where nobody names another number
-# Peers hand out new arrays in each batch, and so do these; the systems in EQUALS fill the same arrays again.
-EQUALS_NEW = {U16: "tokmap-u16-new", I64: "tokmap-i64-new"}
 START_GROUP = "starting up, to the first batch"
 # The lengths of tokbench.
 C_BATCH_ROWS = 32
@@ -31,7 +29,7 @@ def ratio_rows(page, systems):
         equal = by_name.get(COLD_EQUAL if page == "cold" else EQUALS[work])
         rows += ratios_against(equal, page, system, "ratio")
         if page == "hot" and not system.name.startswith("tokmap") and not system.adapter.reuses:
-            equal_new = by_name.get(system.adapter.equal_new or EQUALS_NEW.get(work))
+            equal_new = by_name.get(system.adapter.equal_new or EQUALS[work])
             rows += ratios_against(equal_new, page, system, "ratio_new")
     return rows
 

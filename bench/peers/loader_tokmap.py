@@ -10,7 +10,6 @@ class TokmapTorch(Tokmap):
     packages = ("torch", "numpy")
     imports = ("tokmap", "torch", "numpy")
     work = I64
-    reuses = False
     pages = ("hot",)
     options = {"framework": "torch"}
 
@@ -23,7 +22,6 @@ class TokmapDataLoader(Tokmap):
     packages = ("torch", "numpy")
     imports = ("tokmap", "torch", "numpy")
     work = I64
-    reuses = False
     pages = ("hot", "resume")
 
     def open(self):
@@ -85,7 +83,6 @@ class TokmapDali(Tokmap):
     packages = ("nvidia-dali-cuda130", "numpy")
     imports = ("tokmap", "nvidia.dali", "numpy")
     work = I64
-    reuses = False
     pages = ("hot",)
     note = "DALI copies each batch once more"
 

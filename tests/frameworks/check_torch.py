@@ -102,8 +102,7 @@ def the_order_is_the_same_for_any_number_of_workers(folder):
     for call, kind, word in ((lambda: len(dataset), TypeError, "max_epochs"),
                              (lambda: tokmap.torch.data_loader(dataset, batch_size=8), TypeError, "batch_rows"),
                              (lambda: tokmap.torch.data_loader(dataset, in_order=False), ValueError, "in_order"),
-                             (lambda: iter(over(ramp, 2)), ValueError, "batch_schedule"),
-                             (lambda: dataset_of(folder, reuse=True), ValueError, "reuse")):
+                             (lambda: iter(over(ramp, 2)), ValueError, "batch_schedule")):
         try:
             call()
         except kind as error:

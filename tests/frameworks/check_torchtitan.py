@@ -204,7 +204,7 @@ def the_command_line_changes_the_recipe(folder):
 def what_does_not_fit_is_refused(folder):
     write_short(folder)
     for wrong in ({"dataset": "c4"}, {"dataset_path": None}, {"sources": "x"}, {"options": {"ranks": tokmap.Ranks(cp_size=2)}},
-                  {"options": {"rows": tokmap.Rows(ignore_index=-1)}}, {"options": {"rows": tokmap.Rows(reuse=True)}}):
+                  {"options": {"rows": tokmap.Rows(ignore_index=-1)}}):
         try:
             batches_of(folder, **wrong)
         except ValueError:

@@ -69,7 +69,7 @@ def only_integers_are_integers(folder):
 
 def a_flag_is_no_text(folder):
     a = folder / "a"
-    for name in ("contiguous", "reuse", "mask_labels", "drop_last", "random_offset", "drop_behind", "mixed_tokenizers"):
+    for name in ("contiguous", "mask_labels", "drop_last", "random_offset", "drop_behind", "mixed_tokenizers"):
         assert "True or False" in refused(TypeError, name, open_loader, a, 8, **{name: "false"})
         assert tokmap.Loader(a, 8, **grouped(**{name: np.bool_(False)})).batch_rows == 1
     for name, call in (("masked", lambda: tokmap.Source(a, masked="no")),
@@ -101,7 +101,7 @@ def each_argument_is_named(folder):
                     assert re.search(rf"\b{name}\b", str(error)) and not OF_C.search(str(error)), (name, value, error)
                     n_named += 1
         for name, value in (("outputs", 1), ("dims", 1), ("ledger", 1), ("metrics_file", 1), ("amend", "x"), ("mesh", "x"), ("dims", ()),
-                            ("reuse", np.zeros(2)), ("micro_batches", -1), ("metrics_seconds", "no"), ("amend_from", "no"),
+                            ("contiguous", np.zeros(2)), ("micro_batches", -1), ("metrics_seconds", "no"), ("amend_from", "no"),
                             ("framework", "tf"), ("log", 1)):
             refused((ValueError, TypeError, FileNotFoundError), name, open_loader, folder / "a", 8,
                     **{**device, name: value})
@@ -215,19 +215,15 @@ def what_is_no_dataset_says_what_to_do(folder):
     raises(tokmap.NotADatasetError, tokmap.open, folder / "index")
 
 
-def reused_boundaries_are_bounded(folder):
+def memory_for_two_batches_is_kept(folder):
     with tokmap.Writer(folder / "lengths", 1000) as w:
         for i in range(4000):
             w.document(range(1 + i * 7919 % 97))
-    loader = tokmap.Loader(folder / "lengths", 64, 64, rows=tokmap.Rows(reuse=True), outputs=["inputs", "cu_seqlens"],
-                           max_epochs=1)
-    fresh = tokmap.Loader(folder / "lengths", 64, 64, outputs=["inputs", "cu_seqlens"], max_epochs=1)
-    lengths = set()
-    for batch, wanted in zip(loader, fresh):
-        assert (batch.cu_seqlens == wanted.cu_seqlens).all() and len(batch.cu_seqlens) == len(wanted.cu_seqlens)
-        lengths.add(len(batch.cu_seqlens))
-    kept = [array for name, array in loader._gatherer._kept.__dict__.items() if name[0] == "cu_seqlens"]
-    assert len(lengths) > 10 and len(kept) <= 4, (len(lengths), len(kept))
+    loader = tokmap.Loader(folder / "lengths", 64, 64, outputs=["inputs", "cu_seqlens"], max_epochs=1)
+    lengths = {len(batch.cu_seqlens) for batch in loader}
+    kept = loader._gatherer._kept
+    assert len(lengths) > 10 and set(kept) == {"ids", "cu_seqlens"} and all(len(one) <= 2 for one in kept.values())
+    return "boundaries of %d lengths" % len(lengths)
 
 
 def what_a_killed_writer_left_is_removed(folder):
@@ -260,13 +256,18 @@ def torch_before_2_0_is_enough(folder):
         def empty(shape, dtype, pin_memory):
             return OldTensor(shape, dtype)
 
+        @staticmethod
+        def from_numpy(array):
+            return OldTensor(None, None, array)
+
     outputs = ["inputs", "labels", "position_ids", "loss_mask", "cu_seqlens"]
-    loader, wanted = (tokmap.Loader(folder / "a", 16, 4, outputs=outputs) for _ in range(2))
-    gatherer = loader._gatherer
-    gatherer._torch, gatherer._pinned, gatherer._make = Torch, False, gatherer._new_tensor
-    batch, reference = next(loader), next(wanted)
-    for name in outputs:
-        assert (getattr(batch, name).array == getattr(reference, name)).all(), name
+    for pinned in (False, True):
+        loader, wanted = (tokmap.Loader(folder / "a", 16, 4, outputs=outputs) for _ in range(2))
+        gatherer = loader._gatherer
+        gatherer._torch, gatherer._pinned, gatherer._make = Torch, pinned, gatherer._tensor
+        batch, reference = next(loader), next(wanted)
+        for name in outputs:
+            assert (getattr(batch, name).array == getattr(reference, name)).all(), name
 
 
 def a_loader_with_a_device_takes_the_options_of_its_stage(folder):

@@ -4,6 +4,7 @@
 the state after each, what happens at the end, and what is refused."""
 
 import copy
+import ctypes
 import gc
 import logging
 import os
@@ -13,6 +14,7 @@ import sys
 import types
 import unittest.mock
 import warnings
+import weakref
 
 from grouped import grouped
 from package import ROOT, outputs_of, raises
@@ -25,6 +27,7 @@ from tokmap._loader import loader as _loader
 from tokmap._loader import ranks as _ranks
 
 ALL = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
+WITH_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 WAYS = ("map", "direct", "populate", "read", "copy")
 
 
@@ -114,6 +117,33 @@ def arrays_hold_what_the_rows_say(folder):
                     assert all((a == b).all() for a, b in zip(batch, arrays))
 
 
+def memory_is_used_again_only_when_nothing_refers_to_it(folder):
+    def places(loader):
+        return {array.__array_interface__["data"][0] for batch in loader for array in batch}
+
+    for options in ({}, {"outputs": ["inputs"]}, {"dtype": "uint16", "contiguous": False}, {"outputs": ALL[:-1]}):
+        found = places(loader_of(folder, max_epochs=1, **options))
+        assert not WITH_GIL or len(found) <= 2 * len(options.get("outputs", "xy")), (options, found)
+    loader, truth = loader_of(folder, outputs=ALL), loader_of(folder, outputs=ALL)
+    ways = (lambda a: a, lambda a: a[1:], lambda a: a.reshape(-1)[::2], memoryview, lambda a: a.base, lambda a: iter(a),
+            lambda a: a.__array_struct__, lambda a: ctypes.c_char.from_buffer(a), lambda a: np.asarray(memoryview(a)),
+            lambda a: a.data.cast("B"))
+    held = []
+    for i, batch, wanted in zip(range(200), loader, truth):
+        name = ALL[i % len(ALL)]
+        array = getattr(batch, name)
+        assert all((a == b).all() for a, b in zip(batch, wanted)), i
+        held.append((ways[i // len(ALL) % len(ways)](array), array.__array_interface__["data"][0], array.tobytes()))
+        if i % 3:
+            held.pop(0)
+        del array, batch, wanted
+        for _, address, data in held:
+            assert ctypes.string_at(address, len(data)) == data, i
+    assert len(held) > 60
+    seen = weakref.ref(next(loader).inputs)
+    assert seen() is None and seen() is not next(loader).inputs
+
+
 def other_layouts_hold_the_same(folder):
     for dtype in ("int32", "int64", "uint16"):
         views, truth = loader_of(folder, contiguous=False, dtype=dtype), loader_of(folder)
@@ -121,13 +151,8 @@ def other_layouts_hold_the_same(folder):
             assert (batch.inputs == wanted.inputs).all() and (batch.labels == wanted.labels).all()
             assert np.shares_memory(batch.inputs, batch.labels) and batch.inputs.dtype == dtype
             assert batch.inputs.shape == batch.labels.shape == (3, 10)
-    only, reused, truth = loader_of(folder, outputs=["labels"]), loader_of(folder, reuse=True), loader_of(folder)
-    first = None
-    for _, a, b, wanted in zip(range(60), only, reused, truth):
-        inputs, labels = b
-        first = inputs if first is None else first
-        assert (a.labels == wanted.labels).all() and a.inputs is None and (labels == wanted.labels).all()
-        assert np.shares_memory(first, inputs)
+    for _, a, wanted in zip(range(60), loader_of(folder, outputs=["labels"]), loader_of(folder)):
+        assert (a.labels == wanted.labels).all() and a.inputs is None
     bare = next(loader_of(folder, outputs=()))
     assert list(bare) == [] and len(bare.rows) == 3
     masked = tokmap.Loader(tokmap.Source(folder / "a", masked=True), 10, 2, rows=tokmap.Rows(mask_labels=True, ignore_index=-7))
@@ -391,7 +416,7 @@ def an_interpreter_ends_silently(folder):
 
 def torch_gets_tensors(folder):
     torch = need("torch")
-    for options in ({}, {"dtype": torch.int32}, {"reuse": True}, {"device": "cpu"}, {"device": torch.device("cpu")},
+    for options in ({}, {"dtype": torch.int32}, {"device": "cpu"}, {"device": torch.device("cpu")},
                     {"contiguous": False}):
         loader, truth = loader_of(folder, framework="torch", **options), loader_of(folder)
         for _, batch, wanted in zip(range(60), loader, truth):
@@ -410,6 +435,12 @@ def torch_gets_tensors(folder):
         loader.seek(0)
         assert next(loader).first_sample == 0
         loader.close()
+    for way in (lambda t: t, lambda t: t[1:].view(-1)[::2], lambda t: t.detach().untyped_storage(), lambda t: t.numpy()):
+        held = []
+        for batch, wanted in zip(loader_of(folder, framework="torch", max_epochs=1), loader_of(folder, max_epochs=1)):
+            held.append((way(batch.inputs), batch.inputs.data_ptr(), wanted.inputs.tobytes()))
+            del batch, wanted
+        assert all(ctypes.string_at(address, len(data)) == data for _, address, data in held)
 
 
 def what_a_loader_cannot_take_is_refused(folder):

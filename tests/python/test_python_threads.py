@@ -58,7 +58,7 @@ def in_threads(work):
 
 def threads_share_the_batches_of_a_loader(folder):
     reference = loader_of(folder)
-    for options in ({"io": "map"}, {"io": "read"}, {"outputs": ALL}, {"drop_last": False, "reuse": True},
+    for options in ({"io": "map"}, {"io": "read"}, {"outputs": ALL}, {"drop_last": False},
                     {"contiguous": False, "dtype": "uint16"}):
         with loader_of(folder, **options) as loader:
             taken = [[] for _ in range(N_THREADS)]

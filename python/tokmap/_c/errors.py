@@ -2,8 +2,9 @@
 """The exceptions of the package. Each also derives from a built-in one, and says what failed and where."""
 
 import ctypes
+import sys
 import weakref
-from typing import Any, Callable, Dict, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Optional, Set, Tuple, Type
 
 from . import structs as _lib
 
@@ -145,10 +146,16 @@ class Handle:
     __del__: of objects that are collected together, `kept` could go first."""
 
     def __init__(self, close: Callable[..., None], kept: Any = None) -> None:
-        self.pointer = ctypes.c_void_p()
+        self.pointer = pointer = ctypes.c_void_p()
         self.kept = kept
-        weakref.finalize(self, _close, close, self.pointer, kept).atexit = False  # arrays may still exist
+
+        def forget(own: Any, kept: Any = kept) -> None:
+            _open.remove(own)
+            if not _is_finalizing():  # arrays may still exist
+                close(pointer)
+
+        _open.add(weakref.ref(self, forget))  # weakref.finalize imports a module first
 
 
-def _close(close: Callable[..., None], pointer: ctypes.c_void_p, kept: Any) -> None:
-    close(pointer)
+_open: Set[Any] = set()
+_is_finalizing = sys.is_finalizing

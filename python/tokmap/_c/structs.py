@@ -4,8 +4,8 @@
 import ctypes
 import struct
 from ctypes import (CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
-                    c_uint8, c_uint32, c_uint64, c_void_p)
-from typing import Any, Iterator, List, Tuple
+                    c_uint8, c_uint32, c_uint64, c_void_p, pointer)
+from typing import Any, Iterator, List, Sequence, Tuple
 
 from . import find as _native
 
@@ -15,6 +15,11 @@ class Sized(ctypes.Structure):
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(struct_size=ctypes.sizeof(self), **fields)
+
+
+def array_of(kind: Any, items: Sequence[Any]) -> Any:
+    """A pointer to the items, or None. For one of them without a type of its own, which is quicker to make."""
+    return (kind * len(items))(*items) if len(items) > 1 else pointer(items[0]) if items else None
 
 
 class ErrorDetail(ctypes.Structure):

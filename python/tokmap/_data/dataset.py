@@ -155,6 +155,8 @@ def choose_paths(given: Sequence[Any]) -> List[Any]:
         seen.add(name)
     items = [one for item in given for one in
              (find_paths(item) if isinstance(item, (str, os.PathLike, list, tuple)) else [item])]
+    if len(items) == 1:
+        return items
     places = [i for i, item in enumerate(items) if isinstance(item, str)]
     chosen = ctypes.create_string_buffer(len(places) + 1)
     call(lib.tokmap_dataset_choose_paths, (ctypes.c_char_p * len(places))(*(encode_path(items[i]) for i in places)),
@@ -212,7 +214,7 @@ class Shard:
 
 
 def pointers_of(shards: List[Shard]) -> Any:
-    return (ctypes.c_void_p * len(shards))(*(shard.handle.pointer for shard in shards))
+    return _lib.array_of(ctypes.c_void_p, [shard.handle.pointer for shard in shards])
 
 
 def check_tokenizers(shards: List[Shard]) -> None:

@@ -36,7 +36,7 @@ def row_of(batch: Batch[Any], given: Options) -> Dict[str, Any]:
         positions = np.append(np.asarray(batch.position_ids[0], np.int64), 0)
         positions[n_tokens - 1] = positions[n_tokens - 2] + 1
         if given.windows == "concat":  # in other windows no document begins with the last token
-            shard = batch._handle.kept[row.source][row.dataset]
+            shard = batch._origin.handle.kept[row.source][row.dataset]
             begin, end = given.sources[row.source].extent(row.dataset)
             last = begin + (row.first_token - begin + n_tokens - 1) % (end - begin)  # random_offset: a row may wrap around
             document = shard.look_up(lib.tokmap_dataset_find_document, last, _lib.Document())

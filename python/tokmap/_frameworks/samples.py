@@ -30,9 +30,9 @@ def loader_of(sources: Any, options: Mapping[str, Any], *sizes: Tuple[str, int, 
 def options_of(loader: "Loader[Any]") -> Options:
     """Returns the options of a loader whose batches are kept while it goes on."""
     found = loader._own_options()
-    if found.rows.reuse or found.device is not None:
-        raise ValueError("a data set for a framework cannot be combined with reuse=True or a device: batches are read "
-                         "ahead, and in other processes")
+    if found.device is not None:
+        raise ValueError("a data set for a framework cannot be combined with a device: batches are read ahead, and in other "
+                         "processes")
     return found
 
 

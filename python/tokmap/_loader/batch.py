@@ -2,7 +2,7 @@
 """tokmap.Batch, and how the arrays of a batch are made."""
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -24,10 +24,18 @@ else:
 PARTS = {"inputs": 0, "labels": 0, "position_ids": 2, "document_ids": 4, "loss_mask": 8, "cu_seqlens": 1}
 
 
+class Origin(NamedTuple):
+    """What all batches of a loader have in common."""
+
+    handle: Any  # None in another process
+    steps: Steps
+    outputs: Tuple[str, ...]
+
+
 class Batch(Of[T]):
     """One step: its arrays, and what it is. `inputs, labels = batch` unpacks the outputs of the loader in their
-    order, and `dict(batch)` has them by name. The arrays are the caller's and stay valid; with reuse=True, until
-    the next batch.
+    order, and `dict(batch)` has them by name. The arrays are the caller's and stay valid; their memory is used again
+    for a later batch when nothing refers to it any longer.
 
     inputs, labels: n_rows x sequence_length ids; label i is the token after input i. position_ids: of each
     input in its document. document_ids: from 0 in each row. loss_mask: 1 where the label counts, 0 where it is
@@ -54,26 +62,26 @@ class Batch(Of[T]):
         def __class_getitem__(cls, of):
             return cls
 
-    def __init__(self, handle: Handle, steps: Steps, outputs: Tuple[str, ...], rows_of: Callable[[int], Optional[List[Row]]],
-                 turn: int, n_rows: int, first_sample: int, next_sample: int) -> None:
+    def __init__(self, origin: Origin, rows_of: Callable[[int], Optional[List[Row]]], turn: int, n_rows: int,
+                 first_sample: int, next_sample: int) -> None:
         """rows_of: gives the rows of a turn, or None when they are gone."""
-        self._handle, self._steps, self._outputs, self._rows_of, self._turn = handle, steps, outputs, rows_of, turn
+        self._origin, self._rows_of, self._turn = origin, rows_of, turn
         self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
 
     @property
     def state(self) -> bytes:
         """128 bytes: Loader.restore() of them continues after this batch, whatever was read ahead."""
         if self._state is None:
-            self._state = save_at(self._handle, self.next_sample)
+            self._state = save_at(self._origin.handle, self.next_sample)
         return self._state
 
     @property
     def sample_ids(self) -> Array:
         """The number of each row's sample."""
-        if not self._steps.skips:
+        if not self._origin.steps.skips:
             return np.arange(self.first_sample, self.first_sample + self.n_rows, dtype=np.int64)
-        first = self._steps.position(self.first_sample)
-        return np.array([self._steps.sample(first + i) for i in range(self.n_rows)], dtype=np.int64)
+        first = self._origin.steps.position(self.first_sample)
+        return np.array([self._origin.steps.sample(first + i) for i in range(self.n_rows)], dtype=np.int64)
 
     @property
     def source_ids(self) -> Array:
@@ -81,7 +89,7 @@ class Batch(Of[T]):
         if self._source_ids is None:
             samples = self.sample_ids
             runs = np.split(samples, np.flatnonzero(np.diff(samples) != 1) + 1)  # what is skipped may be long
-            self._source_ids = np.concatenate([sources_of(self._handle, int(run[0]), int(run[-1]) + 1) for run in runs])
+            self._source_ids = np.concatenate([sources_of(self._origin.handle, int(run[0]), int(run[-1]) + 1) for run in runs])
         return self._source_ids
 
     @property
@@ -102,30 +110,30 @@ class Batch(Of[T]):
 
         moved: Batch[torch.Tensor] = Batch.__new__(Batch)
         vars(moved).update(vars(self), **{name: torch.as_tensor(self[name]).to(device, non_blocking=non_blocking)
-                                          for name in self._outputs})
+                                          for name in self._origin.outputs})
         return moved
 
     def __iter__(self) -> Iterator[T]:
-        return iter([getattr(self, name) for name in self._outputs])
+        return iter([getattr(self, name) for name in self._origin.outputs])
 
     def __len__(self) -> int:
-        return len(self._outputs)
+        return len(self._origin.outputs)
 
     def __getitem__(self, key: Union[str, int]) -> T:
         if isinstance(key, int):
-            key = self._outputs[key]
-        elif key not in self._outputs:
-            raise KeyError(f"{key!r} is not among the outputs: {', '.join(self._outputs)}")
+            key = self._origin.outputs[key]
+        elif key not in self._origin.outputs:
+            raise KeyError(f"{key!r} is not among the outputs: {', '.join(self._origin.outputs)}")
         found: T = getattr(self, key)
         return found
 
     def keys(self) -> Tuple[str, ...]:
         """The names of the outputs."""
-        return self._outputs
+        return self._origin.outputs
 
     def __repr__(self) -> str:
         return (f"<tokmap.Batch: samples {self.first_sample} to {self.sample_ids[-1]}, "
-                f"{', '.join(self._outputs) or 'rows only'}>")
+                f"{', '.join(self._origin.outputs) or 'rows only'}>")
 
     def _repr_html_(self) -> str:
         return html.shown("of_batch", self)
@@ -133,13 +141,13 @@ class Batch(Of[T]):
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the arrays and the state, for another process."""
         values = {name: value for name, value in vars(self).items() if name[0] != "_"}
-        return _rebuild, (values, self._outputs, self.state, self._steps, self.source_ids)
+        return _rebuild, (values, self._origin.outputs, self.state, self._origin.steps, self.source_ids)
 
 
 def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps, source_ids: Array) -> Batch[Any]:
     batch: Batch[Any] = Batch.__new__(Batch)
-    vars(batch).update(values, _outputs=outputs, _state=state, _steps=steps, _source_ids=source_ids, _rows_of=_no_rows, _turn=0,
-                       _handle=None)
+    vars(batch).update(values, _origin=Origin(None, steps, outputs), _state=state, _source_ids=source_ids, _rows_of=_no_rows,
+                       _turn=0)
     return batch
 
 

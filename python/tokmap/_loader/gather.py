@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays of a batch: made, or written again, and filled by the library."""
+"""The arrays of a batch, and the memory in which they are. The library fills them."""
 
 import ctypes
-import threading
-from typing import TYPE_CHECKING, Any, Dict, Tuple
+import sys
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, DefaultDict, List, Tuple
 
 import numpy as np
 
@@ -20,14 +21,27 @@ _TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
 _batch_gather, _address, _from_buffer = lib.tokmap_batch_gather, ctypes.addressof, ctypes.c_char.from_buffer
+_count_references = sys.getrefcount
 _DTYPES = {name: np.dtype(name) for name in ("int32", "int64", "uint16", "uint32", "uint8")}
 _COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
 _PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
 
+Memory = Tuple[Any, int, Tuple[int, ...]]  # an array, its address and its shape
 
-def _new_array(name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+
+def _new_memory(shape: Tuple[int, ...], dtype: str) -> Memory:
     array: Any = np.empty(shape, _DTYPES[dtype])
-    return array, _address(_from_buffer(array))  # quicker than array.ctypes
+    return array, _address(_from_buffer(array)), shape  # quicker than array.ctypes
+
+
+def _count_alone() -> int:
+    """What getrefcount says of an array that only a Memory refers to. -1 without a GIL, where the count is not exact."""
+    memory = _new_memory((1,), "uint8")
+    return _count_references(memory[0]) if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
+
+
+_ALONE = _count_alone()
+_MOST_KEPT = 2  # batches: the next one is taken while a variable still has the last one
 
 
 class Gatherer:
@@ -56,29 +70,40 @@ class Gatherer:
         self._detail = _lib.ErrorDetail()
         self._batch = c_batch
         self._references = ctypes.byref(c_batch), ctypes.byref(self._options), ctypes.byref(self._detail)
-        self._row_length = given.sequence_length
+        self._row_length, self._length = given.sequence_length, given.sequence_length // given.ranks.cp_size
         if given.framework == "torch":
             import torch
 
             self._torch, self._pinned = torch, torch.cuda.is_available()
-        self._new = _new_array if given.framework == "numpy" else self._new_tensor
-        self._kept, self._reuse = threading.local(), rows.reuse
-        self._make = self._keep if rows.reuse else self._new  # gives an array and its address
+        self._make = self._memory if given.framework == "numpy" else self._tensor
+        self._kept: DefaultDict[str, List[Memory]] = defaultdict(list)
 
     def set_loader(self, handle: Handle) -> None:
         """Which loader counts how long it takes to bring the rows of a map into memory."""
         self._options.loader = handle.pointer
 
-    def _new_tensor(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
-        tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)
-        return tensor, tensor.data_ptr()
+    def forget(self) -> None:
+        """Frees the memory of batches to which nothing refers."""
+        self._kept.clear()
 
-    def _keep(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
-        kept: Dict[Any, Tuple[Any, int]] = self._kept.__dict__  # of this thread
-        key = name, shape
-        if key not in kept:
-            kept[key] = self._new(name, shape, dtype)
-        return kept[key]
+    def _memory(self, name: str, shape: Tuple[int, ...], dtype: str) -> Memory:
+        """That of an earlier batch if nothing refers to it any longer, which is quicker than new pages of the system. A batch
+        gets views of it, so that a weak reference to an array of the earlier batch does not find it."""
+        kept = self._kept[name]
+        for memory in kept:
+            if _count_references(memory[0]) == _ALONE and memory[2] == shape:
+                return memory
+        if len(kept) == _MOST_KEPT:
+            del kept[0]
+        kept.append(_new_memory(shape, dtype))
+        return kept[-1]
+
+    def _tensor(self, name: str, shape: Tuple[int, ...], dtype: str) -> Memory:
+        if self._pinned:  # which PyTorch uses again when copies from it are over
+            tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=True)
+            return tensor, tensor.data_ptr(), shape
+        array, address, _ = self._memory(name, shape, dtype)
+        return self._torch.from_numpy(array), address, shape
 
     def fill(self, batch: "Batch[Any]") -> None:
         """Writes the outputs of a batch, and gives them to it."""
@@ -88,33 +113,33 @@ class Gatherer:
             self._fill_boundaries(batch)
         if not self._ids:
             return
-        options, c_batch, n_rows = self._options, self._batch, batch.n_rows
-        length = c_batch.sequence_length
+        options, n_rows, length = self._options, batch.n_rows, self._length
         if not self._contiguous:
-            if options.format == _TOKENS and self._dtype != ("uint16" if c_batch.token_bytes == 2 else "uint32"):
-                raise ValueError(f"dtype is {self._dtype}, but the data have tokens of {c_batch.token_bytes} bytes")
-            whole, options.inputs = self._make("ids", (n_rows, length + 1), self._dtype)
+            token_bytes: int = self._batch.token_bytes
+            if options.format == _TOKENS and self._dtype != ("uint16" if token_bytes == 2 else "uint32"):
+                raise ValueError(f"dtype is {self._dtype}, but the data have tokens of {token_bytes} bytes")
+            whole, options.inputs, _ = self._make("ids", (n_rows, length + 1), self._dtype)
             for name in self._ids:
                 setattr(batch, name, whole[_COLUMNS[name]])
         elif len(self._ids) == 2:
-            both, address = self._make("ids", (2, n_rows, length), self._dtype)
+            both, address, _ = self._make("ids", (2, n_rows, length), self._dtype)
             options.inputs, options.labels = address, address + n_rows * length * self._id_bytes
             batch.inputs, batch.labels = both[0], both[1]  # not = both, which is slower
         else:
-            ids, address = self._make("ids", (n_rows, length), self._dtype)
+            ids, address, _ = self._make("ids", (n_rows, length), self._dtype)
             setattr(options, self._ids[0], address)
-            setattr(batch, self._ids[0], ids)
+            setattr(batch, self._ids[0], ids[:])
         status = _batch_gather(*self._references)
         if status:
             check(status, self._detail)
 
     def _fill_parts(self, batch: "Batch[Any]") -> None:
-        c_batch, first_row = self._batch, self._batch.rows[0]
+        first_row = self._batch.rows[0]
         for name in self._parts:
-            array, address = self._make(name, (batch.n_rows, c_batch.sequence_length), _PART_DTYPES[name])
-            n_bytes = batch.n_rows * c_batch.sequence_length * _DTYPES[_PART_DTYPES[name]].itemsize
+            array, address, _ = self._make(name, (batch.n_rows, self._length), _PART_DTYPES[name])
+            n_bytes = batch.n_rows * self._length * _DTYPES[_PART_DTYPES[name]].itemsize
             ctypes.memmove(address, getattr(first_row, name), n_bytes)  # tensors have no nbytes before PyTorch 2.1
-            setattr(batch, name, array)
+            setattr(batch, name, array[:])
 
     def _fill_boundaries(self, batch: "Batch[Any]") -> None:
         found = [(row[8], row[9] + 1) for row in _lib.unpack_rows(self._batch.rows, batch.n_rows)]  # cu_seqlens, n_documents
@@ -123,8 +148,6 @@ class Gatherer:
         # What a short row lacks counts as a document; the end of another one is where the next row begins.
         ends = np.append((ends + firsts)[ends < self._row_length], np.int32(batch.n_rows * self._row_length))
         batch.max_seqlen = int((ends[1:] - ends[:-1]).max())
-        # Arrays that are kept have room for a power of two, so that there are few of them.
-        room = 1 << (len(ends) - 1).bit_length() if self._reuse else len(ends)
-        array, address = self._make("cu_seqlens", (room,), "int32")
+        array, address, _ = self._make("cu_seqlens", ends.shape, "int32")
         ctypes.memmove(address, ends.tobytes(), ends.nbytes)
-        batch.cu_seqlens = array[:len(ends)]
+        batch.cu_seqlens = array[:]

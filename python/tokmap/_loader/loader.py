@@ -20,7 +20,7 @@ from .._c.locks import new_lock
 from .._c.structs import lib
 from .._data.dataset import Array, Path
 from .._data.row import Row
-from .batch import Batch, T, counts_before, save_at
+from .batch import Batch, Origin, T, counts_before, save_at
 from .gather import Gatherer
 from .metrics import STATS, WAITS, MetricsFile, as_text
 from .mixture import Mixture, as_mixture, as_phases
@@ -167,6 +167,7 @@ class Loader(Of[T]):
                              "next input")
         self._lock: Any = new_lock(self)  # held from next until the rows are copied
         self._turn = 0  # changes whenever the rows of the last batch are no longer valid
+        self._is_plain = False  # whether a batch needs nothing but _take_next; known at the first one
         before = resume.amend_from
         if before is None and given.ledger is not None and os.path.exists(given.ledger):
             before = given.ledger
@@ -188,9 +189,9 @@ class Loader(Of[T]):
             self._gatherer = Gatherer(self._batch, given, mask_labels)
             self._gatherer.set_loader(self._own_handle)
         else:
-            if not (rows.contiguous and self.drop_last) or rows.reuse or "loss_mask" in self.outputs or dtype_name(dtype)[0] == "u":
-                raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, the dtype of "
-                                 "the data, or the output loss_mask (mask_labels=True applies it)")
+            if not (rows.contiguous and self.drop_last) or "loss_mask" in self.outputs or dtype_name(dtype)[0] == "u":
+                raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, the dtype of the data, "
+                                 "or the output loss_mask (mask_labels=True applies it)")
             from .._device.stage import Stage
 
             self._make_stage: Callable[[], Any] = lambda: Stage(
@@ -261,6 +262,7 @@ class Loader(Of[T]):
 
     def _count(self) -> None:
         info = self._get_info()
+        self._origin = Origin(self._own_handle, self._steps, self.outputs)
         self.n_samples: Optional[int] = None if info.n_samples == _NO_LIMIT else info.n_samples
         self._reading = f"{get_args(Io)[info.io]} ({info.io_reason.decode(errors='replace')})"
 
@@ -276,7 +278,10 @@ class Loader(Of[T]):
                 self._ledger.close()
             if self._stage is not None:
                 self._stage.close()
+            else:
+                self._gatherer.forget()
             self._handle = self._own_handle = NoHandle("the loader is closed")
+            self._origin = self._origin._replace(handle=self._own_handle)
             self._finder = None
             self._turn += 1
 
@@ -324,8 +329,10 @@ class Loader(Of[T]):
 
     def __next__(self) -> Batch[T]:
         with self._lock:
-            if self._rank_is_found:
-                self._check_rank()
+            if self._is_plain:
+                return self._take_next()
+            self._check_rank()
+            self._is_plain = self._stage is self._ledger is self._metrics_file is None and not self._steps.changes
             if self._ledger is None and self._metrics_file is None:
                 return self._next()
             if self._steps.changes:
@@ -364,8 +371,8 @@ class Loader(Of[T]):
             status = _next(handle.pointer, *self._references)
             if not status:
                 first = c_batch.first_sample
-                batch: Batch[T] = Batch(self._own_handle, self._steps, self.outputs, self._rows_of, turn, c_batch.n_rows, first,
-                                        self._after(first))
+                batch: Batch[T] = Batch(self._origin, self._rows_of, turn, c_batch.n_rows, first,
+                                        self._after(first) if self._steps.skips else first + self._to_next)
                 self._gatherer.fill(batch)
                 if self._token_counts is not None:
                     self._count_tokens()
@@ -383,7 +390,7 @@ class Loader(Of[T]):
         return batch
 
     def _new_batch(self, turn: int, n_rows: int, first: int, after: int) -> Batch[T]:
-        return Batch(self._own_handle, self._steps, self.outputs, self._rows_of, turn, n_rows, first, after)
+        return Batch(self._origin, self._rows_of, turn, n_rows, first, after)
 
     def _count_tokens(self) -> None:
         """Adds the inputs of the rows that were just taken."""
@@ -392,8 +399,7 @@ class Loader(Of[T]):
 
     def _after(self, first: int) -> int:
         """The first sample of the next step of all ranks, from that of this rank in a step."""
-        steps = self._steps
-        return steps.sample(steps.position(first) + self._to_next) if steps.skips else first + self._to_next
+        return self._steps.sample(self._steps.position(first) + self._to_next)
 
     def _set_rows(self, batch_rows: int) -> None:
         if self._stage is not None:

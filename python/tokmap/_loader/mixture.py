@@ -19,18 +19,15 @@ class Mixture(NamedTuple):
 
     def as_options(self, **options: Any) -> Any:
         """The options of C with these weights; the sources have no datasets yet."""
-        sources = (_lib.LoaderSource * len(self.max_epochs))()
-        for source, weight, epochs in zip(sources, self.phases[0][1], self.max_epochs):
-            source.weight, source.max_epochs = weight, epochs
-        phases = (_lib.LoaderPhase * (len(self.phases) - 1))()
-        for phase, (sample, weights) in zip(phases, self.phases[1:]):
-            phase.first_sample, phase.weights = sample, (ctypes.c_double * len(weights))(*weights)
-        skips = (_lib.LoaderSkip * len(self.skip))(*(_lib.LoaderSkip(a, b) for a, b in self.skip))
+        sources = [_lib.LoaderSource(weight=weight, max_epochs=epochs)
+                   for weight, epochs in zip(self.phases[0][1], self.max_epochs)]
+        phases = [_lib.LoaderPhase(sample, (ctypes.c_double * len(weights))(*weights)) for sample, weights in self.phases[1:]]
         return _lib.LoaderOptions(
-            sources=sources, n_sources=len(sources),
-            source_stride=ctypes.sizeof(_lib.LoaderSource), phases=phases, n_phases=len(phases),
-            phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row), skips=skips,
-            n_skips=len(skips), skip_stride=ctypes.sizeof(_lib.LoaderSkip), **options)
+            sources=_lib.array_of(_lib.LoaderSource, sources), n_sources=len(sources),
+            source_stride=ctypes.sizeof(_lib.LoaderSource), phases=_lib.array_of(_lib.LoaderPhase, phases), n_phases=len(phases),
+            phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row),
+            skips=_lib.array_of(_lib.LoaderSkip, [_lib.LoaderSkip(a, b) for a, b in self.skip]),
+            n_skips=len(self.skip), skip_stride=ctypes.sizeof(_lib.LoaderSkip), **options)
 
 
     def __str__(self) -> str:

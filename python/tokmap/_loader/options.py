@@ -182,8 +182,7 @@ class Rows(_Group):
     ignore_index    labels that do not count: those that a shorter row lacks, and those of mask_labels
     pad_id      inputs that a shorter row lacks
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, which takes
-                one copy in place of two. They cannot have mask_labels, and need windows="concat"
-    reuse       whether each batch is written into the arrays of the last one that the same thread took"""
+                one copy in place of two. They need windows="concat", and cannot have mask_labels"""
 
     align: int = 1
     documents_per_row: int = 0
@@ -192,7 +191,6 @@ class Rows(_Group):
     ignore_index: int = -100
     pad_id: int = 0
     contiguous: bool = True
-    reuse: bool = False
 
 
 @_group

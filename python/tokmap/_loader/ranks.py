@@ -3,7 +3,6 @@
 
 import os
 import sys
-from dataclasses import replace
 from typing import Any, Optional, Sequence, Tuple
 
 from .._c.arguments import number
@@ -73,14 +72,14 @@ def find_rank(given: Ranks) -> Ranks:
         if (given.rank, given.n_ranks) != (None, None):
             raise ValueError("mesh says rank and n_ranks: do not give them too")
         rank, n_ranks = _rank_in_mesh(given.mesh, given.dims)
-        return replace(given, rank=rank, n_ranks=n_ranks, mesh=None, dims=("dp",))
+        return given._with(rank=rank, n_ranks=n_ranks, mesh=None, dims=("dp",))
     if not isinstance(given.dims, (list, tuple)) or tuple(given.dims) != ("dp",):
         raise ValueError(f"dims is {given.dims!r:.80}: these are dimensions of a mesh, and there is no mesh")
     if (given.rank is None) != (given.n_ranks is None):
         raise ValueError(f"rank is {given.rank} and n_ranks is {given.n_ranks}: give both, or neither")
     if given.rank is not None and given.n_ranks is not None:
         n_ranks = number("n_ranks", given.n_ranks, 2**24, 1)
-        return replace(given, rank=number("rank", given.rank, n_ranks - 1), n_ranks=n_ranks)
+        return given._with(rank=number("rank", given.rank, n_ranks - 1), n_ranks=n_ranks)
     rank, n_ranks, source = _discover()
     if not _logged and n_ranks > 1:
         _logged = True
@@ -88,7 +87,7 @@ def find_rank(given: Ranks) -> Ranks:
 
         logging.getLogger("tokmap").info("rank %d of %d, from %s; set ranks=tokmap.Ranks(...) if ranks share their data, as in "
                                          "tensor parallelism", rank, n_ranks, source)
-    return replace(given, rank=rank, n_ranks=n_ranks)
+    return given._with(rank=rank, n_ranks=n_ranks)
 
 
 def check_found(found: Ranks) -> None:

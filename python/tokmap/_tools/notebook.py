@@ -116,7 +116,7 @@ def of_loader(loader: Any) -> str:
 
 
 def of_batch(batch: Any) -> str:
-    source_ids, handle = batch.source_ids.tolist(), batch._handle
+    source_ids, handle = batch.source_ids.tolist(), batch._origin.handle
     data = [None] * (max(source_ids) + 1) if handle is None else [Dataset(shards[0].full_path) for shards in handle.kept]
     names = [f"source {k}" if one is None else one.paths[0] for k, one in enumerate(data)]
     inputs = [] if batch.inputs is None else batch.inputs[:_N_SAMPLES].tolist()
