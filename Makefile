@@ -54,7 +54,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
 # Headers are included by folder and name; `make lint` checks which ones.
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden $(PREFIX_MAP) \
 	$(filter-out -pie -Wl%,$(HARDENING)) -I$(BUILD) -Iinclude \
-	-Isrc $(if $(filter-out src/%,$<),-Itokenize_tools) \
+	-Isrc $(XXHASH_IN_TREE:%=-I%) $(if $(filter-out src/%,$<),-Itokenize_tools) \
 	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \
 	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(filter -Wl% $(if $(findstring .so,$@),,-pie),$(HARDENING)) $(CFLAGS) -pthread -o $@ \
@@ -88,24 +88,29 @@ links = $(shell echo 'int main(void) { return (int)(long)$2; }' | $(CC) $(CPPFLA
 have = $(or $(filter yes no,$($1)),$(if $(filter $1,$(REMEMBERED)),yes),$(call links,$2,$3,$4))
 number = $1 $(if $(filter yes,$(HAVE_$1)),1,0)
 
+# Of these flags, all that the compiler takes; CPPFLAGS, CFLAGS and LDFLAGS come later and win.
+takes = $(if $(shell printf '\043include <stdlib.h>\n\043if LEVEL + 0 > __USE_FORTIFY_LEVEL + 0\n\043error\n\043endif\nint \
+	main(void) { return 0; }' | $(CC) -Werror $1 $2 $(CPPFLAGS) $(CFLAGS) -x c - -o $(BUILD)/probe $(LDFLAGS) \
+	>/dev/null 2>&1 && echo yes),$1)
+
 HAVE_XXHASH := $(call have,XXHASH,xxhash.h,XXH3_64bits,-lxxhash)
-HAVE_XXH_DISPATCH := $(call have,XXH_DISPATCH,xxh_x86dispatch.h,XXH3_64bits_dispatch,-lxxhash)
+# Source archives bring a folder xxhash, for systems that have none.
+XXHASH_IN_TREE := $(if $(filter yes,$(HAVE_XXHASH)),,$(wildcard xxhash))
+HAVE_XXH_DISPATCH := $(if $(XXHASH_IN_TREE),$(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),yes,no),$(call \
+	have,XXH_DISPATCH,xxh_x86dispatch.h,XXH3_64bits_dispatch,-lxxhash))
 HAVE_ZSTD := $(call have,ZSTD,zstd.h,ZSTD_decompressStream,-lzstd)
 HAVE_ZLIB := $(call have,ZLIB,zlib.h,inflate,-lz)
 HAVE_ISAL := $(call have,ISAL,isa-l/igzip_lib.h,isal_inflate,-lisal)
 HAVE_NVCC := $(or $(filter yes no,$(NVCC)),\
 	$(shell PATH="$$PATH:/usr/local/cuda/bin"; command -v nvcc >/dev/null && echo yes || echo no))
 
-ifneq ($(HAVE_XXHASH),yes)
-    $(error xxHash is required and was not found: install the package libxxhash-dev)
+ifeq ($(HAVE_XXHASH)$(XXHASH_IN_TREE),no)
+    $(error $(if $(call takes,-w),xxHash is required and was not found: install the package libxxhash-dev,$(strip \
+	a C compiler is required and '$(CC)' does not work: install the packages gcc and libc6-dev)))
 endif
-LIBS := -lxxhash -ldl $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
+LIBS := $(if $(XXHASH_IN_TREE),,-lxxhash) -ldl $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
 	$(if $(filter yes,$(HAVE_ISAL)),-lisal)
 
-# Of these flags, all that the compiler takes; CPPFLAGS, CFLAGS and LDFLAGS come later and win.
-takes = $(if $(shell printf '\043include <stdlib.h>\n\043if LEVEL + 0 > __USE_FORTIFY_LEVEL + 0\n\043error\n\043endif\nint \
-	main(void) { return 0; }' | $(CC) -Werror $1 $2 $(CPPFLAGS) $(CFLAGS) -x c - -o $(BUILD)/probe $(LDFLAGS) \
-	>/dev/null 2>&1 && echo yes),$1)
 # The C library only fortifies what is optimized.
 fortify = $(call takes,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$1,-DLEVEL=$1)
 ifeq ($(HARDENING),)
@@ -138,10 +143,13 @@ FORCE:
 why = $(if $(filter no,$($1)),disabled by $1=no,$2 not found)
 part = @printf '  %-8s %-4s %s\n' $1 $2 $3
 
+missing_parts = $(strip $(if $(filter no,$(HAVE_ZSTD)),.zst input is refused without libzstd-dev.) $(if \
+	$(filter yes,$(HAVE_ISAL)),,.gz input is $(if $(filter yes,$(HAVE_ZLIB)),read more slowly without \
+	libisal-dev.,refused without libisal-dev or zlib1g-dev.)))
 ## all: library, tokmap, tokbench; prints which optional parts are in, and why not (default)
 all: $(PRODUCTS)
-	$(call part,xxHash,yes,'checksums$(if $(filter no,$(HAVE_XXH_DISPATCH)),; $(strip \
-	    $(call why,XXH_DISPATCH,xxh_x86dispatch.h)): without AVX2 and AVX-512)')
+	$(call part,xxHash,yes,'checksums$(if $(XXHASH_IN_TREE),$(,) from the folder xxhash)$(if $(filter \
+	    no,$(HAVE_XXH_DISPATCH)),; $(call why,XXH_DISPATCH,xxh_x86dispatch.h): without AVX2 and AVX-512)')
 	$(call part,zstd,$(HAVE_ZSTD),'$(if $(filter yes,$(HAVE_ZSTD)),reads .zst input,$(call \
 	    why,ZSTD,libzstd-dev): .zst input is refused)')
 	$(call part,zlib,$(HAVE_ZLIB),'$(if $(filter yes,$(HAVE_ZLIB)),reads .gz input,$(call \
@@ -150,6 +158,7 @@ all: $(PRODUCTS)
 	    zlib,$(call why,ISAL,libisal-dev))')
 	$(call part,CUDA,yes,'batches on a GPU if a driver is found at run time$(if $(filter \
 	    yes,$(HAVE_NVCC)),; nvcc found: make ptx works)')
+	$(if $(missing_parts),@echo 'Left out: $(missing_parts)')
 
 # The library contains the kernel as PTX text, which the driver compiles for its device.
 $(BUILD)/expand_ptx.h: src/stage/cuda/expand.ptx
@@ -164,7 +173,11 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
 	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
 # libsrc.a is what the programs here link; of libtokmap.a, other programs see only the public names.
-$(BUILD)/libsrc.a: $(call objects,src)
+$(BUILD)/libsrc.a: $(call objects,src) $(XXHASH_IN_TREE:%=$(BUILD)/xxhash.o)
+# One object: weak references to its functions for AVX2 load none from an archive.
+$(BUILD)/xxhash.o: $(patsubst %.c,$(BUILD)/obj/%.o,$(if $(filter yes,$(HAVE_XXH_DISPATCH)),xxhash/xxh_x86dispatch.c) xxhash/xxhash.c)
+	$(call say,LINK,$@) $(CC) $(CFLAGS) -r -nostdlib -o $@ $^
+$(BUILD)/obj/xxhash/%.o: WARNINGS = -w
 $(BUILD)/libtokmap.a: $(BUILD)/libtokmap.o
 $(BUILD)/libtools.a: $(filter-out $(MAIN),$(call objects,tokenize_tools))
 $(BUILD)/libtests.a: $(SHARED_FILES:%.c=$(BUILD)/obj/%.o)
@@ -318,7 +331,7 @@ CMAKE_DIR = $(DESTDIR)$(LIBDIR)/cmake/tokmap
 COMPLETIONS = $(DEST)/share/bash-completion/completions
 man_page = $(DEST)/share/man/man$(subst .,,$(suffix $1))/$(notdir $1)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-	-e 's|@ABI@|$(ABI)|' -e 's|@HOMEPAGE@|$(HOMEPAGE)|' -e 's|@ABI_SINCE@|$(ABI_SINCE)|'
+	$(if $(XXHASH_IN_TREE),-e 's|-lxxhash ||; s|"xxhash;|"|') -e 's|@ABI@|$(ABI)|' -e 's|@HOMEPAGE@|$(HOMEPAGE)|' -e 's|@ABI_SINCE@|$(ABI_SINCE)|'
 
 ## install: to PREFIX=/usr/local, below DESTDIR= if given
 install: all

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the package: the backend of `pip install ./python` (PEP 517), of `make wheel` and `make sdist`.
+"""Builds the package: the backend of `pip install .` (PEP 517), of `make wheel` and `make sdist`.
 
 A wheel holds the Python files, the libraries and the programs, which `make` compiles here."""
 
@@ -26,7 +26,8 @@ ROOT = PYTHON.parent
 LICENCE_FILES = ["LICENSE", "THIRD_PARTY_NOTICES"]
 PROGRAMS = ["tokmap", "tokbench"]
 SCRIPT = "tokmap-python"  # which the program tokmap executes, from its own folder or that of PATH
-GENERATED = ["PKG-INFO", "pyproject.toml", "sbom.cdx.json"]  # at the root of a source archive
+GENERATED = ["PKG-INFO", "sbom.cdx.json"]  # at the root of a source archive
+XXHASH = ROOT / "build/wheel" / sbom.XXHASH[0].replace("==", "-") / "deps/xxhash"  # if make_wheel.py has fetched it
 NOT_SOURCE = (".git", "build", "demo")  # folders there
 
 
@@ -36,7 +37,7 @@ NOT_SOURCE = (".git", "build", "demo")  # folders there
 def read_project():
     """{table: {key: value}} of pyproject.toml, whose values are also JSON."""
     tables = {}
-    for line in (PYTHON / "pyproject.toml").read_text().splitlines():
+    for line in (ROOT / "pyproject.toml").read_text().splitlines():
         if line.startswith("["):
             tables[line.strip("[]")] = table = {}
         elif line.strip() and not line.startswith("#"):
@@ -46,11 +47,7 @@ def read_project():
 
 
 def version():
-    header = ROOT / "include/tokmap.h"
-    if not header.exists():
-        sys.exit(f"tokmap: {ROOT} is not the source of tokmap: install from its checkout or sdist, with "
-                 "pip 21.3 or later, which builds in place")
-    return re.search(r'TOKMAP_VERSION_TEXT "(.*)"', header.read_text()).group(1)
+    return re.search(r'TOKMAP_VERSION_TEXT "(.*)"', (ROOT / "include/tokmap.h").read_text()).group(1)
 
 
 def metadata(components):
@@ -167,11 +164,11 @@ def make_environment():
 
 def run_make(build, *variables):
     """Compiles libraries and programs into the folder `build`; a variable is NAME=VALUE."""
+    if not shutil.which("make"):
+        sys.exit("tokmap: make is required and was not found: install the package make")
     command = ["make", f"-j{os.cpu_count()}", f"BUILD={build}", "all", *variables]
-    done = subprocess.run(command, cwd=ROOT, env=make_environment())
-    if done.returncode != 0:
-        sys.exit("tokmap: make failed: it needs a C compiler and xxHash (on Debian and Ubuntu: gcc make "
-                 "libxxhash-dev; libzstd-dev, zlib1g-dev and libisal-dev to read compressed text)")
+    if subprocess.run(command, cwd=ROOT, env=make_environment()).returncode != 0:
+        sys.exit("tokmap: make failed, for the reason above")
 
 
 # ---- PEP 517 and PEP 660 ----
@@ -180,12 +177,17 @@ def run_make(build, *variables):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     tag, build = native_tag(), ROOT / "build/wheel-native"
     run_make(build, *([] if "CFLAGS" in os.environ else ["CFLAGS=-O3"]), "LDFLAGS=-s " + os.environ.get("LDFLAGS", ""))
-    return write_wheel(wheel_directory, tag, {**python_files(), **native_files(build), **info_files(tag)})
+    parts = [sbom.UNICODE]
+    if (build / "xxhash.o").exists():  # compiled from a source archive, on a system without xxHash
+        parts.append(sbom.xxhash((ROOT / "xxhash/xxhash.h").read_text()))
+    return write_wheel(wheel_directory, tag, {**python_files(), **native_files(build), **info_files(tag, parts)})
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    """The package in place, with the libraries and programs of build/."""
+    """The package in place, with the libraries and programs of build/, which are compiled if they are not there."""
     tag = native_tag()
+    if not all((ROOT / "build" / name).exists() for name in ("libtokmap.so", "libtokmap_tokenizer.so", *PROGRAMS)):
+        run_make("build")
     files = {"tokmap.pth": f"{PYTHON}\n".encode(), **script_files(), **info_files(tag)}
     return write_wheel(wheel_directory, tag, files)
 
@@ -217,12 +219,13 @@ def source_files():
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    """All of the source with its tests: the archive for packagers is that for pip."""
+    """All of the source with its tests, and xxHash, if it was fetched: the archive for packagers is that for pip."""
     files = {path: ((ROOT / path).read_bytes(), bool((ROOT / path).stat().st_mode & 0o100)) for path in source_files()}
-    # The same project, seen from the root of the archive.
-    project = (PYTHON / "pyproject.toml").read_text().replace('path = ["."]', 'path = ["python"]')
+    files.update({f"xxhash/{path.name}": (path.read_bytes(), False) for path in XXHASH.glob("*")})
     parts = [sbom.UNICODE]
-    for name, text in zip(GENERATED, (metadata(parts), project, sbom.document(version(), epoch(), parts))):
+    if "xxhash/xxhash.h" in files:
+        parts.append(sbom.xxhash(files["xxhash/xxhash.h"][0].decode()))
+    for name, text in zip(GENERATED, (metadata(parts), sbom.document(version(), epoch(), parts))):
         files[name] = (text.encode(), False)
     return write_sdist(sdist_directory, files)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_wheel.py FOLDER - the wheel for every Linux on x86-64 with glibc 2.28 or later.
+"""make_wheel.py FOLDER - the wheel for every Linux on x86-64 with glibc 2.28 or later; make_wheel.py --xxhash fetches the
+source of xxHash for a source archive.
 
 Compiles with the clang of the package ziglang, which links against the symbols of an old glibc. All other
 libraries are linked statically: zstd and zlib of this system; xxHash and ISA-L from the sources that two
@@ -23,7 +24,7 @@ GLIBC = "2.28"  # older versions lack functions that tokmap calls: statx, rename
 WORK = backend.ROOT / "build/wheel"
 VENV = WORK / "venv"
 INCLUDE, LIB = WORK / "include", WORK / "lib"
-SOURCES = {"xxhash==4.1.0": "c9b288e4c1f5dae54417bc8a05e6f6daf505783d916b4783f4dd2f2e7d5db486",
+SOURCES = {sbom.XXHASH[0]: sbom.XXHASH[1],
            "isal==1.9.1": "d210dca02a689ef2af709d2c62d2daac2e36b5d2fa06e6dc0d023c83fee77e91"}
 PYTHON = str(VENV / "bin/python")
 PROTECTION = ["-O3", "-fPIC", "-fstack-protector-strong", "-fcf-protection=full", f"-ffile-prefix-map={WORK}=."]
@@ -46,6 +47,9 @@ def fetch_source(requirement):
     """The folder with the unpacked source of a Python package."""
     folder = WORK / requirement.replace("==", "-")
     if not folder.exists():
+        WORK.mkdir(parents=True, exist_ok=True)
+        if not VENV.exists():
+            run(sys.executable, "-m", "venv", VENV)
         wanted = WORK / "source.txt"
         wanted.write_text(f"{requirement} --hash=sha256:{SOURCES[requirement]}\n")
         run(PYTHON, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "--require-hashes",
@@ -59,12 +63,6 @@ def defined(header, *names):
     """The version that a header states: the values of macros, joined by dots."""
     text = (INCLUDE / header).read_text()
     return ".".join(re.search(rf'define {name}\s+"?([\d.]+)', text).group(1) for name in names)
-
-
-def source_part(name, version, licence, requirement):
-    package, release = requirement.split("==")
-    return sbom.component(name, version, licence, **sbom.taken_from(
-        package, release, f"pkg:pypi/{package}@{release}", SOURCES[requirement]))
 
 
 def system_part(name, version, licence, archive, package):
@@ -87,8 +85,7 @@ def build_xxhash(requirement):
     # One object: tokmap's weak references to the functions for AVX2 load none from an archive.
     run("ld", "-r", "-o", WORK / "both.o", *objects)
     run("ar", "qcsD", LIB / "libxxhash.a", WORK / "both.o")
-    names = (f"XXH_VERSION_{part}" for part in ("MAJOR", "MINOR", "RELEASE"))
-    return source_part("xxHash", defined("xxhash.h", *names), "BSD-2-Clause", requirement)
+    return sbom.xxhash((INCLUDE / "xxhash.h").read_text())
 
 
 def build_isal(requirement):
@@ -100,7 +97,7 @@ def build_isal(requirement):
     shutil.copy(source / "isa-l.h", INCLUDE)
     shutil.copy(source / "bin/isa-l.a", LIB / "libisal.a")
     names = (f"ISAL_{part}_VERSION" for part in ("MAJOR", "MINOR", "PATCH"))
-    return source_part("ISA-L", defined("isa-l.h", *names), "BSD-3-Clause", requirement)
+    return sbom.from_package("ISA-L", defined("isa-l.h", *names), "BSD-3-Clause", requirement, SOURCES[requirement])
 
 
 def copy_library(name, headers, package):
@@ -120,6 +117,7 @@ def copy_library(name, headers, package):
 def prepare_compiler():
     """Downloads what is not here yet."""
     need_program("cc", "gcc")
+    need_program("clang", "clang")
     WORK.mkdir(parents=True, exist_ok=True)
     run(sys.executable, backend.ROOT / "bench/peers/install.py", VENV, backend.PYTHON / "wheel-requirements.txt")
     for requirement in SOURCES:
@@ -138,10 +136,13 @@ def prepare_libraries():
     archive = copy_library("z", ["zlib.h", "zconf.h"], "zlib1g-dev")
     parts.append(system_part("zlib", defined("zlib.h", "ZLIB_VERSION"), "Zlib", archive, "zlib1g-dev"))
     # zig's own runtime library does not detect the processor, and replaces memcpy of libc by a slower one.
-    archive, version = pathlib.Path(run("cc", "-print-libgcc-file-name").strip()), run("cc", "-dumpfullversion").strip()
-    shutil.copy(archive, LIB / "libgcc_runtime.a")
-    package = f"libgcc-{version.partition('.')[0]}-dev"
-    parts.append(system_part("libgcc", version, "GPL-3.0-or-later WITH GCC-exception-3.1", archive, package))
+    archive = pathlib.Path(run("clang", "--rtlib=compiler-rt", "-print-libgcc-file-name").strip())
+    version = run("clang", "-dumpversion").strip()
+    package = f"libclang-rt-{version.partition('.')[0]}-dev"
+    if not archive.exists():
+        sys.exit(f"make_wheel.py: {archive.name} not found: install the package {package}")
+    shutil.copy(archive, LIB / "libruntime.a")
+    parts.append(system_part("compiler-rt", version, "Apache-2.0 WITH LLVM-exception", archive, package))
     return parts
 
 
@@ -161,7 +162,7 @@ def main(folder):
     os.environ["ZIG_GLOBAL_CACHE_DIR"] = str(WORK / "zig")
     parts = prepare_libraries()
     backend.run_make(WORK / "make", f"CC={' '.join(COMPILER)}", "CFLAGS=-O3 -w", f"CPPFLAGS=-I{INCLUDE}",
-                     f"LDFLAGS=-s -L{LIB} -lgcc_runtime", *(f"{part}=yes" for part in ("ZSTD", "ZLIB", "ISAL")))
+                     f"LDFLAGS=-s -L{LIB} -lruntime", *(f"{part}=yes" for part in ("ZSTD", "ZLIB", "ISAL")))
     tag = f"py3-none-manylinux_{GLIBC.replace('.', '_')}_x86_64"
     wheel = backend.write_wheel(folder, tag, {**backend.python_files(), **backend.native_files(WORK / "make"),
                                               **backend.info_files(tag, parts)})
@@ -172,4 +173,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    fetch_source(sbom.XXHASH[0]) if sys.argv[1] == "--xxhash" else main(sys.argv[1])

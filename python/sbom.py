@@ -2,6 +2,7 @@
 """sbom.py - the list of what an archive or a wheel contains of others, as JSON of CycloneDX 1.6 (PEP 770)."""
 
 import json
+import re
 import time
 
 OWN_LICENCE = "Apache-2.0"
@@ -23,6 +24,22 @@ def taken_from(name, version, purl, sha256):
 # Tables in tokenize_tools/tokenizer/unicode/, in the source and in all that is compiled from it.
 UNICODE = component("Unicode Character Database", "17.0.0", "Unicode-3.0", type="data",
                     description="tables made from its versions 8.0 to 17.0")
+
+
+# What a source archive brings for systems without it: the file of this package, and its SHA-256.
+XXHASH = "xxhash==4.1.0", "c9b288e4c1f5dae54417bc8a05e6f6daf505783d916b4783f4dd2f2e7d5db486"
+
+
+def from_package(name, version, licence, requirement, sha256):
+    """A component whose source is in a package of Python."""
+    package, release = requirement.split("==")
+    return component(name, version, licence, **taken_from(package, release, f"pkg:pypi/{package}@{release}", sha256))
+
+
+def xxhash(header):
+    """xxHash, of which this is the text of the header."""
+    parts = (re.search(rf"define XXH_VERSION_{part} +(\d+)", header)[1] for part in ("MAJOR", "MINOR", "RELEASE"))
+    return from_package("xxHash", ".".join(parts), "BSD-2-Clause", *XXHASH)
 
 
 def licence(components):

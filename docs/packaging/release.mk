@@ -4,9 +4,10 @@
 ## wheel: build/tokmap-VERSION-py3-none-manylinux_*.whl, with all that it needs but glibc
 wheel: deps-wheel
 	@$(PYTHON) python/make_wheel.py $(BUILD)
-#: sdist: build/tokmap-VERSION.tar.gz, all of the source: for packagers, and for pip
+#: sdist: build/tokmap-VERSION.tar.gz, all of the source, with xxHash, which is downloaded: for packagers, and for pip
 sdist:
 	@mkdir -p $(BUILD)
+	@$(PYTHON) python/make_wheel.py --xxhash
 	@$(PYTHON) python/build_backend.py sdist $(BUILD)
 #: dist: source archive, wheel and checksums of a commit, in build/dist-VERSION if it has that tag
 dist: deps-wheel

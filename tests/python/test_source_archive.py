@@ -3,6 +3,7 @@
 """The source archive: the same bytes in another folder, on another day and from its own content; and what a
 release refuses."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -69,6 +70,22 @@ def it_has_the_same_bytes_everywhere(folder):
     expect_equal({entry.mode for entry in entries}, {0o644, 0o755}, "modes")
     inside = {entry.name.partition("/")[2] for entry in entries}
     expect_equal(inside, set(backend.source_files()) | set(backend.GENERATED), "files: those of git")
+
+
+def it_brings_xxhash_once_that_was_fetched(folder):
+    source = checkout(folder / "source")
+    fetched = source / backend.XXHASH.relative_to(ROOT)
+    fetched.mkdir(parents=True)
+    version = "".join(f"#define XXH_VERSION_{name} {n}\n" for name, n in (("MAJOR", 9), ("MINOR", 8), ("RELEASE", 7)))
+    (fetched / "xxhash.h").write_text(version)
+    first = archive(source, folder / "first")
+    shutil.unpack_archive(first, folder)
+    unpacked = folder / f"tokmap-{backend.version()}"
+    expect_equal((unpacked / "xxhash/xxhash.h").read_text(), version, "what it brings")
+    parts = {one["name"]: one for one in json.loads((unpacked / "sbom.cdx.json").read_text())["components"]}
+    expect_equal(parts["xxHash"]["version"], "9.8.7", "the version that it lists")
+    expect("BSD-2-Clause" in (unpacked / "PKG-INFO").read_text(), "PKG-INFO does not name its licence")
+    expect(first.read_bytes() == archive(unpacked, folder / "again").read_bytes(), "its own archive differs")
 
 
 def a_release_is_of_a_commit_and_its_tag(folder):
