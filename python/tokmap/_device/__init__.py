@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Batches on a GPU, and the exchange of arrays."""
