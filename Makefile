@@ -38,7 +38,7 @@ SLOW := $(filter $(addprefix %/test_,splitter.py oracles.py offsets.py order.py 
 	source_archive.py python_import.py python_rows.py python_stage.py python_threads.py normalizer.py pipelines.py parquet.py \
 	no_memory.py foreign.py gpu_bench.sh report.py ptx.py splitter faults journal_kill stage_schedules permute \
 	journal_damage byte_bpe loader_joined added_tokens next_writer.py broken_shards.py edge_values file_systems.py \
-	slow_inputs.py),$(SCRIPTS) $(TESTS))
+	slow_inputs.py name_filter.py any_folder.py),$(SCRIPTS) $(TESTS))
 # What tests share: all files of tests/ that are no program of their own.
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
 	%/stand_in_driver.c %/stand_in_failures.c %/stand_in_processors.c \

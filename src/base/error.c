@@ -105,6 +105,7 @@ static void set_failure(failure *f, int status, const char *format, va_list args
     f->status = status;
     f->place = 0;
     f->has_place = false;
+    f->kind = NULL;
     set_text(f, format, args, after);
 }
 
@@ -141,6 +142,12 @@ bool fail_system(failure *f, int sys_errno, const char *format, ...)
 bool fail_memory(failure *f)
 {
     *f = (failure){.status = ENOMEM, .text = "out of memory"};
+    return false;
+}
+
+bool fail_kind(failure *f, const char *kind)
+{
+    f->kind = kind;
     return false;
 }
 

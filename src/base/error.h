@@ -68,18 +68,22 @@ enum {
 
 typedef struct failure {
     int status;
-    uint64_t place;  /* a byte, character or line: the function that sets it says which */
-    bool has_place;  /* the text begins with it */
-    char text[2048]; /* one line */
+    uint64_t place;   /* a byte, character or line: the function that sets it says which */
+    bool has_place;   /* the text begins with it */
+    const char *kind; /* what a file is that was not meant to be read, such as "a PDF document", or
+                         NULL; lives as long as the program */
+    char text[2048];  /* one line */
 } failure;
 
 /* Store a failure. All return false, so that a check can end with them. All except fail_at clear
- * the place. The arguments may point into the text. */
+ * the place and the kind. The arguments may point into the text. */
 bool fail(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool fail_changed(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds ": " and the system's text for the error. */
 bool fail_system(failure *f, int sys_errno, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool fail_memory(failure *f);
+/* Sets only the kind. */
+bool fail_kind(failure *f, const char *kind);
 /* Puts the place before the text, unless it has one. */
 bool fail_at(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -7,7 +7,7 @@
 #include "cli/json_out.h"
 #include "cli/paths.h"
 
-static void print_result_json(const tokmap_dataset_info *info, const char *format)
+static void print_result_json(const tokmap_dataset_info *info, const char *format, const char *more)
 {
     json_out o = json_out_begin_result(stdout);
     json_out_string(&o, "index_file", info->index_path);
@@ -19,7 +19,7 @@ static void print_result_json(const tokmap_dataset_info *info, const char *forma
     json_out_number(&o, "n_documents", info->n_documents);
     json_out_number(&o, "n_inputs", info->n_inputs);
     json_out_string(&o, "dataset_id", cli_hex(info->dataset_id).s);
-    puts("}");
+    printf("%s%s}\n", more && *more ? ", " : "", more ? more : "");
 }
 
 static void print_result_line(const tokmap_dataset_info *info, const char *format)
@@ -40,6 +40,12 @@ static void print_result_line(const tokmap_dataset_info *info, const char *forma
 
 int cli_print_result(const char *prefix, const char *format, bool json, bool quiet)
 {
+    return cli_print_result_with(prefix, format, NULL, json, quiet);
+}
+
+int cli_print_result_with(const char *prefix, const char *format, const char *more, bool json,
+                          bool quiet)
+{
     tokmap_dataset *ds;
     tokmap_error err;
     if (quiet && !json)
@@ -48,7 +54,7 @@ int cli_print_result(const char *prefix, const char *format, bool json, bool qui
         return cli_fail(&err);
     const tokmap_dataset_info info = cli_dataset_info(ds);
     if (json)
-        print_result_json(&info, format);
+        print_result_json(&info, format, more);
     else
         print_result_line(&info, format);
     tokmap_dataset_close(ds);

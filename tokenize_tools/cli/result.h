@@ -9,3 +9,6 @@
  * object. With `quiet` and without `json`, prints nothing. format: of an adopted token file, or
  * NULL. Returns an exit code, and prints the error. */
 int cli_print_result(const char *prefix, const char *format, bool json, bool quiet);
+/* Does the same as cli_print_result, but the object has more members, as JSON; "" or NULL: none. */
+int cli_print_result_with(const char *prefix, const char *format, const char *more, bool json,
+                          bool quiet);

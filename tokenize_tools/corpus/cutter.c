@@ -31,12 +31,13 @@ static bool describe_input(corpus_cutter *c, failure *err)
     reader_summarize(c->reader, &summary);
     c->info.format = reader_format(c->reader);
     c->info.is_archive = reader_is_archive(c->reader);
+    c->info.is_array = summary.is_array;
     c->info.can_be_cut = c->info.format == CORPUS_PARQUET;
     snprintf(c->info.codec, sizeof c->info.codec, "%s", summary.codec);
     /* Whether the input can be cut at newlines. */
     const corpus_format format = c->info.format;
     if ((format != CORPUS_LINES && format != CORPUS_JSON_LINES) || c->info.is_archive ||
-        *c->info.codec || reader_options_want_row(&c->options))
+        c->info.is_array || *c->info.codec || reader_options_want_row(&c->options))
         return true;
     c->info.can_be_cut = input_is_plain_file(reader_input(c->reader), &c->n_bytes);
     return true;

@@ -14,6 +14,7 @@ typedef struct corpus_cutter corpus_cutter;
 
 typedef struct corpus_cutter_info {
     corpus_format format; /* CORPUS_AUTO: of an archive, by the names of its members */
+    bool is_array;        /* a JSON array */
     bool is_archive;      /* tar: its members have this format */
     bool can_be_cut;
     char codec[64]; /* how the input or its pages are compressed: "gzip"; "": they are not. Of an

@@ -191,7 +191,8 @@ void reader_summarize(const reader *r, reader_summary *summary)
 {
     const bool is_archive = reader_is_archive(r);
     const char *codec = r->inner->window.codec;
-    *summary = (reader_summary){.n_records = reader_n_records(r)};
+    *summary = (reader_summary){.n_records = reader_n_records(r),
+                                .is_array = r->inner->window.change != NULL};
     snprintf(summary->codec, sizeof summary->codec, "%s%s%s", is_archive ? "tar" : "",
              is_archive && codec ? ", " : "", codec ? codec : "");
     if (r->kind->summarize)

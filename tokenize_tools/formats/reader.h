@@ -75,6 +75,7 @@ typedef struct reader_summary {
     const char *why_column; /* "named by --field" */
     uint64_t n_records;     /* as reader_n_records */
     uint64_t n_groups;      /* row groups; 0: the file has none */
+    bool is_array;          /* a JSON array, read as JSON lines */
 } reader_summary;
 /* After the first call of reader_next. */
 void reader_summarize(const reader *r, reader_summary *summary);

@@ -197,10 +197,11 @@ static bool next_member(tar_reader *t, bool quietly, failure *err)
         reader_report(&t->base, "%.200s: %" PRIu64 " more member%s left out", t->name, n_more,
                       n_more == 1 ? " is" : "s are");
     /* Otherwise an archive of .csv or .txt.gz would be lost without an error. */
-    return t->n_read > 0 || t->n_left_out == 0 ||
-           fail(err,
-                "no member of this archive is text or JSON by its name (.txt, .text, .md, .json, "
-                ".jsonl, .ndjson); unpack it to pack other files");
+    if (t->n_read > 0 || t->n_left_out == 0)
+        return true;
+    fail(err, "no member of this archive is text or JSON by its name (.txt, .text, .md, .json, "
+              ".jsonl, .ndjson); unpack it to pack other files");
+    return fail_kind(err, "a tar archive without text");
 }
 
 /* Skips what is left of the member. */

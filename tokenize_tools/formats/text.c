@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/json_array.h"
 #include "formats/json_line.h"
 #include "formats/format.h"
 #include "formats/wrong_file.h"
@@ -22,6 +23,7 @@ typedef struct text_reader {
     size_t n_bytes; /* in the window */
 
     /* JSON lines: */
+    json_array array; /* that they come from */
     json_paths *paths;
     uint8_t *decoded;
     size_t decoded_capacity;
@@ -205,15 +207,40 @@ static bool check_text(text_reader *r, size_t from, failure *err)
 
 /* ---- The format ---- */
 
+/* Parses the line after this one, too. *are_lines: both are objects, whatever fields they have. */
+static bool look_at_next(text_reader *r, const first_line *line, bool *are_lines, bool *has_text,
+                         failure *err)
+{
+    size_t from;
+    first_line next;
+    *are_lines = *has_text = false;
+    if (!find_nonblank(r, line->to, &from, err))
+        return false;
+    if (from >= LOOK_BYTES || window_text(&r->base.window)[from] != '{')
+        return true;
+    if (!read_line(r, from, LOOK_BYTES, &next, err))
+        return false;
+    *has_text = next.whole && (next.status == JSON_LINE_OK || next.status == JSON_LINE_NULL);
+    *are_lines =
+        next.whole && next.status != JSON_LINE_MALFORMED && line->status != JSON_LINE_MALFORMED;
+    return true;
+}
+
 /* Decides by the first line. An empty input has no format. */
 static bool decide_format(text_reader *r, failure *err)
 {
     size_t from;
     first_line line;
+    bool are_lines, has_text;
+    const wrong_file_head head = head_of(r);
     if (!window_reach(&r->base.window, TEXT_BOM_BYTES, err))
         return false;
     if (window_size(&r->base.window) == 0)
         return true;
+    if (wrong_file_is_array(&head) && r->begin == 0) {
+        set_format(r, CORPUS_JSON_LINES);
+        return window_change(&r->base.window, json_array_change, &r->array, err);
+    }
     if (!find_nonblank(r, bom_bytes(r), &from, err))
         return false;
     if (from >= LOOK_BYTES || window_text(&r->base.window)[from] != '{') {
@@ -228,15 +255,25 @@ static bool decide_format(text_reader *r, failure *err)
         return true;
     }
     set_reason(r, line.status, &line.result);
+    const json_line_result result = line.result; /* the next line is parsed to the same place */
+    if (!look_at_next(r, &line, &are_lines, &has_text, err))
+        return false;
+    const bool may_be_json = wrong_name_may_be_json(head.name);
+    if (line.status == JSON_LINE_MALFORMED && !may_be_json) {
+        set_format(r, CORPUS_TEXT);
+        return check_text(r, from, err);
+    }
     const corpus_list list = r->base.options->list;
-    return fail(err,
-                "byte %" PRIu64
-                ": the first line begins with { but has no %s in the expected field (%s): "
-                "use %s to name the field, or --format to name the format",
-                from + line.result.error_offset, list == LIST_NONE ? "text" : "list", r->reason,
-                list == LIST_NONE     ? "--field"
-                : list == LIST_TOKENS ? "--tokens"
-                                      : "--parts");
+    fail(err,
+         "byte %" PRIu64 ": the first line begins with { but has no %s in the expected field (%s): "
+         "use %s to name the field, or --format to name the format",
+         from + result.error_offset, list == LIST_NONE ? "text" : "list", r->reason,
+         list == LIST_NONE     ? "--field"
+         : list == LIST_TOKENS ? "--tokens"
+                               : "--parts");
+    const bool is_one = wrong_name_is_whole_json(head.name) || !may_be_json;
+    const bool is_other = is_one && !are_lines && !has_text;
+    return fail_kind(err, is_other ? "JSON without the field of the text" : NULL);
 }
 
 /* Only records of JSON have fields and lists. */

@@ -15,8 +15,10 @@ typedef enum wrong_kind {
     COMPRESSED,
     UTF_16_OR_32,
     BINARY,
-    OWN,    /* files of tokmap */
-    RECORDS /* which their readers did not choose: of another --format, or not a regular file */
+    OWN,     /* files of tokmap */
+    RECORDS, /* which their readers did not choose: of another --format, or not a regular file */
+    MISSING, /* what stands for data that are elsewhere */
+    WEB      /* pages of a crawl */
 } wrong_kind;
 
 typedef struct known_file {
@@ -61,6 +63,7 @@ static const known_file known_files[] = {
     {"a Feather file", BINARY, MAGIC_WORD("FEA1")},
     {"an ORC file", BINARY, MAGIC_WORD("ORC")},
     {"an Avro file", BINARY, MAGIC("Obj\x01")},
+    {"a WARC file", WEB, MAGIC("WARC/1.")},
     {"a PDF document", BINARY, MAGIC("%PDF-1.")},
     {"a PDF document", BINARY, MAGIC("%PDF-2.")},
     {"an RTF document", BINARY, MAGIC("{\\rtf1")},
@@ -72,7 +75,7 @@ static const known_file known_files[] = {
     {"a plan of tokmap", OWN, MAGIC("tokmap plan 1\nfolder /")},
     {"a plan of tokmap", OWN, MAGIC("tokmap plan 2\nfolder /")},
     {"a ledger of tokmap", OWN, MAGIC("{\"ledger\":1,\"event\":\"opened\",\"time\":\"")},
-    {"a Git LFS pointer ('git lfs pull' fetches its file)", BINARY,
+    {"a Git LFS pointer ('git lfs pull' fetches its file)", MISSING,
      MAGIC("version https://git-lfs.github.com/spec/v1\n")},
 };
 
@@ -199,86 +202,6 @@ static uint8_t first_black(const wrong_file_head *head, size_t *at)
     return next_black(head, at);
 }
 
-/* ---- All of it ---- */
-
-#define ANYWAY "use --format text to pack it as it is"
-
-static bool check_known(const wrong_file_head *head, const reader_options *options, failure *err)
-{
-    static const char *const what_to_do[] = {
-        [ARCHIVE] = ", which tokmap does not read; unpack it first",
-        [COMPRESSED] = ", which tokmap does not read; unpack it first, or " ANYWAY,
-        [UTF_16_OR_32] = "; convert it to UTF-8, or " ANYWAY,
-        [BINARY] = ", not text; " ANYWAY,
-        [OWN] = ", not text; " ANYWAY,
-        [RECORDS] = ", which can be read only whole and from a file that is not compressed; copy "
-                    "it to one, or use --format text --utf8 raw to pack its bytes as they are",
-    };
-    const bool given = options->format != CORPUS_AUTO, forced = options->utf8 == UTF8_RAW;
-    const known_file *known = find_known(head->bytes, head->n_bytes);
-    if (!known)
-        return true;
-    /* The input was decompressed once if it could be. */
-    const bool twice = known == &gzip_or_zstd || (known->kind == COMPRESSED && head->decompressed);
-    if (twice)
-        return fail(err, "is compressed twice, with %s inside; decompress it once first",
-                    known->name);
-    if (given && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
-        return true;
-    if (known == &tar) /* tar_reader.c reads the outer one */
-        return fail(err, "is a tar archive inside another; unpack the outer one first");
-    if (known->kind == RECORDS && given)
-        return fail(err,
-                    "is %s, not text; leave out --format and --lines to read its rows, or add "
-                    "--utf8 raw to pack its bytes as they are",
-                    known->name);
-    return fail(err, "is %s%s", known->name, what_to_do[known->kind]);
-}
-
-/* In JSON lines a NUL makes only its document bad, which --on-error handles. */
-static bool check_nul(const wrong_file_head *head, const reader_options *options, failure *err)
-{
-    const uint8_t *nul = memchr(head->bytes, 0, head->n_bytes);
-    bool separates = options->separator && options->separator_bytes == 1 && !*options->separator;
-    if (!nul || separates || options->utf8 == UTF8_RAW)
-        return true;
-    for (size_t unit_bytes = 4; unit_bytes >= 2; unit_bytes /= 2) {
-        if (is_wide(head->bytes, head->n_bytes, unit_bytes, false) ||
-            is_wide(head->bytes, head->n_bytes, unit_bytes, true))
-            return fail(
-                err, "is UTF-%zu text without a byte order mark; convert it to UTF-8, or " ANYWAY,
-                unit_bytes * 8);
-    }
-    size_t at;
-    return first_black(head, &at) == '{' ||
-           fail(err,
-                "byte %zu: a NUL, so this is not text; if NULs end its documents, use "
-                "--separator '\\0'; " ANYWAY,
-                (size_t)(nul - head->bytes));
-}
-
-bool wrong_file_check(const wrong_file_head *head, const reader_options *options, failure *err)
-{
-    if (!check_known(head, options, err))
-        return false;
-    if (options->format != CORPUS_AUTO)
-        return true;
-    size_t at;
-    const uint8_t first = first_black(head, &at);
-    /* A text may begin with "[Chorus]" or a link. */
-    if (first == '[' && is_one_of(next_black(head, &at), "{\"["))
-        return fail(err, "is a JSON array; write its elements as JSON lines, one object per line, "
-                         "or " ANYWAY);
-    if (!check_nul(head, options, err))
-        return false;
-    const size_t n_bad = options->utf8_given ? 0 : count_malformed(head);
-    return n_bad * 100 <= head->n_bytes ||
-           fail(err,
-                "%zu of the first %zu bytes are not valid UTF-8; convert it to UTF-8, or use "
-                "--utf8 replace to pack it with U+FFFD in their place",
-                n_bad, head->n_bytes);
-}
-
 /* ---- Names ---- */
 
 /* The length of the name without this ending; 0: it has another one. */
@@ -300,7 +223,15 @@ bool wrong_name_is_compressed(const char *name)
     return without_codec(name) > 0;
 }
 
-bool wrong_name_check(const wrong_file_head *head, failure *err)
+/* Whether the name ends like this before .gz and .zst. */
+static bool name_ends(const char *name, const char *ending)
+{
+    const size_t n_plain = without_codec(name);
+    return without_ending(name, n_plain ? n_plain : strlen(name), ending) > 0;
+}
+
+/* Returns the records that a file of this name holds, such as "a Parquet file"; NULL: any. */
+static const char *promised_records(const char *name)
 {
     static const struct {
         const char *ending, *kind;
@@ -308,14 +239,178 @@ bool wrong_name_check(const wrong_file_head *head, failure *err)
                  {".feather", "a Feather file"}, {".jsonl", "JSON lines"},
                  {".ndjson", "JSON lines"},      {".tar", "a tar archive"},
                  {".tgz", "a tar archive"}};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (name_ends(name, named[i].ending))
+            return named[i].kind;
+    return NULL;
+}
+
+#define BINARY_DATA "binary data"
+
+/* Whether a file of this name was meant to be read: then one of another kind is damaged. */
+static bool name_promises(const wrong_file_head *head, const char *kind)
+{
+    static const char *const texts[] = {".txt", ".text", ".md", ".json"};
+    if (promised_records(head->name) ||
+        (wrong_name_is_compressed(head->name) && !head->decompressed))
+        return true;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (name_ends(head->name, texts[i]))
+            return strcmp(kind, BINARY_DATA) == 0;
+    return false;
+}
+
+bool wrong_name_is_whole_json(const char *name)
+{
+    return name_ends(name, ".json");
+}
+
+bool wrong_name_may_be_json(const char *name)
+{
+    static const char *const endings[] = {".json", ".jsonl", ".ndjson", ".tar", ".tgz"};
+    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+    const size_t n_plain = without_codec(last);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (name_ends(name, endings[i]))
+            return true;
+    return !memchr(last, '.', n_plain ? n_plain : strlen(last));
+}
+
+/* ---- All of it ---- */
+
+#define ANYWAY "use --format text to pack it as it is"
+
+/* Adds the kind to a failure. Data that are damaged or incomplete have none. */
+#define FAIL_KIND(err, kind, ...) (fail(err, __VA_ARGS__), fail_kind(err, kind))
+
+static bool check_known(const wrong_file_head *head, const reader_options *options, failure *err)
+{
+    static const char *const what_to_do[] = {
+        [ARCHIVE] = ", which tokmap does not read; unpack it first",
+        [COMPRESSED] = ", which tokmap does not read; unpack it first, or " ANYWAY,
+        [UTF_16_OR_32] = "; convert it to UTF-8, or " ANYWAY,
+        [BINARY] = ", not text; " ANYWAY,
+        [OWN] = ", not text; " ANYWAY,
+        [MISSING] = ", not text; " ANYWAY,
+        [WEB] = "; of a WET file, this makes JSON lines with the package warcio: python3 -c "
+                "\"import json, sys; from warcio.archiveiterator import ArchiveIterator as A; "
+                "[print(json.dumps({'text': r.content_stream().read().decode('utf-8', 'replace'), "
+                "'url': r.rec_headers.get_header('WARC-Target-URI')})) for r in "
+                "A(sys.stdin.buffer) if r.rec_type == 'conversion']\" <FILE >FILE.jsonl",
+        [RECORDS] = ", which can be read only whole and from a file that is not compressed; copy "
+                    "it to one, or use --format text --utf8 raw to pack its bytes as they are",
+    };
+    const bool given = options->format != CORPUS_AUTO, forced = options->utf8 == UTF8_RAW;
+    const known_file *known = find_known(head->bytes, head->n_bytes);
+    if (!known)
+        return true;
+    /* The input was decompressed once if it could be. */
+    const bool twice = known == &gzip_or_zstd || (known->kind == COMPRESSED && head->decompressed);
+    if (twice)
+        return FAIL_KIND(err, "a file that is compressed twice",
+                         "is compressed twice, with %s inside; decompress it once first",
+                         known->name);
+    if (given && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
+        return true;
+    if (known == &tar) /* tar_reader.c reads the outer one */
+        return FAIL_KIND(err, known->name,
+                         "is a tar archive inside another; unpack the outer one first");
+    if (known->kind == RECORDS && given)
+        return fail(err,
+                    "is %s, not text; leave out --format and --lines to read its rows, or add "
+                    "--utf8 raw to pack its bytes as they are",
+                    known->name);
+    fail(err, "is %s%s", known->name, what_to_do[known->kind]);
+    return fail_kind(err, known->kind == RECORDS || known->kind == MISSING ? NULL : known->name);
+}
+
+/* In JSON lines a NUL makes only its document bad, which --on-error handles. */
+static bool check_nul(const wrong_file_head *head, const reader_options *options, failure *err)
+{
+    const uint8_t *nul = memchr(head->bytes, 0, head->n_bytes);
+    bool separates = options->separator && options->separator_bytes == 1 && !*options->separator;
+    if (!nul || separates || options->utf8 == UTF8_RAW)
+        return true;
+    for (size_t unit_bytes = 4; unit_bytes >= 2; unit_bytes /= 2) {
+        if (is_wide(head->bytes, head->n_bytes, unit_bytes, false) ||
+            is_wide(head->bytes, head->n_bytes, unit_bytes, true))
+            return FAIL_KIND(
+                err, unit_bytes == 4 ? "UTF-32 text" : "UTF-16 text",
+                "is UTF-%zu text without a byte order mark; convert it to UTF-8, or " ANYWAY,
+                unit_bytes * 8);
+    }
+    size_t at;
+    return first_black(head, &at) == '{' ||
+           FAIL_KIND(err, BINARY_DATA,
+                     "byte %zu: a NUL, so this is not text; if NULs end its documents, use "
+                     "--separator '\\0'; " ANYWAY,
+                     (size_t)(nul - head->bytes));
+}
+
+bool wrong_file_is_array(const wrong_file_head *head)
+{
+    size_t at;
+    return wrong_name_is_whole_json(head->name) && first_black(head, &at) == '[' &&
+           next_black(head, &at) == '{';
+}
+
+static bool check_content(const wrong_file_head *head, const reader_options *options, failure *err)
+{
+    if (!check_known(head, options, err))
+        return false;
+    if (options->format != CORPUS_AUTO)
+        return true;
+    size_t at;
+    const uint8_t first = first_black(head, &at);
+    /* A text may begin with "[Chorus]" or a link. */
+    if (first == '[' && is_one_of(next_black(head, &at), "{\"[") && !wrong_file_is_array(head))
+        return FAIL_KIND(err, "a JSON array",
+                         "is a JSON array; write its elements as JSON lines, one object per line, "
+                         "or " ANYWAY);
+    if (!check_nul(head, options, err))
+        return false;
+    const size_t n_bad = options->utf8_given ? 0 : count_malformed(head);
+    return n_bad * 100 <= head->n_bytes ||
+           FAIL_KIND(err, "data that is not UTF-8",
+                     "%zu of the first %zu bytes are not valid UTF-8; convert it to UTF-8, or use "
+                     "--utf8 replace to pack it with U+FFFD in their place",
+                     n_bad, head->n_bytes);
+}
+
+bool wrong_file_check(const wrong_file_head *head, const reader_options *options, failure *err)
+{
+    if (check_content(head, options, err))
+        return true;
+    if (err->kind && name_promises(head, err->kind))
+        err->kind = NULL;
+    return false;
+}
+
+/* ---- Names and text ---- */
+
+/* Refuses tables of text, which a line of Python makes JSON lines of. */
+static bool check_table(const wrong_file_head *head, failure *err)
+{
+    const bool is_tsv = name_ends(head->name, ".tsv");
+    return (!is_tsv && !name_ends(head->name, ".csv")) ||
+           FAIL_KIND(err, is_tsv ? "a TSV file" : "a CSV file",
+                     "is a table by its name; make JSON lines of it with python3 -c \"import csv, "
+                     "json, sys; csv.field_size_limit(2**31 - 1); [print(json.dumps(row)) for row "
+                     "in csv.DictReader(sys.stdin%s)]\" <FILE >FILE.jsonl, or " ANYWAY,
+                     is_tsv ? ", delimiter='\\t'" : "");
+}
+
+bool wrong_name_check(const wrong_file_head *head, failure *err)
+{
     static const uint8_t magic[] = "\x28\xB5\x2F\xFD", gzip[sizeof magic] = "\x1F\x8B\x08";
     const size_t n_plain = without_codec(head->name), n = head->n_bytes;
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
-        if (without_ending(head->name, n_plain ? n_plain : strlen(head->name), named[i].ending))
-            return fail(err,
-                        "its name says %s, but its bytes are text; repair or remove it, or " ANYWAY,
-                        named[i].kind);
-    }
+    const char *promised = promised_records(head->name);
+    if (promised)
+        return fail(err,
+                    "its name says %s, but its bytes are text; repair or remove it, or " ANYWAY,
+                    promised);
+    if (!check_table(head, err))
+        return false;
     if (n_plain == 0 || head->decompressed)
         return true;
     const bool begun = n < sizeof magic &&

@@ -27,6 +27,13 @@ bool wrong_file_check(const wrong_file_head *head, const reader_options *options
 /* Whether an input whose bytes are text has a name that fits; if not, the text says what the name
  * means. A name never decides what an input is taken for. */
 bool wrong_name_check(const wrong_file_head *head, failure *err);
+/* Whether a file of this name may hold JSON, of which not all is as it should be: it ends in .json,
+ * .jsonl or .ndjson, or has no ending, before .gz and .zst. Archives may, too. */
+bool wrong_name_may_be_json(const char *name);
+/* Whether it ends in .json, before .gz and .zst: then it may be one JSON text over all lines. */
+bool wrong_name_is_whole_json(const char *name);
+/* Whether the bytes begin a JSON array of objects, and its name says that it is one JSON text. */
+bool wrong_file_is_array(const wrong_file_head *head);
 /* Whether it ends in .gz or .zst. */
 bool wrong_name_is_compressed(const char *name);
 /* What a file that begins with these bytes is, such as "a tar archive"; NULL: unknown. */

@@ -119,7 +119,9 @@ typedef struct walk {
     size_t root_bytes;   /* of the path of the folder */
     size_t cut_bytes;    /* are left out at the beginning of the path of a folder */
     void *seen;          /* a tree of file_id */
-    size_t n_hidden, n_special, n_unfinished, n_again, n_beside;
+    const name_filter *filter; /* NULL: all is wanted */
+    bool is_included;          /* the current folder matches, and so does what is in it */
+    size_t n_hidden, n_special, n_unfinished, n_again, n_beside, n_excluded, n_others;
     char beside[256]; /* the first names, with commas between them */
     failure *err;
 } walk;
@@ -175,13 +177,18 @@ typedef struct folder_listing {
     bool ok;
 } folder_listing;
 
+static bool has_includes(const walk *w)
+{
+    return w->filter && w->filter->include.n > 0;
+}
+
 static bool append_entry(void *context, const char *name)
 {
     folder_listing *l = context;
     const size_t n_path = strlen(l->path);
     const char *slash = n_path > 0 && l->path[n_path - 1] == '/' ? "" : "/";
     char *full = NULL;
-    if (name[0] == '.') {
+    if (name[0] == '.' && !has_includes(l->walk)) {
         l->walk->n_hidden++;
         return true;
     }
@@ -199,26 +206,49 @@ static bool is_no_match(const char *path, int sys_errno)
            (sys_errno == ENOENT && !file_link_target(path, target, sizeof target));
 }
 
+/* Whether the filter wants it, else counts it. */
+static bool is_wanted(walk *w, const char *name, bool is_folder, bool *is_included)
+{
+    *is_included = w->is_included;
+    if (!w->filter)
+        return true;
+    if (name_patterns_match(&w->filter->exclude, name, is_folder)) {
+        w->n_excluded++;
+        return false;
+    }
+    *is_included = *is_included || name_patterns_match(&w->filter->include, name, is_folder);
+    const bool is_other = !is_folder && has_includes(w) && !*is_included;
+    w->n_others += is_other;
+    return !is_other;
+}
+
 static bool walk_entry(walk *w, const char *path)
 {
-    file_facts facts;
+    file_facts facts = {0};
+    const char *name = path + w->root_bytes + strspn(path + w->root_bytes, "/");
+    bool is_included;
     const int sys_errno = file_describe(path, &facts);
     if (w->folders && facts.kind != FILE_FOLDER)
         return is_no_match(path, sys_errno) || fail_missing(w->err, path, sys_errno);
+    if (!is_wanted(w, name, facts.kind == FILE_FOLDER, &is_included))
+        return true;
     if (sys_errno)
         return add_missing(w->list, path, sys_errno, w->err);
-    if (facts.kind == FILE_FOLDER)
-        return walk_folder(w, path, facts.id);
+    if (facts.kind == FILE_FOLDER) {
+        const bool was_included = w->is_included;
+        w->is_included = is_included;
+        const bool ok = walk_folder(w, path, facts.id);
+        w->is_included = was_included;
+        return ok;
+    }
     if (facts.kind == FILE_REGULAR && fnmatch("*.partial", path, 0) == 0) {
         w->n_unfinished++;
         return true;
     }
-    if (facts.kind == FILE_REGULAR && is_beside_data(strrchr(path, '/') + 1)) {
-        const char *name = path + w->root_bytes;
+    if (facts.kind == FILE_REGULAR && !has_includes(w) && is_beside_data(strrchr(path, '/') + 1)) {
         const size_t n = strlen(w->beside);
         if (w->n_beside++ < MAX_NAMED)
-            snprintf(w->beside + n, sizeof w->beside - n, "%s%.80s", n ? ", " : "",
-                     name + strspn(name, "/"));
+            snprintf(w->beside + n, sizeof w->beside - n, "%s%.80s", n ? ", " : "", name);
         return true;
     }
     if (facts.kind == FILE_REGULAR)
@@ -309,14 +339,17 @@ static void report_left_out(const walk *w, const char *name)
     const struct {
         size_t n;
         const char *one, *many;
-    } left_out[] = {{w->n_hidden, "hidden name (one that begins with a dot)",
-                     "hidden names (ones that begin with a dot)"},
-                    {w->n_special, "name that is neither a file nor a folder",
-                     "names that are neither a file nor a folder"},
-                    {w->n_unfinished, "unfinished file (one whose name ends in .partial)",
-                     "unfinished files (ones whose names end in .partial)"},
-                    {w->n_again, "folder that was already listed through another link",
-                     "folders that were already listed through another link"}};
+    } left_out[] = {
+        {w->n_hidden, "hidden name (one that begins with a dot)",
+         "hidden names (ones that begin with a dot)"},
+        {w->n_special, "name that is neither a file nor a folder",
+         "names that are neither a file nor a folder"},
+        {w->n_unfinished, "unfinished file (one whose name ends in .partial)",
+         "unfinished files (ones whose names end in .partial)"},
+        {w->n_again, "folder that was already listed through another link",
+         "folders that were already listed through another link"},
+        {w->n_excluded, "name that --exclude matches", "names that --exclude matches"},
+        {w->n_others, "file that no --include matches", "files that no --include matches"}};
     if (!w->list->report)
         return;
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
@@ -343,14 +376,18 @@ static void forget_folders(void **seen)
 static bool add_folder(input_list *list, const char *path, file_id folder, void **seen,
                        failure *err)
 {
-    walk w = {.list = list, .root_bytes = strlen(path), .seen = *seen, .err = err};
+    walk w = {.list = list,
+              .root_bytes = strlen(path),
+              .seen = *seen,
+              .filter = list->filter,
+              .err = err};
     const size_t n_names = list->n_names;
     const bool is_first = !*seen, ok = walk_folder(&w, path, folder);
     *seen = w.seen;
     if (!ok || (!is_first && list->n_names == n_names && w.n_again > 0))
         return ok; /* its files were found below another one */
     report_left_out(&w, path);
-    return list->n_names > n_names ||
+    return list->n_names > n_names || list->filter ||
            fail(err, "%.400s: the folder contains no files to pack", path);
 }
 

@@ -11,7 +11,9 @@
  * its matches are taken in natural order. A part ** of it is any number of folders, also none: the
  * folders of which a given folder would be listed. After it only files match the last part, and as
  * the last part it is all files of the folders before it. What may match and cannot be looked at is
- * an error: a folder without permission, a link whose target is missing. `@FILE` stands for the
+ * an error: a folder without permission, a link whose target is missing. A filter with patterns to
+ * include takes of a folder what matches one, also a name that begins with a dot and a file that
+ * only describes data. `@FILE` stands for the
  * arguments in FILE, one on each line, without blank lines and carriage returns at the ends of
  * lines; in it, a name may begin with @ or -. */
 #pragma once
@@ -20,6 +22,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "input/name_filter.h"
 
 typedef struct input_list { /* start with {0} and the callback; input_list_free frees it */
     char **names;
@@ -28,7 +31,8 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
                                                         NULL */
     bool (*needs_no_file)(void *context, const char *name); /* may be NULL */
     void *context;
-    bool may_match_nothing; /* a pattern; *err then says so, but the call succeeds */
+    const name_filter *filter; /* of what is in a folder; NULL: all */
+    bool may_match_nothing;    /* a pattern; *err then says so, but the call succeeds */
 } input_list;
 
 /* Appends a name that was malloced, and frees it if that fails. NULL: out of memory. */

@@ -248,6 +248,8 @@ bool window_fill(window *w, failure *err)
     ssize_t n = stream_read(w->stream, w->bytes + w->filled, w->capacity - w->filled, err);
     if (n < 0)
         return false;
+    if (w->change && !w->change(w->change_context, w->bytes + w->filled, (size_t)n, err))
+        return false;
     w->filled += (size_t)n;
     memset(w->bytes + w->filled, 0, INPUT_PADDING);
     set_end(w);
@@ -257,6 +259,15 @@ bool window_fill(window *w, failure *err)
     return w->limit == UINT64_MAX ||
            fail(err, "is truncated: the input ends at byte %" PRIu64 ", and this at byte %" PRIu64,
                 w->offset + window_size(w), w->limit);
+}
+
+bool window_change(window *w, window_changer change, void *context, failure *err)
+{
+    const size_t n_bytes = w->filled - w->begin;
+    w->change = change;
+    w->change_context = context;
+    return (n_bytes == 0 || change(context, w->bytes + w->begin, n_bytes, err)) &&
+           (!w->at_end || change(context, NULL, 0, err));
 }
 
 bool window_reach(window *w, size_t n_bytes, failure *err)

@@ -13,6 +13,9 @@ typedef struct window_options {
 
 typedef struct stream stream; /* an input, read ahead in a thread if that is wanted */
 
+/* Changes bytes in place, without changing how many there are. No bytes: the input ends here. */
+typedef bool (*window_changer)(void *context, uint8_t *bytes, size_t n_bytes, failure *err);
+
 typedef struct window {
     const char *name;       /* of the input */
     const char *codec;      /* how it is compressed: "gzip"; NULL: it is not */
@@ -20,11 +23,13 @@ typedef struct window {
     stream *stream;
     uint8_t *bytes; /* INPUT_PADDING readable bytes follow `capacity` */
     size_t begin, end, capacity, usual_capacity;
-    size_t filled;     /* `end`, or more if it is the limit */
-    uint64_t offset;   /* of bytes[begin] in the plain bytes of the input */
-    uint64_t limit;    /* the window ends here */
-    bool at_end;       /* bytes[end] is the end of the input, or the limit */
-    size_t n_searched; /* after `begin`, where no terminator begins */
+    size_t filled;         /* `end`, or more if it is the limit */
+    uint64_t offset;       /* of bytes[begin] in the plain bytes of the input */
+    uint64_t limit;        /* the window ends here */
+    bool at_end;           /* bytes[end] is the end of the input, or the limit */
+    size_t n_searched;     /* after `begin`, where no terminator begins */
+    window_changer change; /* NULL: bytes are shown as they are */
+    void *change_context;
 } window;
 
 /* `in` is what input_open made of the source, or NULL, which is a failure. The window closes it,
@@ -40,6 +45,8 @@ input_prefix window_stored(const window *w);
 
 /* Reads more bytes, or sets at_end. The window must not be full. */
 bool window_fill(window *w, failure *err);
+/* Shows all bytes from here on as this function changes them. */
+bool window_change(window *w, window_changer change, void *context, failure *err);
 /* Reads until there are n_bytes, or the input ends. */
 bool window_reach(window *w, size_t n_bytes, failure *err);
 static inline const uint8_t *window_text(const window *w)

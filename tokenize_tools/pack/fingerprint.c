@@ -52,9 +52,19 @@ static void put_id(FILE *out, const char *name, uint32_t id)
     put_number(out, name, id == MODEL_NO_ID ? UINT64_MAX : id);
 }
 
+static void put_patterns(FILE *out, const char *name, const name_patterns *patterns)
+{
+    for (size_t i = 0; i < patterns->n; i++)
+        put_word(out, name, patterns->list[i]);
+}
+
 /* Prints the options. --on-error is left out: until a document is bad it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
+    put_patterns(out, "--include", &o->filter.include);
+    put_patterns(out, "--exclude", &o->filter.exclude);
+    if (o->skip_unsuitable)
+        put_word(out, "--skip-unsuitable", "yes");
     put_word(out, "--format", cli_word_name(pack_formats, o->input.format));
     put_word(out, o->tokens ? "--tokens" : o->parts ? "--parts" : "--field", o->input.field);
     if (o->tokens) {

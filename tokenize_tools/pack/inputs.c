@@ -209,8 +209,10 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
 {
     input_list *files = &inputs->files;
     int code = CLI_OK;
+    const bool is_filtered = options->filter.include.n + options->filter.exclude.n > 0;
     *inputs = (pack_inputs){.files = {.report = options->quiet ? NULL : pack_print_note,
                                       .needs_no_file = needs_no_file,
+                                      .filter = is_filtered ? &options->filter : NULL,
                                       .context = (void *)options}};
     for (size_t i = 0; i < n_arguments; i++) {
         failure err;
@@ -308,7 +310,10 @@ static int look_at(void *context, size_t which)
     reader *r = reader_open(&source, &options, -1, &err);
     if (!r || reader_next(r, &first, &err) == READER_FAILED) {
         reader_close(r);
-        return cli_print_failure(&err);
+        if (!err.kind)
+            return cli_print_failure(&err);
+        return unsuitable_add(&l->inputs->unsuitable, which, source.path, &err) ? CLI_OK
+                                                                                : cli_no_memory();
     }
     seen->format = reader_format(r);
     reader_summarize(r, &seen->summary);
@@ -384,6 +389,26 @@ void pack_kinds_text(const pack_inputs *inputs, char text[PACK_KINDS_BYTES])
     }
 }
 
+/* Refuses what is recognized as something else than text, or leaves it out. */
+static int settle_unsuitable(pack_inputs *inputs, const pack_options *options)
+{
+    const unsuitable_array others[] = {
+        {inputs->versions, sizeof *inputs->versions},
+        {inputs->seen, sizeof *inputs->seen},
+    };
+    if (inputs->unsuitable.n == 0)
+        return CLI_OK;
+    if (!options->skip_unsuitable)
+        return unsuitable_refuse(&inputs->unsuitable);
+    for (size_t i = 0; i < inputs->unsuitable.n && !inputs->once; i++)
+        inputs->total_bytes -= inputs->versions[inputs->unsuitable.files[i].which].n_bytes;
+    unsuitable_take(&inputs->unsuitable, inputs->files.names, &inputs->files.n_names, others);
+    inputs->n = inputs->files.n_names;
+    if (!options->quiet)
+        unsuitable_note(&inputs->unsuitable);
+    return inputs->n > 0 ? CLI_OK : cli_error(CLI_INPUT, "no files are left to pack");
+}
+
 int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
 {
     look l = {.inputs = inputs, .options = options};
@@ -393,6 +418,8 @@ int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
             return cli_no_memory();
     }
     int code = pack_inputs_each(inputs, look_at, &l);
+    if (code == CLI_OK || code == CLI_INPUT)
+        code = cli_first_failure(code, settle_unsuitable(inputs, options));
     if (code == CLI_OK)
         code = check_mixed(&l);
     if (code != CLI_OK)
@@ -414,5 +441,6 @@ void pack_inputs_free(pack_inputs *inputs)
 {
     free(inputs->versions);
     free(inputs->seen);
+    unsuitable_free(&inputs->unsuitable);
     input_list_free(&inputs->files);
 }

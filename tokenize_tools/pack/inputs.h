@@ -9,6 +9,7 @@
 #include "input/input_list.h"
 #include "formats/reader.h"
 #include "pack/options.h"
+#include "pack/unsuitable.h"
 
 /* What an input is, by its beginning. */
 typedef struct pack_seen {
@@ -29,7 +30,8 @@ typedef struct pack_inputs {
     /* The inputs of each corpus_format, and as CORPUS_AUTO the empty ones; set by
      * pack_inputs_look, for a plain pack. */
     size_t kinds[CORPUS_N_FORMATS];
-    pack_seen *seen; /* of each input, for --dry-run; else NULL */
+    pack_seen *seen;            /* of each input, for --dry-run; else NULL */
+    unsuitable_list unsuitable; /* what --skip-unsuitable has left out */
 } pack_inputs;
 
 /* Finds the files that the arguments stand for and checks each, so that a wrong name is reported
@@ -44,8 +46,9 @@ void pack_print_note(void *context, const char *text);
 int pack_input_describe(const char *name, file_facts *facts);
 
 /* Opens each input that can be read again, and finds what it is or why it is refused: a bad input
- * ends a run before anything is packed. With --format auto, text beside records is refused. Names
- * all that cannot be packed. Returns an exit code, and prints errors and notes. */
+ * ends a run before anything is packed. With --format auto, text beside records is refused. With
+ * --skip-unsuitable, removes what is recognized as something else than text. Names all that cannot
+ * be packed. Returns an exit code, and prints errors and notes. */
 int pack_inputs_look(pack_inputs *inputs, const pack_options *options);
 const char *pack_kind_name(corpus_format kind); /* CORPUS_AUTO is "empty" */
 /* "118 jsonl, 2 parquet, 1 empty"; an empty text if none was looked at. */

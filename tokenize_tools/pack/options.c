@@ -21,8 +21,9 @@
 const cli_word pack_formats[] = {
     {"auto", CORPUS_AUTO,
      "parquet and arrow by their first bytes; jsonl if the first line is a JSON object with the "
-     "field, otherwise text; refuses files that look like neither (archives, images, JSON arrays, "
-     "UTF-16, ...), text whose name says something else, and text beside records"},
+     "field, or for an array of objects in a .json file; otherwise text; refuses files that look "
+     "like neither (archives, images, tables, UTF-16, ...), text whose name says something else, "
+     "and text beside records"},
     {"text", CORPUS_TEXT, "each file is one document"},
     {"lines", CORPUS_LINES, "each line is one document"},
     {"jsonl", CORPUS_JSON_LINES, "each line is a JSON object; one field of it is the document"},
@@ -152,6 +153,24 @@ static int skip_input(void *target, const char *name)
     return CLI_OK;
 }
 
+static int add_pattern(name_patterns *patterns, const char *option, const char *pattern)
+{
+    failure err;
+    if (name_patterns_add(patterns, pattern, &err))
+        return CLI_OK;
+    return err.status ? cli_no_memory() : cli_usage("%s '%s': %s", option, pattern, err.text);
+}
+
+static int include_names(void *target, const char *pattern)
+{
+    return add_pattern(&((pack_options *)target)->filter.include, "--include", pattern);
+}
+
+static int exclude_names(void *target, const char *pattern)
+{
+    return add_pattern(&((pack_options *)target)->filter.exclude, "--exclude", pattern);
+}
+
 static int choose_lines(void *options, const char *value)
 {
     (void)value;
@@ -172,6 +191,17 @@ const cli_option pack_document_rows[] = {
              "by any path to it; "
              "may be given several times",
      .call = skip_input},
+    {"include", 0, CLI_CALL, 0, "PATTERN",
+     .help = "of folders, take only what matches, such as '*.md' or 'docs/', also hidden files; "
+             "PATTERN is as in a .gitignore of the folder; may be given several times",
+     .call = include_names},
+    {"exclude", 0, CLI_CALL, 0, "PATTERN",
+     .help = "of folders, leave out what matches, such as 'node_modules/'; wins over --include; "
+             "may be given several times",
+     .call = exclude_names},
+    {"skip-unsuitable", 0, CLI_FLAG, TARGET(skip_unsuitable),
+     .help = "leave out files that are recognized as something else than text, such as archives "
+             "and images, and count them by kind; damaged files are an error still"},
     {"format", 0, CLI_WORD, TARGET(input.format), "WORD", .help = "what the files hold [auto]",
      .words = pack_formats},
     {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},
@@ -275,6 +305,8 @@ void pack_options_free(pack_options *options)
 {
     free(options->separator);
     free(options->skipped);
+    free(options->filter.include.list);
+    free(options->filter.exclude.list);
     field_list_free(&options->fields);
     where_free(options->where);
 }

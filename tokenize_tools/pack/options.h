@@ -8,6 +8,7 @@
 #include "corpus/corpus.h"
 #include "cli/options.h"
 #include "cli/paths.h"
+#include "input/name_filter.h"
 #include "tokenizer/file/tokenizer_file.h"
 
 #define PACK_MAX_SPLITS 16
@@ -36,6 +37,8 @@ typedef struct pack_options {
 
     const char **skipped; /* --skip-input; owned */
     size_t n_skipped;
+    name_filter filter; /* --include and --exclude; its lists are owned */
+    bool skip_unsuitable;
     reader_options input;                            /* what pack_reader_options does not set */
     char *separator;                                 /* owned, or NULL */
     const char *tokens, *parts, *labels, *loss_mask; /* fields, or NULL */

@@ -43,6 +43,8 @@ static void note_large(pack_planner *p, size_t which, uint64_t n_bytes,
         why = "there is no place to cut it";
     else if (info->is_archive)
         why = "it is a tar archive";
+    else if (info->is_array)
+        why = "it is a JSON array";
     else if (*info->codec && info->format != CORPUS_ARROW) {
         why = "it is compressed with ";
         name = info->codec;

@@ -61,6 +61,16 @@ static void put_tokenizer(json_out *o, const tokenizer_file *t)
     json_out_end(o, '}');
 }
 
+static void put_list(json_out *o, const char *name, const char *const *list, size_t n)
+{
+    if (n == 0)
+        return;
+    json_out_begin(o, name, '[');
+    for (size_t i = 0; i < n; i++)
+        json_out_string(o, NULL, list[i]);
+    json_out_end(o, ']');
+}
+
 /* Prints the options that decide what is in the dataset. */
 static void put_options(json_out *o, const pack_parts *parts)
 {
@@ -78,12 +88,11 @@ static void put_options(json_out *o, const pack_parts *parts)
     if (options->loss_mask)
         json_out_string(o, "loss_mask", options->loss_mask);
     json_out_text(o, "separator", options->separator, options->input.separator_bytes);
-    if (options->n_skipped > 0) {
-        json_out_begin(o, "skip_input", '[');
-        for (size_t i = 0; i < options->n_skipped; i++)
-            json_out_string(o, NULL, options->skipped[i]);
-        json_out_end(o, ']');
-    }
+    put_list(o, "skip_input", options->skipped, options->n_skipped);
+    put_list(o, "include", options->filter.include.list, options->filter.include.n);
+    put_list(o, "exclude", options->filter.exclude.list, options->filter.exclude.n);
+    if (options->skip_unsuitable)
+        json_out_bool(o, "skip_unsuitable", true);
     if (options->meta)
         json_out_string(o, "meta", options->meta);
     if (options->where_text)
@@ -196,6 +205,8 @@ int pack_report_print(json_out *o, const pack_work *w)
                 json_out_number(o, pack_kind_name(i), kinds[i]);
         }
         json_out_end(o, '}');
+        unsuitable_print_counts(&w->parts->inputs->unsuitable, o);
+        unsuitable_print_files(&w->parts->inputs->unsuitable, o);
     }
     json_out_number(o, "n_documents", packed->documents);
     json_out_number(o, "n_tokens", packed->tokens);

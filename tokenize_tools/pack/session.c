@@ -10,6 +10,7 @@
 #include "pack/options.h"
 #include "pack/report.h"
 #include "pack/work.h"
+#include "system/memory_file.h"
 #include "system/process.h"
 
 /* ---- The end ---- */
@@ -71,9 +72,19 @@ static int print_results(pack_work *w, json_out *json)
         pack_report_notes(w);
     if (json->out)
         code = pack_report_print(json, w);
+    memory_file more;
+    json_out counts = {.out = memory_file_open(&more)};
+    if (!counts.out)
+        return cli_no_memory();
+    unsuitable_print_counts(&w->parts->inputs->unsuitable, &counts);
+    fputc('\0', counts.out); /* a file without bytes has no text */
+    if (!memory_file_close(counts.out, &more))
+        return cli_no_memory();
     for (size_t i = 0; i < w->outputs.n; i++)
-        code = cli_first_failure(
-            code, cli_print_result(w->outputs.list[i].prefix, NULL, o->json, o->quiet));
+        code =
+            cli_first_failure(code, cli_print_result_with(w->outputs.list[i].prefix, NULL,
+                                                          i ? NULL : more.text, o->json, o->quiet));
+    free(more.text);
     for (size_t i = 0; i < w->outputs.n && o->also && !o->json && !o->quiet; i++) {
         cli_print_plain(stdout, w->outputs.list[i].prefix, strlen(w->outputs.list[i].prefix));
         puts(".idx: Megatron index");

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--include and --exclude: the files that `git check-ignore` says of random patterns, one by one; the rules for hidden
+files and those beside data; patterns that are refused."""
+
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
+
+NAMES = ["a", "b", "ab", "ba", "a.c", "b.c", "ab.md", "x-1", "x-2", "[a]", "b*", "é", "A", "a b", "..a", "a\\b", ".c", "!a"]
+PARTS = ["a", "b", "*", "?", "ab", "*.c", "*.md", "a*", "*b", "x-?", "[a-b]", "[!a]*", "[^b]", "[]a]", "x-[0-9]", "[[:alpha:]]",
+         "[[:digit:]-]", "\\*", "\\[a\\]", "b\\*", "é", "*.*", ".*", "??", "a b", "A", "[a-", "a\\\\b", "\\!a", "***", "**"]
+
+
+class Tool:
+    def __init__(self, folder):
+        self.folder = folder
+        self.process = subprocess.Popen([program("tool_names"), folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def choose(self, include=(), exclude=()):
+        """The names, without the folder; or why a pattern is refused."""
+        lines = [b"i" + os.fsencode(one) for one in include] + [b"e" + os.fsencode(one) for one in exclude]
+        self.process.stdin.write(b"\n".join([*lines, b"", b""]))
+        self.process.stdin.flush()
+        found = []
+        while (line := self.process.stdout.readline().rstrip(b"\n")):
+            found.append(os.fsdecode(line))
+        if found and found[0].startswith("! "):
+            return found[0][2:]
+        return {name[len(str(self.folder)) + 1:] for name in found}
+
+
+def random_pattern(rng):
+    parts = [rng.choice(["**"] + PARTS if rng.random() < 0.3 else PARTS) for _ in range(rng.choice([1, 1, 1, 2, 2, 3, 4]))]
+    return rng.choice(["", "", "/"]) + "/".join(parts) + rng.choice(["", "", "", "/"])
+
+
+def make_tree(folder, rng):
+    for _ in range(160):
+        path = folder.joinpath(*(rng.choice(NAMES) for _ in range(rng.randint(1, 4))))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            pass
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def git_ignores(folder, repository, pattern, names):
+    (repository / "info/exclude").write_text(pattern + "\n")
+    done = subprocess.run(["git", f"--git-dir={repository}", f"--work-tree={folder}", "check-ignore", "--no-index", "--stdin", "-z"],
+                          input=b"".join(os.fsencode(name) + b"\0" for name in names), capture_output=True, cwd=folder,
+                          env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"})
+    expect(done.returncode in (0, 1), done.stderr)
+    return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+
+
+def patterns_choose_what_git_ignores(folder):
+    if not shutil.which("git"):
+        raise Skip("git not found")
+    n_pairs = n_refused = n_matches = 0
+    rng = random.Random(int(os.environ.get("SEED", 1)))
+    for number in range(4):
+        tree, repository = folder / f"tree-{number}", folder / f"git-{number}"
+        tree.mkdir()
+        subprocess.run(["git", "init", "-q", "--bare", repository], check=True)
+        names = make_tree(tree, rng)
+        tool = Tool(tree)
+        shown = tool.choose()
+        for _ in range(350):
+            pattern = random_pattern(rng)
+            chosen = tool.choose([pattern])
+            if isinstance(chosen, str) and "no files" not in chosen:
+                n_refused += 1
+                continue
+            wanted = git_ignores(tree, repository, pattern, names)
+            expect_equal(chosen, wanted, f"--include {pattern!r}")
+            expect_equal(tool.choose([], [pattern]), shown - wanted, f"--exclude {pattern!r}")
+            n_pairs, n_matches = n_pairs + len(names), n_matches + len(wanted)
+    expect(n_pairs >= 90000 and n_matches > n_pairs // 20 and n_refused < 400, (n_pairs, n_matches, n_refused))
+    return f"{n_pairs} pairs, {n_matches} match; {n_refused} patterns are refused"
+
+
+def hidden_files_and_those_beside_data_are_taken_if_included(folder):
+    for name in ("README.md", "a.md", ".hidden/b.md", ".c.md", "d.txt", "docs/README", "docs/e.md", "docs/x.partial", "docs/LICENSE"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    tool = Tool(folder)
+    expect_equal(tool.choose(), {"a.md", "d.txt", "docs/e.md"}, "without patterns")
+    expect_equal(tool.choose(["*.md"]), {"README.md", "a.md", ".hidden/b.md", ".c.md", "docs/e.md"}, "*.md")
+    expect_equal(tool.choose(["docs/"]), {"docs/README", "docs/e.md", "docs/LICENSE"}, "docs/")
+    expect_equal(tool.choose(["docs/"], ["LICENSE"]), {"docs/README", "docs/e.md"}, "exclude wins")
+    expect_equal(tool.choose(["*.md"], [".hidden/", "/a.md"]), {"README.md", ".c.md", "docs/e.md"}, "anchored")
+    expect_equal(tool.choose([], ["docs/"]), {"a.md", "d.txt"}, "exclude alone")
+    expect_equal(tool.choose(["nothing"]), set(), "nothing is left")
+
+
+def patterns_without_a_meaning_are_refused(folder):
+    tool = Tool(folder)
+    for pattern, why in (("!a", "! has no meaning"), ("", "is empty"), ("a[b", "a [ has no ]"), ("[a/b]", "a [ has no ]"),
+                         ("a\\", "last backslash"), ("a\\/b", "last backslash"), ("a**/b", "must stand alone"),
+                         ("x" * 256, "longer than 255")):
+        said = tool.choose([pattern])
+        expect(isinstance(said, str) and why in said, (pattern, said))
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_folders("name_filter_"))

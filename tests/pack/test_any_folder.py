@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap pack of folders that hold anything: what --skip-unsuitable leaves out and what stays an error, how much of a screen
+a refusal takes, JSON arrays, tables, and texts that begin with a brace."""
+
+import gzip
+import io
+import json
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+from ref_protocol import expect, expect_equal, need, run_in_folders, run_program
+
+TEXT = "It was a dark and stormy night.\n"
+
+
+def run(*arguments, status=0, environment=None, **more):
+    """stdout and stderr."""
+    done = run_program("tokmap", *arguments, text=True, env={**os.environ, **(environment or {})}, **more)
+    expect_equal(done.returncode, status, f"{arguments}: {done.stderr}")
+    return done.stdout, done.stderr
+
+
+def dataset_id(folder, name):
+    return json.loads(run("info", "--json", name, cwd=folder)[0])["dataset_id"]
+
+
+def make_tar(names):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = len(TEXT)
+            archive.addfile(info, io.BytesIO(TEXT.encode()))
+    return out.getvalue()
+
+
+def make_zip():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a.txt", TEXT)
+    return out.getvalue()
+
+
+# Name, bytes, kind.
+OTHERS = [("a.pdf", b"%PDF-1.4\n1 0 obj\n", "PDF document"), ("b.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary data"),
+          ("c.zip", make_zip(), "zip archive"), ("d.txt", TEXT.encode("utf-16"), "UTF-16 text"),
+          ("e.html", ("\u00e4\u00f6\u00fc" * 40).encode("latin-1"), "data that is not UTF-8"),
+          ("f.tar", make_tar(["x.jpg"]), "tar archive without text"), ("g.tar.gz", gzip.compress(make_tar(["x.jpg"])), None),
+          ("h.csv", b"text,n\na,1\n", "CSV file"), ("i.tsv.gz", gzip.compress(b"text\tn\na\t1\n"), "TSV file"),
+          ("j.json", b'{\n "name": "x"\n}\n', "JSON without the field of the text"), ("k.map", b'{"version":3,"names":[]}', None),
+          ("l.json", b'["a", "b"]', "JSON array"), ("m.warc.gz", gzip.compress(b"WARC/1.0\r\nWARC-Type: warcinfo\r\n"), "WARC file"),
+          ("n.xz", b"\xfd7zXZ\0\0\4", "xz file"), ("o.gz", gzip.compress(gzip.compress(b"x")), "file that is compressed twice")]
+KINDS = {"g.tar.gz": "tar archive without text", "k.map": "JSON without the field of the text"}
+TEXTS = [("1.txt", TEXT), ("2.md", "# " + TEXT), ("3.pas", "{ a comment }\nbegin end.\n"), ("4.css", "{\n}\n"), ("5.xml", "<a/>\n")]
+# Damaged or incomplete, so never left out.
+DAMAGED = [("a.txt.gz", gzip.compress(TEXT.encode() * 99)[:-9]), ("b.parquet", TEXT.encode()), ("c.jsonl", b'ext": "a"}\n{"text": "b"}\n'),
+           ("d.bin", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), ("e.jsonl", b'{"text": "a\n'),
+           ("f.json", b'[{"text": "a"}, {"text": "b"}'), ("g.json", b'[{"text": "a"}] more'), ("h.txt", b'{"a": "b"}\n{"a": "c"}\n'),
+           ("i.txt.zst", TEXT.encode("latin-1") + b"\xff\xfe\xfd" * 99), ("j.json", b'{"tex\n{"text": "b"}\n'), ("k.txt", bytes(4096)), ("l.jsonl", bytes(99)), ("m.parquet", b"%PDF-1.4\n"),
+           ("n.md.gz", b"\x1f\x8c" + bytes(99)), ("o.parquet.gz", gzip.compress(b"PAR1\x15\0\x15"))]
+
+
+def fill(folder, files):
+    folder.mkdir(exist_ok=True)
+    for name, data, *_ in files:
+        (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def others_are_left_out_and_counted(folder):
+    fill(folder / "in", OTHERS + TEXTS)
+    out, said = run("pack", "in", "--skip-unsuitable", "--json", "--report", "report.json", "-o", "out", cwd=folder)
+    kinds = [kind or KINDS[name] for name, _, kind in OTHERS]
+    counts = {kind: kinds.count(kind) for kind in kinds}
+    report = json.loads((folder / "report.json").read_text())
+    expect_equal(json.loads(out)["unsuitable"], counts, "counts of --json")
+    expect_equal(report["unsuitable"], counts, "counts of --report")
+    listed = {one["name"]: one["kind"] for one in report["unsuitable_inputs"]}
+    expect_equal(listed, {f"in/{name}": kind or KINDS[name] for name, _, kind in OTHERS}, "paths of --report")
+    expect_equal(report["options"]["skip_unsuitable"], True, "the recorded option")
+    expect(f"left out {len(OTHERS)} inputs" in said and "       1  PDF document: in/a.pdf\n" in said, said)
+    run("pack", *(f"in/{name}" for name, *_ in TEXTS), "-o", "alone", "-q", cwd=folder)
+    expect_equal(dataset_id(folder, "out"), dataset_id(folder, "alone"), "the texts alone")
+    run("verify", "-q", "out", cwd=folder)
+    expect_equal({path.name for path in folder.iterdir()}, {"in", "out.bin", "out.tmi", "alone.bin", "alone.tmi", "report.json"}, "files")
+
+
+def a_plan_leaves_them_out_too(folder):
+    fill(folder / "in", OTHERS + TEXTS)
+    out, _ = run("plan", "in", "--skip-unsuitable", "--exclude", "*.md", "--json", "--cells", "cells", "-o", "run.plan", cwd=folder)
+    expect_equal(json.loads(out)["n_inputs"], len(TEXTS) - 1, "inputs of the plan")
+    expect_equal(sum(json.loads(out)["unsuitable"].values()), len(OTHERS), "what is left out")
+    plan = (folder / "run.plan").read_text()
+    expect("skip-unsuitable" in plan and "exclude" in plan, plan)
+    run("pack", "--plan", "run.plan", "-q", cwd=folder)
+    run("join", "run.plan", "-o", "joined", "-q", cwd=folder)
+    run("pack", "in", "--skip-unsuitable", "--exclude", "*.md", "-o", "plain", "-q", cwd=folder)
+    expect_equal(dataset_id(folder, "joined"), dataset_id(folder, "plain"), "joined and plain")
+
+
+def damaged_files_stay_errors(folder):
+    for name, data in DAMAGED:
+        fill(folder / name.replace(".", "_"), [(name, data), *TEXTS, OTHERS[0]])
+        _, said = run("pack", name.replace(".", "_"), "--skip-unsuitable", "-o", "out", status=3, cwd=folder)
+        expect(f"/{name}: " in said, said)
+        expect(not list(folder.glob("out*")), list(folder.glob("out*")))
+
+
+def nothing_left_is_an_error(folder):
+    fill(folder / "in", OTHERS)
+    _, said = run("pack", "in", "--skip-unsuitable", "-o", "out", status=3, cwd=folder)
+    expect(said.endswith("no files are left to pack\n"), said)
+    fill(folder / "texts", TEXTS)
+    _, said = run("pack", "texts", "--include", "*.rst", "-o", "out", status=3, cwd=folder)
+    expect("left out 5 files that no --include matches" in said and said.endswith("no files are left to pack\n"), said)
+    _, said = run("pack", "texts", "--exclude", "!a", "-o", "out", status=2, cwd=folder)
+    expect("--exclude '!a': ! has no meaning" in said, said)
+    expect_equal({path.name for path in folder.iterdir()}, {"in", "texts"}, "files")
+
+
+def a_refusal_is_one_screen(folder):
+    files = [(f"{i}-{name}", data) for i in range(20) for name, data, *_ in OTHERS]
+    fill(folder / "in", files + TEXTS)
+    _, said = run("pack", "in", "-o", "out", status=3, cwd=folder)
+    expect(len(said.splitlines()) < 24, said)
+    for words in (f"{len(files)} inputs cannot be packed", "      40  JSON without the field", "      20  zip archive: in/0-c.zip, in/1-c.zip, ",
+                  "--skip-unsuitable", "--exclude", "--format text"):
+        expect(words in said, (words, said))
+    _, said = run("pack", "in/0-a.pdf", "in/0-h.csv", "-o", "out", status=3, cwd=folder)
+    expect("in/0-a.pdf: is a PDF document" in said and "in/0-h.csv: is a table by its name" in said, said)
+
+
+def other_options_do_not_resume_a_run(folder):
+    """Even if they choose the same files."""
+    line = json.dumps({"text": "word " * 2000}) + "\n"
+    fill(folder / "in", [*TEXTS, ("z.jsonl", line * 1000 + "damaged\n")])
+    always = {"TOKMAP_CHECKPOINT_MS": "0"}
+    for first, second, named in ((["--include", "*.jsonl"], ["--include", "z*"], "--include was *.jsonl and is now z*"),
+                                 (["--include", "z*", "--exclude", "a"], ["--include", "z*", "--exclude", "b"], "--exclude was a"),
+                                 (["--include", "z*", "--skip-unsuitable"], ["--include", "z*"], "--skip-unsuitable was yes")):
+        _, said = run("pack", "in", *first, "-o", "out", "-q", "--memory", "8M", status=3, cwd=folder, environment=always)
+        expect("Progress is saved" in said, said)
+        _, said = run("pack", "in", *second, "-o", "out", "-q", "--memory", "8M", status=5, cwd=folder, environment=always)
+        expect(named in said, said)
+        for path in folder.glob("out*"):
+            path.unlink()
+
+
+# ---- JSON ----
+
+
+def random_value(rng, depth=0):
+    kind = rng.randrange(6 if depth < 3 else 3)
+    if kind < 2:
+        return "".join(rng.choice('ab"\\[]{},:\n \u00e4\u20ac') for _ in range(rng.randrange(9)))
+    if kind == 2:
+        return rng.choice([1, -2.5, True, None])
+    if kind < 5:
+        return [random_value(rng, depth + 1) for _ in range(rng.randrange(4))]
+    return {f"k{i}": random_value(rng, depth + 1) for i in range(rng.randrange(4))}
+
+
+def arrays_are_the_lines_of_their_objects(folder):
+    rng = random.Random(1)
+    for n in (1, 2, 50, 400, 20000):
+        rows = [{"before": random_value(rng), "text": "".join(rng.choice('ab"\\[]{},\n\u00e4') for _ in range(rng.randrange(60))),
+                 "after": random_value(rng)} for _ in range(n)]
+        text = json.dumps(rows, indent=rng.choice([None, 1, 4]), ensure_ascii=rng.random() < 0.5,
+                          separators=rng.choice([(",", ":"), (", ", ": "), (" ,\n", " :\t")]))
+        text = rng.choice(["", "\ufeff", " \n"]) + text + rng.choice(["", "\n", " \r\n"])
+        (folder / "a.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+        (folder / "b.json.gz").write_bytes(gzip.compress(text.encode()))
+        (folder / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        tokens = set()
+        for name in ("a.json", "b.json.gz", "c.jsonl"):
+            run("pack", name, "-o", "out", "-f", "-q", "--meta", "@row", cwd=folder)
+            tokens.add((folder / "out.bin").read_bytes())
+        expect_equal(len(tokens), 1, f"{n} rows")
+        out, said = run("plan", "a.json", "--cell-size", "100", "--cells", "cells", "-o", "p", "-f", "--json", cwd=folder)
+        expect_equal(json.loads(out)["n_cells"], 1, "cells of an array")
+        expect(n < 50 or "stay in one cell: it is a JSON array" in said, said)
+    return "up to 20,000 rows"
+
+
+def broken_arrays_are_refused_at_their_place(folder):
+    good = '[{"text": "a"}, {"text": "b"}]'
+    for text, word in (('[{"text": "a"}, 5]', "a.json:2: byte 16: not an object"), ('[{"text": "a"} {"text": "b"}]', "trailing data"),
+                       ('[{"text": "a"}}', "something follows its end"), (good + good, "something follows its end"),
+                       (good[:-1], "is truncated: the JSON array has no end"), ('[{"text": "a"', "is truncated"),
+                       ('[{"text": "a\nb"}]', "not JSON"), ('[{"text": "a"]', "is truncated"), ('[{"no": "a"}]', 'the field is missing: "text"')):
+        (folder / "a.json").write_text(text)
+        _, said = run("pack", "a.json", "-o", "out", status=3, cwd=folder)
+        expect(word in said and not list(folder.glob("out*")), (text, said))
+    (folder / "a.txt").write_text(good)
+    _, said = run("pack", "a.txt", "-o", "out", status=3, cwd=folder)
+    expect("is a JSON array" in said, said)
+
+
+def an_array_is_read_on_after_a_stop(folder):
+    rows = [{"text": f"row {i} " * 50, "n": [i]} for i in range(4000)]
+    (folder / "a.json").write_text(json.dumps(rows[:3000] + [{"bad": 1}] + rows[3000:]))
+    for _ in range(2):
+        _, said = run("pack", "a.json", "-o", "out", "--memory", "8M", status=3, cwd=folder,
+                      environment={"TOKMAP_CHECKPOINT_MS": "0"})
+        expect("a.json:3001: byte" in said and "Progress is saved" in said, said)
+    run("pack", "a.json", "-o", "out", "--memory", "8M", "--on-error", "skip", "-q", cwd=folder)
+    (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("pack", "b.jsonl", "-o", "wanted", "-q", cwd=folder)
+    expect((folder / "out.bin").read_bytes() == (folder / "wanted.bin").read_bytes(), "tokens differ")
+
+
+# ---- Tables ----
+
+
+def converter(folder, name):
+    """What the message says, with this file."""
+    _, said = run("pack", name, "-o", "out", status=3, cwd=folder)
+    command = re.search(r'(python3 -c ".*") <FILE >FILE.jsonl', said)[1]
+    words = shlex.split(command)
+    expect_equal(words[:2], ["python3", "-c"], said)
+    with open(folder / name, "rb") as source, open(folder / f"{name}.jsonl", "wb") as out:
+        subprocess.run([sys.executable, *words[1:]], stdin=source, stdout=out, check=True)
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+
+
+def tables_are_refused_with_a_converter(folder):
+    (folder / "a.csv").write_text('text,n\n"a, ""b""\nc",1\n' + "x" * 200000 + ",2\n")
+    (folder / "b.tsv").write_text("text\tn\na b\t1\n")
+    expect_equal(converter(folder, "a.csv"), [{"text": 'a, "b"\nc', "n": "1"}, {"text": "x" * 200000, "n": "2"}], "CSV")
+    expect_equal(converter(folder, "b.tsv"), [{"text": "a b", "n": "1"}], "TSV")
+    run("pack", "a.csv.jsonl", "-o", "out", "-q", cwd=folder)
+    run("pack", "a.csv", "--format", "text", "-o", "out", "-f", "-q", cwd=folder)
+
+
+def web_archives_are_refused_with_a_converter(folder):
+    need("warcio")
+    record = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: https://a/\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n\u00e4 text\r\n\r\n"
+    (folder / "a.wet").write_bytes(record.encode().replace(b"Length: 6", b"Length: 7"))
+    expect_equal(converter(folder, "a.wet"), [{"text": "\u00e4 text", "url": "https://a/"}], "WET")
+
+
+def texts_that_begin_with_a_brace_go_by_their_name(folder):
+    brace = "{ not JSON }\nmore\n"
+    for name in ("a.pas", "a.ipynb", "a.txt", "a.css.gz"):
+        data = brace.encode()
+        (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        run("pack", name, "-o", "out", "-f", "-q", cwd=folder)
+        expect_equal(bytes((folder / "out.bin").read_bytes()[::2]), data + b"\0", name)
+    for name in ("a.json", "a.jsonl", "a.ndjson.gz", "without", "a.b/without"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(gzip.compress(brace.encode()) if name.endswith(".gz") else brace.encode())
+        _, said = run("pack", name, "-o", "out2", status=3, cwd=folder)
+        expect("the first line begins with {" in said, said)
+    (folder / "lines.txt").write_text('{"text": "a"}\n{"text": "b"}\n')
+    run("pack", "lines.txt", "-o", "out3", "-q", cwd=folder)
+    expect_equal(json.loads(run("info", "--json", "out3", cwd=folder)[0])["n_documents"], 2, "JSON lines of any name")
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_folders("any_folder_"))
