@@ -35,7 +35,7 @@ class Adapter:
     pages = ("hot",)  # hot, cold, startup, resume
     copy = None  # name of the form that it needs the tokens in; None: the flat file itself
     workers = 0  # processes that it starts
-    equal_new = None  # the system of tokmap that does the same with new arrays [by work]
+    equal_new = None  # another system of tokmap that does the same, or None
     usual = True  # False: measured only when it is named, or all are asked for
     grows = False  # starting up takes time and memory in proportion to the tokens
     reuses = False  # hands out the same arrays again and again

@@ -3,7 +3,6 @@
 targets."""
 
 from compare import figures
-from loader_adapter import I64, U16
 from loader_run import COLD_EQUAL, EQUALS
 
 DEVICE_BYTES_ROW_TOKENS = 8192  # rows of 16 KiB, for which there is a target
@@ -28,9 +27,8 @@ def ratio_rows(page, systems):
         work = system.adapter.work
         equal = by_name.get(COLD_EQUAL if page == "cold" else EQUALS[work])
         rows += ratios_against(equal, page, system, "ratio")
-        if page == "hot" and not system.name.startswith("tokmap") and not system.adapter.reuses:
-            equal_new = by_name.get(system.adapter.equal_new or EQUALS[work])
-            rows += ratios_against(equal_new, page, system, "ratio_new")
+        if page == "hot" and system.adapter.equal_new:
+            rows += ratios_against(by_name.get(system.adapter.equal_new), page, system, "ratio_new")
     return rows
 
 
@@ -204,7 +202,7 @@ class Finder:
 
 def hot_targets(find):
     found = []
-    for measure, arrays in (("ratio", "the same arrays again"), ("ratio_new", "new arrays")):
+    for measure, arrays in (("ratio", "usual arrays"), ("ratio_new", "two views of one array")):
         for row in find.all("hot", measure, "dataloader-u16-w0"):
             found.append(target("%s (%s)" % (row["name"], arrays), row, at_least=10))
     workers = find.all("hot", "ratio", *("dataloader-u16-w%d" % n for n in (1, 2, 4)))
