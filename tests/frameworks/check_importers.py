@@ -3,6 +3,7 @@
 """tokmap import, of files that each library wrote."""
 
 import io
+import shutil
 import subprocess
 import sys
 
@@ -120,6 +121,71 @@ def parquet(folder):
     assert "use --stream" in run_import(folder, "parquet", folder / "flat.parquet", *VOCAB, "--force", status=3)
     pyarrow.parquet.write_table(pa.table({"text": ["a", "b"]}), folder / "text.parquet")
     assert "must be ids" in run_import(folder, "parquet", folder / "text.parquet", *VOCAB, "--force", status=3)
+
+
+def write_mds(folder, kind, compression, documents):
+    streaming = need_module("streaming")
+    with streaming.MDSWriter(out=str(folder), columns={"tokens": kind, "source": "str"}, compression=compression,
+                             size_limit=1 << 16) as writer:
+        for ids in documents:
+            writer.write({"tokens": ids.astype("i8").tobytes() if kind == "bytes" else ids.astype(kind[8:]), "source": "x"})
+
+
+def mds(folder):
+    """As the library itself reads it, which decompresses in its folder: so in a copy."""
+    streaming = need_module("streaming")
+    documents = [*DOCUMENTS[:300], np.arange(10**6) % EOD, DOCUMENTS[0]]
+    for number, compression in enumerate((None, "gz", "bz2", "br", "snappy", "zstd")):
+        source = folder / str(number)
+        write_mds(source, ("ndarray:int64", "ndarray:uint16", "bytes")[number % 3], compression, documents)
+        files = sorted(path.name for path in source.iterdir())
+        expect(folder, documents, "mds", source, "--field", "tokens", *(["--dtype", "int64"] if number % 3 == 2 else []))
+        assert sorted(path.name for path in source.iterdir()) == files and len(files) > 3, files
+        shutil.copytree(source, folder / f"copy-{number}")
+        library = streaming.StreamingDataset(local=str(folder / f"copy-{number}"), shuffle=False, batch_size=1)
+        ds = tokmap.open(folder / "out")
+        assert len(library) == len(ds)
+        for i in (0, 299, 300, 301):
+            own = library[i]["tokens"]
+            assert (ds[i] == (np.frombuffer(own, "i8") if isinstance(own, bytes) else own)).all()
+    write_mds(folder / "large", "bytes", None, [np.empty(0), np.array([70000, 3]), np.empty(0)])
+    run_import(folder, "mds", folder / "large", "--field", "tokens", "--dtype", "int64", "--vocab-size", 70001, "--force")
+    assert [ids.tolist() for ids in tokmap.open(folder / "out")] == [[], [70000, 3], []]
+    path = next((folder / "0").glob("*.mds"))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert "is damaged: has" in run_import(folder, "mds", folder / "0", "--field", "tokens", *VOCAB, "--force", status=3)
+
+
+OPTIMIZE = """
+import sys, numpy as np, torch
+from litdata import TokensLoader, optimize
+documents = [ids for ids in np.load(sys.argv[1], allow_pickle=True)]
+def tensor(i):
+    yield torch.from_numpy(documents[i].astype("i4"))
+def fields(i):
+    return {"input_ids": documents[i].astype("i8"), "labels": documents[i].astype("i8")}
+if __name__ == "__main__":
+    inputs = list(range(len(documents)))
+    optimize(fn=tensor, inputs=inputs, output_dir=sys.argv[2], chunk_size=4096, item_loader=TokensLoader(), num_workers=1)
+    optimize(fn=fields, inputs=inputs, output_dir=sys.argv[3], chunk_bytes="16KB", num_workers=1)
+"""
+
+
+def litdata(folder):
+    """Tokens as its TokensLoader reads them, but with the end of each chunk; dicts as they are."""
+    library = need_module("litdata")
+    documents = [ids for ids in DOCUMENTS[:200] if len(ids)]
+    np.save(folder / "ids.npy", np.array(documents, dtype=object), allow_pickle=True)
+    (folder / "optimize.py").write_text(OPTIMIZE)
+    subprocess.run([sys.executable, folder / "optimize.py", folder / "ids.npy", folder / "tokens", folder / "dicts"], check=True,
+                   capture_output=True)
+    expect(folder, documents, "litdata", folder / "tokens")
+    read = library.StreamingDataset(str(folder / "tokens"), item_loader=library.TokensLoader(block_size=1), shuffle=False)
+    own = np.concatenate([ids for ids in tokmap.open(folder / "out")])
+    assert [int(read[i][0]) for i in range(0, len(read), 37)] == own[:len(read):37].tolist() and len(read) == len(own)
+    expect(folder, documents, "litdata", folder / "dicts")
+    assert len(library.StreamingDataset(str(folder / "dicts"))) == len(documents)
+    assert tokmap.open(folder / "out").metadata["imported_from"] == "litdata"
 
 
 def masks_are_kept(folder):

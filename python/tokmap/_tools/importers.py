@@ -22,6 +22,7 @@ from .._data.writer import Writer
 from .options import Parser, Refused, describe, ends_as_program, plain, print_json, show_count, warn
 
 
+_PACKAGES = {"streaming": "mosaicml-streaming"}  # whose modules have other names
 _MASKS = ("labels", "assistant_masks", "completion_mask", "loss_mask")
 _Row = Union[Array, Tuple[Array, Optional[Array]]]  # ids, or ids and which of them count
 
@@ -30,7 +31,8 @@ def _need(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise Refused(f"{error}. Install it: pip install {module.partition('.')[0]}") from None
+        package = module.partition(".")[0]
+        raise Refused(f"{error}. Install it: pip install {_PACKAGES.get(package, package)}") from None
 
 
 def _load_tokenizer(name: str) -> Any:
@@ -263,9 +265,65 @@ def _rows_of_column(column: Any, name: str, is_ids: bool, path: str, o: argparse
     return iter(np.split(values, np.cumsum(compute.list_value_length(column).to_numpy())[:-1]))
 
 
+def _items(data: Any) -> Iterator[Any]:
+    """The bytes of each item of a shard of MosaicML or litdata: how many there are, where each begins, and the end."""
+    n = int(np.frombuffer(data, "<u4", 1)[0])
+    places = np.frombuffer(data, "<u4", n + 1, 4).tolist()
+    if places[0] < 4 * (n + 2) or places[-1] != len(data) or sorted(places) != places:
+        raise Refused("is damaged: the places of its items are wrong")
+    for begin, end in zip(places, places[1:]):
+        yield data[begin:end]
+
+
+def _rows_of_item(item: Dict[str, Any], place: str, o: argparse.Namespace) -> Iterator[_Row]:
+    arrays = {name: _from_bytes(value, place, o) if isinstance(value, bytes) else np.asarray(value)
+              for name, value in ((name, item[name]) for name in _fields(item, place, o))}
+    ids, *others = arrays.values()
+    if ids.ndim != 1:
+        raise Refused(f"{place}: the ids have {ids.ndim} dimensions: must be one")
+    yield from _documents(arrays, place, o) if others else [ids]
+
+
+def _read_mds(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+    """Decompresses in memory: a StreamingDataset would leave files in the folder."""
+    formats, compression = _need("streaming.base.format"), _need("streaming.base.compression")
+    with open(os.path.join(path, "index.json")) as f:
+        shards = json.load(f)["shards"]
+    for shard in shards:
+        reader, stored = formats.reader_from_json(path, None, dict(shard)), shard["zip_data"] or shard["raw_data"]
+        name = os.path.join(path, stored["basename"])
+        with open(name, "rb") as f:
+            data = f.read()
+        data = compression.decompress(shard["compression"], data) if shard["zip_data"] else data
+        if len(data) != shard["raw_data"]["bytes"]:
+            raise Refused(f"{name}: is damaged: has {len(data)} bytes, and its index says {shard['raw_data']['bytes']}")
+        for number, item in enumerate(_items(data)):
+            yield from _rows_of_item(reader.decode_sample(item), f"{name}: item {number}", o)
+
+
+def _read_litdata(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+    """Tokens item by item: a TokensLoader would leave out the end of each chunk."""
+    litdata = _need("litdata")
+    with open(os.path.join(path, "index.json")) as f:
+        index = json.load(f)
+    kinds, compressed = index["config"]["data_format"], index["config"]["compression"]
+    kind, _, number = kinds[0].partition(":") if isinstance(kinds, list) and len(kinds) == 1 else ("", "", "")
+    if kind not in ("no_header_tensor", "no_header_numpy") or compressed:
+        for place, item in enumerate(litdata.StreamingDataset(path, shuffle=False, drop_last=False)):
+            yield from _rows_of_item(item if isinstance(item, dict) else {"tokens": item}, f"{path}: item {place}", o)
+        return
+    constants = _need("litdata.constants")
+    types = constants._TORCH_DTYPES_MAPPING if kind == "no_header_tensor" else constants._NUMPY_DTYPES_MAPPING
+    dtype = str(types[int(number)]).rpartition(".")[2]
+    for chunk in index["chunks"]:
+        for item in _items(np.memmap(os.path.join(path, chunk["filename"]), np.uint8, "r")):
+            yield item.view(dtype)
+
+
 READERS: Dict[str, Callable[[str, argparse.Namespace], Iterator[_Row]]] = {
     "hdf5": _read_hdf5, "lmdb": _read_lmdb, "megatron": _read_megatron, "numpy": _read_numpy, "tfrecord": _read_tfrecord,
-    "webdataset": _read_webdataset, "datasets": _read_datasets, "parquet": _read_parquet}
+    "webdataset": _read_webdataset, "datasets": _read_datasets, "parquet": _read_parquet, "mds": _read_mds,
+    "litdata": _read_litdata}
 
 
 # ---- The command ----
@@ -362,7 +420,8 @@ def main(arguments: List[str]) -> None:
     """tokmap import [OPTION]... FORMAT INPUT... -o P --vocab-size N
 
     Makes a dataset P from token files of other libraries. FORMAT is hdf5, lmdb, megatron, numpy, tfrecord, webdataset,
-    datasets or parquet. An INPUT is a file, or, for lmdb and datasets, also a folder. Each row of a file becomes a
+    datasets, parquet, mds (MosaicML) or litdata. An INPUT is a file; for mds and litdata a folder; for lmdb and datasets
+    either. Each row of a file becomes a
     document. 'tokmap index' makes datasets from files whose tokens need not be converted.
 
     Examples:
