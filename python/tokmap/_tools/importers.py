@@ -420,7 +420,7 @@ def main(arguments: List[str]) -> None:
     """tokmap import [OPTION]... FORMAT INPUT... -o P --vocab-size N
 
     Makes a dataset P from token files of other libraries. FORMAT is hdf5, lmdb, megatron, numpy, tfrecord, webdataset,
-    datasets, parquet, mds (MosaicML) or litdata. An INPUT is a file; for mds and litdata a folder; for lmdb and datasets
+    datasets, parquet, mds or litdata. An INPUT is a file; for mds and litdata a folder; for lmdb and datasets
     either. Each row of a file becomes a
     document. 'tokmap index' makes datasets from files whose tokens need not be converted.
 
