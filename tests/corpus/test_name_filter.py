@@ -100,6 +100,21 @@ def hidden_files_and_those_beside_data_are_taken_if_included(folder):
     expect_equal(tool.choose(["nothing"]), set(), "nothing is left")
 
 
+def a_link_does_not_hide_what_matches(folder):
+    (folder / "z").mkdir()
+    (folder / "z/x.md").touch()
+    (folder / "top.txt").touch()
+    (folder / "a_link").symlink_to("z")
+    (folder / "z/loop").symlink_to("..")
+    tool = Tool(folder)
+    expect_equal(tool.choose(["z/"]), {"z/x.md"}, "include")
+    expect_equal(tool.choose([], ["a_link/*"]), {"z/x.md", "top.txt"}, "exclude")
+    deep = folder.joinpath(*["ab"] * 60)
+    deep.mkdir(parents=True)
+    (deep / "y").touch()
+    expect_equal(len(tool.choose([], ["**/a*/" * 12 + "zz"])), 3, "many stars")
+
+
 def patterns_without_a_meaning_are_refused(folder):
     tool = Tool(folder)
     for pattern, why in (("!a", "! has no meaning"), ("", "is empty"), ("a[b", "a [ has no ]"), ("[a/b]", "a [ has no ]"),

@@ -123,6 +123,16 @@ def parquet(folder):
     assert "must be ids" in run_import(folder, "parquet", folder / "text.parquet", *VOCAB, "--force", status=3)
 
 
+class Harmful:
+    """Makes a file when its pickle is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
 def write_mds(folder, kind, compression, documents):
     streaming = need_module("streaming")
     with streaming.MDSWriter(out=str(folder), columns={"tokens": kind, "source": "str"}, compression=compression,
@@ -153,7 +163,19 @@ def mds(folder):
     assert [ids.tolist() for ids in tokmap.open(folder / "out")] == [[], [70000, 3], []]
     path = next((folder / "0").glob("*.mds"))
     path.write_bytes(path.read_bytes()[:-1])
-    assert "is damaged: has" in run_import(folder, "mds", folder / "0", "--field", "tokens", *VOCAB, "--force", status=3)
+    damaged = ["mds", folder / "0", "--field", "tokens", *VOCAB, "--force"]
+    assert f"{path}: is damaged" in run_import(folder, *damaged, status=3)
+    index = folder / "0/index.json"
+    text = index.read_text()
+    for old, new, word in ((path.name, "../1/" + path.name, "not in its folder"), (path.name, "nothing.mds", "is missing"),
+                           ('"shards"', '"others"', "is damaged: KeyError"), ("{", "[", "is damaged: JSONDecodeError")):
+        index.write_text(text.replace(old, new, 1))
+        assert word in run_import(folder, *damaged, status=3), word
+    with streaming.MDSWriter(out=str(folder / "pickles"), columns={"tokens": "ndarray:int64", "note": "pkl"}) as writer:
+        writer.write({"tokens": np.array([1, 2]), "note": Harmful(folder / "harm")})
+    assert "has the encoding pkl" in run_import(folder, "mds", folder / "pickles", "--field", "note", *VOCAB, "--force", status=3)
+    run_import(folder, "mds", folder / "pickles", "--field", "tokens", *VOCAB, "--force")
+    assert not (folder / "harm").exists() and tokmap.open(folder / "out")[0].tolist() == [1, 2]
 
 
 OPTIMIZE = """
@@ -185,7 +207,12 @@ def litdata(folder):
     assert [int(read[i][0]) for i in range(0, len(read), 37)] == own[:len(read):37].tolist() and len(read) == len(own)
     expect(folder, documents, "litdata", folder / "dicts")
     assert len(library.StreamingDataset(str(folder / "dicts"))) == len(documents)
-    assert tokmap.open(folder / "out").metadata["imported_from"] == "litdata"
+    index = folder / "dicts/index.json"
+    index.write_text(index.read_text().replace("no_header_numpy:3", "pickle", 1))
+    assert "items of the format pickle" in run_import(folder, "litdata", folder / "dicts", *VOCAB, "--force", status=3)
+    chunk = next((folder / "tokens").glob("*.bin"))
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    assert f"{chunk}: is damaged" in run_import(folder, "litdata", folder / "tokens", *VOCAB, "--force", status=3)
 
 
 def masks_are_kept(folder):

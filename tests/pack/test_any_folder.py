@@ -31,14 +31,18 @@ def dataset_id(folder, name):
     return json.loads(run("info", "--json", name, cwd=folder)[0])["dataset_id"]
 
 
-def make_tar(names):
+def make_tar_of(members):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        for name in names:
+        for name, data in members:
             info = tarfile.TarInfo(name)
-            info.size = len(TEXT)
-            archive.addfile(info, io.BytesIO(TEXT.encode()))
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
     return out.getvalue()
+
+
+def make_tar(names):
+    return make_tar_of([(name, TEXT.encode()) for name in names])
 
 
 def make_zip():
@@ -64,6 +68,10 @@ DAMAGED = [("a.txt.gz", gzip.compress(TEXT.encode() * 99)[:-9]), ("b.parquet", T
            ("d.bin", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), ("e.jsonl", b'{"text": "a\n'),
            ("f.json", b'[{"text": "a"}, {"text": "b"}'), ("g.json", b'[{"text": "a"}] more'), ("h.txt", b'{"a": "b"}\n{"a": "c"}\n'),
            ("i.txt.zst", TEXT.encode("latin-1") + b"\xff\xfe\xfd" * 99), ("j.json", b'{"tex\n{"text": "b"}\n'), ("k.txt", bytes(4096)), ("l.jsonl", bytes(99)), ("m.parquet", b"%PDF-1.4\n"),
+           ("p.json", b'{"text": "a long story that was cut in the midd'), ("q.json", b'{"id":1}{"text":"b"}'),
+           ("r.json", b'{\n "text": "the field is there"\n}\n'), ("s.json", b'{\n "name": "x",\n'), ("t.00001", b'{"text": "cut in the midd'),
+           ("u.jsonl~", b'{"text": "cut'), ("v.tar", make_tar_of([("a.txt", b"%PDF-1.4\n"), ("b.txt", TEXT.encode())])),
+           ("w.json", b'[{"text": "a"},,{"text": "b"}]'), ("x.json", b'[{"text": "a"},]'),
            ("n.md.gz", b"\x1f\x8c" + bytes(99)), ("o.parquet.gz", gzip.compress(b"PAR1\x15\0\x15"))]
 
 
@@ -84,7 +92,9 @@ def others_are_left_out_and_counted(folder):
     listed = {one["name"]: one["kind"] for one in report["unsuitable_inputs"]}
     expect_equal(listed, {f"in/{name}": kind or KINDS[name] for name, _, kind in OTHERS}, "paths of --report")
     expect_equal(report["options"]["skip_unsuitable"], True, "the recorded option")
-    expect(f"left out {len(OTHERS)} inputs" in said and "       1  PDF document: in/a.pdf\n" in said, said)
+    dry, _ = run("pack", "in", "--skip-unsuitable", "--json", "--dry-run", "-o", "none", cwd=folder)
+    expect_equal(json.loads(dry)["unsuitable"], counts, "counts of --dry-run")
+    expect(f"left out {len(OTHERS)} inputs that are not text" in said and "       1  PDF document: in/a.pdf\n" in said, said)
     run("pack", *(f"in/{name}" for name, *_ in TEXTS), "-o", "alone", "-q", cwd=folder)
     expect_equal(dataset_id(folder, "out"), dataset_id(folder, "alone"), "the texts alone")
     run("verify", "-q", "out", cwd=folder)
@@ -181,7 +191,8 @@ def arrays_are_the_lines_of_their_objects(folder):
         for name in ("a.json", "b.json.gz", "c.jsonl"):
             run("pack", name, "-o", "out", "-f", "-q", "--meta", "@row", cwd=folder)
             tokens.add((folder / "out.bin").read_bytes())
-        expect_equal(len(tokens), 1, f"{n} rows")
+        run("pack", "a.json", "-o", "out", "-f", "-q", "--format", "jsonl", cwd=folder)
+        expect_equal({(folder / "out.bin").read_bytes()}, tokens, f"{n} rows, the format given")
         out, said = run("plan", "a.json", "--cell-size", "100", "--cells", "cells", "-o", "p", "-f", "--json", cwd=folder)
         expect_equal(json.loads(out)["n_cells"], 1, "cells of an array")
         expect(n < 50 or "stay in one cell: it is a JSON array" in said, said)
@@ -191,7 +202,9 @@ def arrays_are_the_lines_of_their_objects(folder):
 def broken_arrays_are_refused_at_their_place(folder):
     good = '[{"text": "a"}, {"text": "b"}]'
     for text, word in (('[{"text": "a"}, 5]', "a.json:2: byte 16: not an object"), ('[{"text": "a"} {"text": "b"}]', "trailing data"),
-                       ('[{"text": "a"}}', "something follows its end"), (good + good, "something follows its end"),
+                       ('[{"text": "a"}}', "a comma or bracket is out of place"), (good + good, "something follows its end"),
+                       ('[{"text": "a"},,{"text": "b"}]', "a comma or bracket is out of place"),
+                       ('[{"text": "a"},]', "a comma or bracket is out of place"), ('[{"text": "a\\u0000b"},\n{"text": "\0"}]', "a.json:2:"),
                        (good[:-1], "is truncated: the JSON array has no end"), ('[{"text": "a"', "is truncated"),
                        ('[{"text": "a\nb"}]', "not JSON"), ('[{"text": "a"]', "is truncated"), ('[{"no": "a"}]', 'the field is missing: "text"')):
         (folder / "a.json").write_text(text)
@@ -200,6 +213,15 @@ def broken_arrays_are_refused_at_their_place(folder):
     (folder / "a.txt").write_text(good)
     _, said = run("pack", "a.txt", "-o", "out", status=3, cwd=folder)
     expect("is a JSON array" in said, said)
+    (folder / "a.tar").write_bytes(make_tar_of([("a.json", good.encode())]))
+    _, said = run("pack", "a.tar", "-o", "out", status=3, cwd=folder)
+    expect("a JSON array, which is read only from a .json file of its own" in said, said)
+    for text in ("[]", " [\n]\n"):
+        (folder / "empty.json").write_text(text)
+        (folder / "a.json").write_text(good)
+        run("pack", "a.json", "empty.json", "-o", "out", "-f", "-q", cwd=folder)
+        info = json.loads(run("info", "--json", "out", cwd=folder)[0])
+        expect_equal((info["n_documents"], info["n_inputs"]), (2, 2), "an empty array")
 
 
 def an_array_is_read_on_after_a_stop(folder):
@@ -230,10 +252,13 @@ def converter(folder, name):
 
 
 def tables_are_refused_with_a_converter(folder):
-    (folder / "a.csv").write_text('text,n\n"a, ""b""\nc",1\n' + "x" * 200000 + ",2\n")
-    (folder / "b.tsv").write_text("text\tn\na b\t1\n")
+    (folder / "a.csv").write_bytes(b'\xef\xbb\xbftext,n\r\n"a, ""b""\nc",1\r\n' + b"x" * 200000 + b",2\r\n")
+    (folder / "b.tsv").write_text('text\tn\na b\t1\n"he said\t2\nc\t3\n')
     expect_equal(converter(folder, "a.csv"), [{"text": 'a, "b"\nc', "n": "1"}, {"text": "x" * 200000, "n": "2"}], "CSV")
-    expect_equal(converter(folder, "b.tsv"), [{"text": "a b", "n": "1"}], "TSV")
+    rows = [{"text": "a b", "n": "1"}, {"text": '"he said', "n": "2"}, {"text": "c", "n": "3"}]
+    expect_equal(converter(folder, "b.tsv"), rows, "TSV")
+    (folder / "a.csv.gz").write_bytes(gzip.compress((folder / "a.csv").read_bytes()))
+    expect("; decompress it and make" in run("pack", "a.csv.gz", "-o", "out", status=3, cwd=folder)[1], "CSV that is compressed")
     run("pack", "a.csv.jsonl", "-o", "out", "-q", cwd=folder)
     run("pack", "a.csv", "--format", "text", "-o", "out", "-f", "-q", cwd=folder)
 

@@ -3,26 +3,45 @@
 
 #include "base/json_parts.h"
 
-/* Returns what the byte becomes; 0: it cannot be there. */
-static uint8_t change_byte(json_array *a, uint8_t c)
+#define WRONG (-1)
+
+/* Returns what a byte between the values of the array becomes, or WRONG. */
+static int change_between(json_array *a, uint8_t c)
 {
-    const bool closes = c == ']' || c == '}';
+    const bool has_value = a->has_value;
+    if (c == ',') {
+        a->has_value = false;
+        a->after_comma = true;
+        return has_value ? '\n' : WRONG;
+    }
+    if (c == ']') {
+        a->is_over = has_value || !a->after_comma;
+        return a->is_over ? ' ' : WRONG;
+    }
+    a->has_value = true;
+    a->in_string = c == '"';
+    a->depth += c == '[' || c == '{';
+    return c == '}' ? WRONG : c;
+}
+
+/* Returns what the byte becomes, or WRONG. */
+static int change_byte(json_array *a, uint8_t c)
+{
     if (a->in_string) {
         a->in_string = a->escaped || c != '"';
         a->escaped = !a->escaped && c == '\\';
         return c;
     }
+    if (json_is_space(c))
+        return c == '\n' && !a->is_over ? ' ' : c;
     if (a->is_over)
-        return json_is_space(c) ? c : 0;
-    if (c == '\n' || (c == ',' && a->depth == 1))
-        return c == ',' ? '\n' : ' ';
-    if (c == '[' || c == '{')
-        return ++a->depth == 1 ? ' ' : c;
+        return WRONG;
+    if (a->depth == 1)
+        return change_between(a, c);
     a->in_string = c == '"';
-    if (!closes || --a->depth > 0)
-        return c;
-    a->is_over = true;
-    return c == ']' ? ' ' : 0;
+    a->depth += c == '[' || c == '{';
+    a->depth -= c == ']' || c == '}';
+    return a->depth == 1 && c == '[' ? ' ' : c;
 }
 
 bool json_array_change(void *array, uint8_t *bytes, size_t n_bytes, failure *err)
@@ -31,10 +50,12 @@ bool json_array_change(void *array, uint8_t *bytes, size_t n_bytes, failure *err
     if (n_bytes == 0 && !a->is_over)
         return fail(err, "is truncated: the JSON array has no end");
     for (size_t i = 0; i < n_bytes; i++) {
-        const uint8_t c = change_byte(a, bytes[i]);
-        if (c == 0)
-            return fail(err, "is not one JSON array: something follows its end");
-        bytes[i] = c;
+        const int c = change_byte(a, bytes[i]);
+        if (c == WRONG)
+            return fail(err, a->is_over
+                                 ? "is not one JSON array: something follows its end"
+                                 : "is not a JSON array: a comma or bracket is out of place");
+        bytes[i] = (uint8_t)c;
     }
     return true;
 }

@@ -226,6 +226,8 @@ static reader_result next_tar(reader *base, document *d, failure *err)
             return READER_FAILED;
         const reader_result result =
             t->in_member ? base->inner->kind->next(base->inner, d, err) : READER_END;
+        if (result == READER_FAILED)
+            err->kind = NULL; /* it is that of a member: the others may be text */
         if (result != READER_END)
             return result;
         if (t->in_member && !leave_member(t, err))

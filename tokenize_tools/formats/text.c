@@ -54,6 +54,9 @@ static void set_reason(text_reader *r, json_line_status status, const json_line_
     const char *field = corpus_field(r->base.options);
     if (status == JSON_LINE_MALFORMED)
         snprintf(r->reason, sizeof r->reason, "not JSON: %s", result->reason);
+    else if (status == JSON_LINE_NO_OBJECT && *window_text(&r->base.window) == '[')
+        snprintf(r->reason, sizeof r->reason,
+                 "a JSON array, which is read only from a .json file of its own");
     else if (status == JSON_LINE_NO_FIELD)
         snprintf(r->reason, sizeof r->reason, "%s: \"%.100s\"", result->reason, field);
     else
@@ -226,6 +229,24 @@ static bool look_at_next(text_reader *r, const first_line *line, bool *are_lines
     return true;
 }
 
+/* *is_other: all that follows is one JSON text, without the field of the text. Returns false when
+ * out of memory. */
+static bool is_whole_other(text_reader *r, size_t from, bool *is_other)
+{
+    window *w = &r->base.window;
+    failure ignored; /* of reading: it is found again, or the text is not whole */
+    json_line_result result;
+    if (!window_reach(w, LOOK_BYTES, &ignored) || !w->at_end)
+        return true;
+    const size_t n = window_size(w) - from;
+    if (!reserve_decoded(r, n + 1, &ignored))
+        return false;
+    const json_line_status status =
+        json_line_text(r->paths, window_text(w) + from, n, r->decoded, NULL, &result);
+    *is_other = status == JSON_LINE_NO_FIELD || status == JSON_LINE_NO_OBJECT;
+    return true;
+}
+
 /* Decides by the first line. An empty input has no format. */
 static bool decide_format(text_reader *r, failure *err)
 {
@@ -237,10 +258,6 @@ static bool decide_format(text_reader *r, failure *err)
         return false;
     if (window_size(&r->base.window) == 0)
         return true;
-    if (wrong_file_is_array(&head) && r->begin == 0) {
-        set_format(r, CORPUS_JSON_LINES);
-        return window_change(&r->base.window, json_array_change, &r->array, err);
-    }
     if (!find_nonblank(r, bom_bytes(r), &from, err))
         return false;
     if (from >= LOOK_BYTES || window_text(&r->base.window)[from] != '{') {
@@ -271,8 +288,11 @@ static bool decide_format(text_reader *r, failure *err)
          list == LIST_NONE     ? "--field"
          : list == LIST_TOKENS ? "--tokens"
                                : "--parts");
-    const bool is_one = wrong_name_is_whole_json(head.name) || !may_be_json;
-    const bool is_other = is_one && !are_lines && !has_text;
+    bool is_other = line.status != JSON_LINE_MALFORMED && !are_lines && !has_text &&
+                    !wrong_name_promises_records(head.name);
+    if (line.status == JSON_LINE_MALFORMED && wrong_name_is_whole_json(head.name) &&
+        !is_whole_other(r, from, &is_other))
+        return fail_memory(err);
     return fail_kind(err, is_other ? "JSON without the field of the text" : NULL);
 }
 
@@ -302,10 +322,19 @@ static bool begin_input(text_reader *r, failure *err)
         if (!window_reach(&r->base.window, head_bytes(r), err))
             return false;
         const wrong_file_head head = head_of(r);
+        const corpus_format format = r->base.format;
         if (!wrong_file_check(&head, r->base.options, err))
             return false;
+        if ((format == CORPUS_AUTO || format == CORPUS_JSON_LINES) && r->begin == 0 &&
+            wrong_file_is_array(&head)) {
+            set_format(r, CORPUS_JSON_LINES);
+            if (!window_change(&r->base.window, json_array_change, &r->array, err))
+                return false;
+        }
     }
-    return (r->base.format != CORPUS_AUTO || decide_format(r, err)) && check_fields(r, err);
+    if (r->base.format == CORPUS_AUTO && !decide_format(r, err))
+        return false;
+    return check_fields(r, err);
 }
 
 /* ---- Open, close ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/wrong_file.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -245,6 +246,11 @@ static const char *promised_records(const char *name)
     return NULL;
 }
 
+bool wrong_name_promises_records(const char *name)
+{
+    return promised_records(name) != NULL;
+}
+
 #define BINARY_DATA "binary data"
 
 /* Whether a file of this name was meant to be read: then one of another kind is damaged. */
@@ -269,11 +275,15 @@ bool wrong_name_may_be_json(const char *name)
 {
     static const char *const endings[] = {".json", ".jsonl", ".ndjson", ".tar", ".tgz"};
     const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-    const size_t n_plain = without_codec(last);
+    const size_t n_plain = without_codec(last), n = n_plain ? n_plain : strlen(last);
+    const char *dot = memrchr(last, '.', n), *end = last + n;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (name_ends(name, endings[i]))
             return true;
-    return !memchr(last, '.', n_plain ? n_plain : strlen(last));
+    /* "part.00001", "data.jsonl~" and the like have no ending that says text. */
+    while (dot && ++dot < end && isalpha((unsigned char)*dot))
+        continue;
+    return !dot || dot < end || strcasestr(last, ".json");
 }
 
 /* ---- All of it ---- */
@@ -340,7 +350,7 @@ static bool check_nul(const wrong_file_head *head, const reader_options *options
                 unit_bytes * 8);
     }
     size_t at;
-    return first_black(head, &at) == '{' ||
+    return first_black(head, &at) == '{' || wrong_file_is_array(head) ||
            FAIL_KIND(err, BINARY_DATA,
                      "byte %zu: a NUL, so this is not text; if NULs end its documents, use "
                      "--separator '\\0'; " ANYWAY,
@@ -351,7 +361,7 @@ bool wrong_file_is_array(const wrong_file_head *head)
 {
     size_t at;
     return wrong_name_is_whole_json(head->name) && first_black(head, &at) == '[' &&
-           next_black(head, &at) == '{';
+           is_one_of(next_black(head, &at), "{]");
 }
 
 static bool check_content(const wrong_file_head *head, const reader_options *options, failure *err)
@@ -394,10 +404,12 @@ static bool check_table(const wrong_file_head *head, failure *err)
     const bool is_tsv = name_ends(head->name, ".tsv");
     return (!is_tsv && !name_ends(head->name, ".csv")) ||
            FAIL_KIND(err, is_tsv ? "a TSV file" : "a CSV file",
-                     "is a table by its name; make JSON lines of it with python3 -c \"import csv, "
-                     "json, sys; csv.field_size_limit(2**31 - 1); [print(json.dumps(row)) for row "
-                     "in csv.DictReader(sys.stdin%s)]\" <FILE >FILE.jsonl, or " ANYWAY,
-                     is_tsv ? ", delimiter='\\t'" : "");
+                     "is a table by its name; %smake JSON lines of it with python3 -c \"import "
+                     "csv, json; csv.field_size_limit(2**31 - 1); [print(json.dumps(row)) for row "
+                     "in csv.DictReader(open(0, encoding='utf-8-sig', newline='')%s)]\" <FILE "
+                     ">FILE.jsonl, or " ANYWAY,
+                     head->decompressed ? "decompress it and " : "",
+                     is_tsv ? ", delimiter='\\t', quoting=csv.QUOTE_NONE" : "");
 }
 
 bool wrong_name_check(const wrong_file_head *head, failure *err)

@@ -310,8 +310,18 @@ static bool take_folder(walk *w, const char *path)
     return input_list_append(w->folders, name, w->err);
 }
 
+static void forget_folder(walk *w, file_id folder)
+{
+    file_id **node = tfind(&folder, &w->seen, file_id_compare);
+    file_id *id = node ? *node : NULL;
+    if (id)
+        tdelete(&folder, &w->seen, file_id_compare);
+    free(id);
+}
+
 static bool walk_folder(walk *w, const char *path, file_id folder)
 {
+    const size_t n_before = w->list->n_names;
     folder_listing l = {.walk = w, .path = path, .ok = true};
     input_list *names = &l.names;
     bool again;
@@ -329,6 +339,8 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     for (size_t i = 0; i < names->n_names && ok; i++)
         ok = walk_entry(w, names->names[i]);
     input_list_free(names);
+    if (w->filter && w->list->n_names == n_before)
+        forget_folder(w, folder); /* under another name its files may match */
     return ok;
 }
 

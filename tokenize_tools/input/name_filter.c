@@ -80,25 +80,34 @@ static bool part_matches(const char *pattern, size_t n_pattern, const char *path
     return fnmatch(of_pattern, of_path, 0) == 0;
 }
 
-/* pattern: up to its end, which is not a slash. */
+/* pattern: up to its end, which is not a slash. A ** that is tried again stands for one part more;
+ * only the last one has to be. */
 static bool path_matches(const char *pattern, const char *end, const char *path)
 {
+    const char *behind_stars = NULL, *from = NULL; /* and where the path goes on there */
     for (;;) {
         const char *slash = memchr(pattern, '/', (size_t)(end - pattern));
         const size_t n = (size_t)((slash ? slash : end) - pattern), n_path = strcspn(path, "/");
         if (n == 2 && memcmp(pattern, "**", 2) == 0) {
-            while (slash && *path && !path_matches(slash + 1, end, path)) {
-                path += strcspn(path, "/");
-                path += *path == '/';
-            }
-            return *path != '\0';
+            if (!slash)
+                return *path != '\0';
+            pattern = behind_stars = slash + 1;
+            from = path;
+            continue;
         }
-        if (!part_matches(pattern, n, path, n_path))
+        const bool fits = *path && part_matches(pattern, n, path, n_path);
+        if (fits && !slash && !path[n_path])
+            return true;
+        if (fits && slash && path[n_path]) {
+            pattern = slash + 1;
+            path += n_path + 1;
+            continue;
+        }
+        const size_t n_from = behind_stars ? strcspn(from, "/") : 0;
+        if (!behind_stars || !from[n_from])
             return false;
-        if (!slash || !path[n_path])
-            return !slash && !path[n_path];
-        pattern = slash + 1;
-        path += n_path + 1;
+        path = from = from + n_from + 1;
+        pattern = behind_stars;
     }
 }
 

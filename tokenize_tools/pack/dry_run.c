@@ -258,6 +258,7 @@ static void print_json(const sample *s, const pack_parts *parts)
         json_out_string(&o, "estimated_tokens", NULL);
     else
         json_out_print(&o, "estimated_tokens", "%.0f", estimate_tokens(s, in));
+    unsuitable_print_counts(&in->unsuitable, &o);
     json_out_begin(&o, "inputs", '[');
     for (size_t i = 0; i < in->n; i++) {
         const corpus_format format = in->seen[i].format;

@@ -389,15 +389,16 @@ void pack_kinds_text(const pack_inputs *inputs, char text[PACK_KINDS_BYTES])
     }
 }
 
-/* Refuses what is recognized as something else than text, or leaves it out. */
-static int settle_unsuitable(pack_inputs *inputs, const pack_options *options)
+/* Refuses what is recognized as something else than text, or leaves it out. `code` is that of the
+ * other inputs. */
+static int settle_unsuitable(pack_inputs *inputs, const pack_options *options, int code)
 {
     const unsuitable_array others[] = {
         {inputs->versions, sizeof *inputs->versions},
         {inputs->seen, sizeof *inputs->seen},
     };
-    if (inputs->unsuitable.n == 0)
-        return CLI_OK;
+    if (inputs->unsuitable.n == 0 || (options->skip_unsuitable && code != CLI_OK))
+        return code;
     if (!options->skip_unsuitable)
         return unsuitable_refuse(&inputs->unsuitable);
     for (size_t i = 0; i < inputs->unsuitable.n && !inputs->once; i++)
@@ -419,7 +420,7 @@ int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
     }
     int code = pack_inputs_each(inputs, look_at, &l);
     if (code == CLI_OK || code == CLI_INPUT)
-        code = cli_first_failure(code, settle_unsuitable(inputs, options));
+        code = settle_unsuitable(inputs, options, code);
     if (code == CLI_OK)
         code = check_mixed(&l);
     if (code != CLI_OK)

@@ -201,7 +201,7 @@ const cli_option pack_document_rows[] = {
      .call = exclude_names},
     {"skip-unsuitable", 0, CLI_FLAG, TARGET(skip_unsuitable),
      .help = "leave out files that are recognized as something else than text, such as archives "
-             "and images, and count them by kind; damaged files are an error still"},
+             "and images, and count them by kind; damaged files are still errors"},
     {"format", 0, CLI_WORD, TARGET(input.format), "WORD", .help = "what the files hold [auto]",
      .words = pack_formats},
     {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},

@@ -114,8 +114,8 @@ int unsuitable_refuse(const unsuitable_list *list)
             cli_error(CLI_INPUT, "%s", list->whys[i]);
         return CLI_INPUT;
     }
-    cli_error(CLI_INPUT, "%s cannot be packed, because they are something else than text:",
-              cli_count_of(list->n, "input").s);
+    cli_error(CLI_INPUT,
+              "%s cannot be packed, because they are not text:", cli_count_of(list->n, "input").s);
     print_kinds(list);
     fputs("Use --skip-unsuitable to leave all of them out, --exclude PATTERN or --include PATTERN "
           "to choose files of a folder, or --format text to pack their bytes as they are.\n",
@@ -127,7 +127,8 @@ void unsuitable_note(const unsuitable_list *list)
 {
     if (list->n == 0)
         return;
-    cli_warn("left out %s of something else than text:", cli_count_of(list->n, "input").s);
+    cli_warn("left out %s that %s not text:", cli_count_of(list->n, "input").s,
+             list->n == 1 ? "is" : "are");
     print_kinds(list);
 }
 

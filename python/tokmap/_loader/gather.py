@@ -87,8 +87,8 @@ class Gatherer:
         self._kept.clear()
 
     def _memory(self, name: str, shape: Tuple[int, ...], dtype: str) -> Memory:
-        """That of an earlier batch if nothing refers to it any longer, which is quicker than new pages of the system. A batch
-        gets views of it, so that a weak reference to an array of the earlier batch does not find it."""
+        """Returns the memory of an earlier batch that nothing refers to any longer, because new pages cost more. Each batch gets
+        new views of it, so that weak references to the earlier arrays are dead."""
         kept = self._kept[name]
         for memory in kept:
             if _count_references(memory[0]) == _ALONE and memory[2] == shape:

@@ -265,19 +265,39 @@ def _rows_of_column(column: Any, name: str, is_ids: bool, path: str, o: argparse
     return iter(np.split(values, np.cumsum(compute.list_value_length(column).to_numpy())[:-1]))
 
 
-def _items(data: Any) -> Iterator[Any]:
+def _read_index(folder: str, *keys: str) -> List[Any]:
+    """The values of these keys of the index of MosaicML or litdata."""
+    path = os.path.join(folder, "index.json")
+    with open(path, encoding="utf-8") as f:
+        try:
+            index = json.load(f)
+            return [index[key] for key in keys]
+        except (ValueError, LookupError, TypeError) as error:
+            raise Refused(f"{path}: is damaged: {type(error).__name__}: {error}") from None
+
+
+def _beside(folder: str, name: str) -> str:
+    """The path of a file that an index names: in the folder of the index."""
+    path = os.path.join(folder, name)
+    if os.path.basename(name) != name or not os.path.exists(path):
+        raise Refused(f"{path}: the index names this file, which is {'not in its folder' if '/' in name else 'missing'}")
+    return path
+
+
+def _items(data: Any, n_wanted: int, path: str) -> Iterator[Any]:
     """The bytes of each item of a shard of MosaicML or litdata: how many there are, where each begins, and the end."""
-    n = int(np.frombuffer(data, "<u4", 1)[0])
-    places = np.frombuffer(data, "<u4", n + 1, 4).tolist()
-    if places[0] < 4 * (n + 2) or places[-1] != len(data) or sorted(places) != places:
-        raise Refused("is damaged: the places of its items are wrong")
+    n = int(np.frombuffer(data, "<u4", 1)[0]) if len(data) >= 4 else 0
+    places = np.frombuffer(data, "<u4", n + 1, 4).tolist() if len(data) >= 4 * (n + 2) else [0]
+    if n != n_wanted or places[0] < 4 * (n + 2) or places[-1] != len(data) or sorted(places) != places:
+        raise Refused(f"{path}: is damaged: it does not have the {n_wanted} items that the index says")
     for begin, end in zip(places, places[1:]):
         yield data[begin:end]
 
 
-def _rows_of_item(item: Dict[str, Any], place: str, o: argparse.Namespace) -> Iterator[_Row]:
-    arrays = {name: _from_bytes(value, place, o) if isinstance(value, bytes) else np.asarray(value)
-              for name, value in ((name, item[name]) for name in _fields(item, place, o))}
+def _rows_of_item(item: Dict[str, Any], place: str, o: argparse.Namespace, decode: Callable[[str, Any], Any]) -> Iterator[_Row]:
+    """decode: makes the value of a field from what the item has."""
+    values = {name: decode(name, item[name]) for name in _fields(item, place, o)}
+    arrays = {name: _from_bytes(value, place, o) if isinstance(value, bytes) else np.asarray(value) for name, value in values.items()}
     ids, *others = arrays.values()
     if ids.ndim != 1:
         raise Refused(f"{place}: the ids have {ids.ndim} dimensions: must be one")
@@ -285,38 +305,51 @@ def _rows_of_item(item: Dict[str, Any], place: str, o: argparse.Namespace) -> It
 
 
 def _read_mds(path: str, o: argparse.Namespace) -> Iterator[_Row]:
-    """Decompresses in memory: a StreamingDataset would leave files in the folder."""
-    formats, compression = _need("streaming.base.format"), _need("streaming.base.compression")
-    with open(os.path.join(path, "index.json")) as f:
-        shards = json.load(f)["shards"]
+    """Decompresses in memory, because a StreamingDataset leaves files in the folder. Decodes the fields that are wanted, because
+    others may be pickles."""
+    compression, encodings = _need("streaming.base.compression"), _need("streaming.base.format.mds.encodings")
+    shards, = _read_index(path, "shards")
     for shard in shards:
-        reader, stored = formats.reader_from_json(path, None, dict(shard)), shard["zip_data"] or shard["raw_data"]
-        name = os.path.join(path, stored["basename"])
+        stored, kinds = shard["zip_data"] or shard["raw_data"], dict(zip(shard["column_names"], shard["column_encodings"]))
+        name = _beside(path, stored["basename"])
         with open(name, "rb") as f:
             data = f.read()
         data = compression.decompress(shard["compression"], data) if shard["zip_data"] else data
-        if len(data) != shard["raw_data"]["bytes"]:
-            raise Refused(f"{name}: is damaged: has {len(data)} bytes, and its index says {shard['raw_data']['bytes']}")
-        for number, item in enumerate(_items(data)):
-            yield from _rows_of_item(reader.decode_sample(item), f"{name}: item {number}", o)
+
+        def decode(field: str, value: bytes, kinds: Dict[str, str] = kinds, name: str = name) -> Any:
+            if kinds[field].partition(":")[0] not in ("bytes", "ndarray"):
+                raise Refused(f"{name}: {field} has the encoding {kinds[field]}: must be bytes or ndarray")
+            return encodings.mds_decode(kinds[field], value)
+
+        for number, item in enumerate(_items(data, shard["samples"], name)):
+            lengths = [size or 0 for size in shard["column_sizes"]]
+            unknown = [i for i, size in enumerate(lengths) if not size]
+            for i, size in zip(unknown, np.frombuffer(item, "<u4", len(unknown)).tolist()):
+                lengths[i] = size
+            ends = list(itertools.accumulate(lengths, initial=4 * len(unknown)))
+            fields = {column: item[begin:end] for column, begin, end in zip(kinds, ends, ends[1:])}
+            yield from _rows_of_item(fields, f"{name}: item {number}", o, decode)
 
 
 def _read_litdata(path: str, o: argparse.Namespace) -> Iterator[_Row]:
     """Tokens item by item: a TokensLoader would leave out the end of each chunk."""
-    litdata = _need("litdata")
-    with open(os.path.join(path, "index.json")) as f:
-        index = json.load(f)
-    kinds, compressed = index["config"]["data_format"], index["config"]["compression"]
-    kind, _, number = kinds[0].partition(":") if isinstance(kinds, list) and len(kinds) == 1 else ("", "", "")
-    if kind not in ("no_header_tensor", "no_header_numpy") or compressed:
+    litdata, constants = _need("litdata"), _need("litdata.constants")
+    chunks, config = _read_index(path, "chunks", "config")
+    files = [_beside(path, chunk["filename"]) for chunk in chunks]
+    kinds = [str(kind).partition(":") for kind in config["data_format"]]
+    for kind, _, _ in kinds:  # a pickle could call anything
+        if kind not in ("no_header_tensor", "no_header_numpy", "tensor", "numpy", "bytes", "str", "int", "float", "bool"):
+            raise Refused(f"{path}: has items of the format {kind}: must be arrays, tensors or plain values")
+    kind, _, number = kinds[0]
+    if len(kinds) != 1 or kind[:10] != "no_header_" or config["compression"]:
         for place, item in enumerate(litdata.StreamingDataset(path, shuffle=False, drop_last=False)):
-            yield from _rows_of_item(item if isinstance(item, dict) else {"tokens": item}, f"{path}: item {place}", o)
+            fields = item if isinstance(item, dict) else {"tokens": item}
+            yield from _rows_of_item(fields, f"{path}: item {place}", o, lambda _, value: value)
         return
-    constants = _need("litdata.constants")
     types = constants._TORCH_DTYPES_MAPPING if kind == "no_header_tensor" else constants._NUMPY_DTYPES_MAPPING
     dtype = str(types[int(number)]).rpartition(".")[2]
-    for chunk in index["chunks"]:
-        for item in _items(np.memmap(os.path.join(path, chunk["filename"]), np.uint8, "r")):
+    for file, chunk in zip(files, chunks):
+        for item in _items(np.memmap(file, np.uint8, "r"), chunk["chunk_size"], file):
             yield item.view(dtype)
 
 
@@ -408,7 +441,7 @@ def _write(o: argparse.Namespace) -> None:
         raise  # they name the output
     except Exception as error:  # each library has its own
         text = describe(error)
-        raise Refused(text if path in text else f"{path}: {text}") from None
+        raise Refused(text if path in text.partition(": ")[0] else f"{path}: {text}") from None
     _print_result(masked, o)
     n, length = sum(lengths.values()), max(lengths, key=lengths.__getitem__, default=0)
     if not o.stream and n > 2 and lengths[length] >= n - 1:  # the last one may be shorter
