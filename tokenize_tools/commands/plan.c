@@ -129,7 +129,8 @@ static int print_result(const pack_planner *p, const plan_options *options)
         json_out_number(&o, "n_cells", plan->n_cells);
         json_out_number(&o, "input_bytes", n_bytes);
         json_out_number(&o, "largest_cell_bytes", largest);
-        unsuitable_print_counts(&p->inputs->unsuitable, &o);
+        if (!options->update) /* then the inputs are those of the plan */
+            unsuitable_print_counts(&p->inputs->unsuitable, &o);
         json_out_number(&o, "skipped_inputs", p->n_skipped);
         json_out_number(&o, "changed_inputs", p->n_changed);
         json_out_number(&o, "changed_cells", p->n_touched);
