@@ -238,6 +238,9 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
          ":1: byte 8: the field is not a string: \"text\" (use --on-error skip to leave out such "
          "documents)"},
         {CORPUS_JSON_LINES, "[1]",
+         ":1: byte 0: a JSON array, which is read only from a .json file of its own (use "
+         "--on-error skip to leave out such documents)"},
+        {CORPUS_JSON_LINES, "5",
          ":1: byte 0: not an object (use --on-error skip to leave out such documents)"},
         {CORPUS_JSON_LINES, "{\"text\":\"\xc3\"}",
          ":1: byte 0: the document is not valid UTF-8 at its byte 0 (use --on-error skip to leave "
