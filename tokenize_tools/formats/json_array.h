@@ -13,7 +13,8 @@
 typedef struct json_array { /* start with {0} at the first byte of the file */
     uint64_t depth;         /* of brackets */
     bool in_string, escaped, is_over;
-    bool has_value, after_comma; /* since the last comma between values; there was one */
+    bool has_value;   /* a value has begun since the last comma of the array */
+    bool after_comma; /* the array has had a comma */
 } json_array;
 
 /* Changes the next bytes; for window_change. No bytes: the end of the file, which must not come

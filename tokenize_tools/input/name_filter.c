@@ -80,8 +80,8 @@ static bool part_matches(const char *pattern, size_t n_pattern, const char *path
     return fnmatch(of_pattern, of_path, 0) == 0;
 }
 
-/* pattern: up to its end, which is not a slash. A ** that is tried again stands for one part more;
- * only the last one has to be. */
+/* Whether the pattern before `end` matches the whole path. Where a part does not match, only the
+ * last ** is tried again, with one part of the path more. */
 static bool path_matches(const char *pattern, const char *end, const char *path)
 {
     const char *behind_stars = NULL, *from = NULL; /* and where the path goes on there */
