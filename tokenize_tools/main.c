@@ -19,6 +19,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "system/process.h"
+#include "system/python_package.h"
 
 #define FORMAT_VERSION 1
 
@@ -37,11 +38,12 @@ static const tokmap_command commands[] = {
     {"export", "write a dataset in the format of another program", export_command},
     {"encode", "turn texts into token ids, one JSON line each", encode_command},
     {"decode", "turn token ids back into texts", decode_command},
-    {"import", "make a dataset from token files of other libraries", python_command},
-    {"preprocess", "pack as the preprocess_data.py of Megatron does", python_command},
-    {"render", "turn chats into text, by the template of a tokenizer", python_command},
-    {"trace", "show what a step of a run contained, or when it had a document", python_command},
-    {"report", "show how many tokens of each source a run was trained on", python_command},
+    {"import", "make a dataset from token files of other libraries", python_package_replace},
+    {"preprocess", "pack as the preprocess_data.py of Megatron does", python_package_replace},
+    {"render", "turn chats into text, by the template of a tokenizer", python_package_replace},
+    {"trace", "show what a step of a run contained, or when it had a document",
+     python_package_replace},
+    {"report", "show how many tokens of each source a run was trained on", python_package_replace},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

@@ -11,10 +11,11 @@ from ._c import find as _native
 # The module in _tools, and the function.
 _COMMANDS = {"import": ("importers", "main"), "preprocess": ("preprocess", "main"), "render": ("render", "main"),
              "report": ("answers", "report"), "trace": ("answers", "trace")}
+_FOR_PROGRAM = {**_COMMANDS, "hub": ("hub", "main")}
 
 
 def run_command(command: str, arguments: List[str]) -> None:
-    module, function = _COMMANDS[command]
+    module, function = _FOR_PROGRAM[command]
     getattr(importlib.import_module(f"._tools.{module}", __package__), function)(arguments)
 
 
@@ -26,7 +27,7 @@ def run_for_program() -> None:
         print(f"tokmap {command}: {program} is of version {version}, but the Python package {package} "
               f"is of version {_native.VERSION}: install both from one version", file=sys.stderr)
         sys.exit(2)
-    if command not in _COMMANDS:
+    if command not in _FOR_PROGRAM:
         print(f"tokmap: the Python package has no command '{command}'", file=sys.stderr)
         sys.exit(2)
     run_command(command, arguments)

@@ -127,7 +127,8 @@ class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
 def data_loader(dataset: IterableDataset, **options: Any) -> "torch.utils.data.DataLoader[Dict[str, Any]]":
     """The DataLoader for an IterableDataset, which returns its batches as they are: with batch_size=None. The other
     options are those of DataLoader, such as num_workers and pin_memory, but not in_order=False: the state of a batch
-    says that all before it were taken."""
+    says that all before it were taken. Workers write nothing into a ledger, so it is noted there where each iteration
+    begins; a batch_schedule is then refused."""
     if "batch_size" in options or not isinstance(dataset, IterableDataset):
         raise TypeError("data_loader takes an IterableDataset of tokmap.torch, and no batch_size: batch_rows of the "
                         "dataset is the number of rows of a batch")

@@ -23,5 +23,3 @@ int plan_command(int argc, char **argv);
 int status_command(int argc, char **argv);
 int encode_command(int argc, char **argv);
 int decode_command(int argc, char **argv);
-/* Runs import, preprocess, render, report and trace, which are written in Python. */
-int python_command(int argc, char **argv);

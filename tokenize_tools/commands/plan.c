@@ -73,8 +73,9 @@ static const cli_manual manual = {
 
 /* ---- The plan ---- */
 
-/* Records the options that decide what is written, as they were given. */
-static int take_options(plan_file *plan)
+/* Records the options that decide what is written, as they were given. A tokenizer of the Hub is
+ * recorded as the path in the cache, because a branch is looked up once. */
+static int take_options(plan_file *plan, const tokenizer_file *file)
 {
     size_t n;
     const cli_setting *settings = cli_get_settings(&n);
@@ -83,12 +84,15 @@ static int take_options(plan_file *plan)
         return cli_no_memory();
     for (size_t i = 0; i < n; i++) {
         const cli_setting *s = &settings[i];
-        if (!cli_find_option(pack_deciding_rows, s->option->name))
+        const bool is_found = file->found_path && strcmp(s->option->name, "tokenizer") == 0;
+        if (!cli_find_option(pack_deciding_rows, s->option->name) ||
+            strcmp(s->option->name, "download") == 0)
             continue;
         if (s->value && strlen(s->value) > PLAN_MAX_TEXT_BYTES)
             return cli_usage("--%s: the value is longer than %d bytes", s->option->name,
                              PLAN_MAX_TEXT_BYTES);
-        plan->options[plan->n_options++] = (plan_option){s->option->name, s->value};
+        plan->options[plan->n_options++] =
+            (plan_option){s->option->name, is_found ? file->found_path : s->value};
     }
     return plan->n_options <= PLAN_MAX_OPTIONS ? CLI_OK : cli_usage("too many options");
 }
@@ -158,7 +162,7 @@ static int make_plan(plan_options *options, const pack_parts *parts)
         return code;
     plan.folder = folder;
     plan.cells_folder = options->pack.cells_folder;
-    code = plan_file_folders_fit(&plan) ? take_options(&plan)
+    code = plan_file_folders_fit(&plan) ? take_options(&plan, parts->tokenizer)
                                         : cli_usage("--cells: the path of the folder is too long");
     if (code == CLI_OK &&
         !pack_fingerprint_make(&fingerprint, &(pack_parts){.options = parts->options,

@@ -566,6 +566,8 @@ static bool add_argument(input_list *list, const char *arg, failure *err)
 {
     file_facts facts;
     void *seen = NULL;
+    if (strncmp(arg, "hf://", 5) == 0 && list->find_in_hub && !file_name_exists(arg))
+        return list->find_in_hub(list, arg, err);
     if (file_describe_name(arg, &facts) == ENOENT && strpbrk(arg, "*?["))
         return add_pattern(list, arg, err);
     const bool ok = add_found(list, arg, &seen, err);

@@ -30,6 +30,8 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
     void (*report)(void *context, const char *text); /* a line about what was left out; may be
                                                         NULL */
     bool (*needs_no_file)(void *context, const char *name); /* may be NULL */
+    /* Appends what a name hf://... stands for; may be NULL, if such names are refused. */
+    bool (*find_in_hub)(struct input_list *list, const char *name, failure *err);
     void *context;
     const name_filter *filter; /* of what is in a folder; NULL: all */
     bool may_match_nothing;    /* a pattern; *err then says so, but the call succeeds */

@@ -9,6 +9,7 @@
 #include "cli/paths.h"
 #include "corpus/open_input.h"
 #include "formats/wrong_file.h"
+#include "input/hub.h"
 #include "system/files.h"
 #include "system/process.h"
 #include "system/protected.h"
@@ -167,6 +168,13 @@ static bool needs_no_file(void *options, const char *name)
     return is_skipped(name, options);
 }
 
+static bool find_in_hub(input_list *list, const char *name, failure *err)
+{
+    const pack_options *options = list->context;
+    return hub_find(list, &(hub_request){.name = name, .download = options->tokenizer.download},
+                    err);
+}
+
 /* Removes such files from the names at `first` and later, which came from the argument. */
 static void leave_out(input_list *files, size_t first, const char *argument,
                       bool (*is_such)(const char *name, const pack_options *options),
@@ -212,6 +220,7 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
     const bool is_filtered = options->filter.include.n + options->filter.exclude.n > 0;
     *inputs = (pack_inputs){.files = {.report = options->quiet ? NULL : pack_print_note,
                                       .needs_no_file = needs_no_file,
+                                      .find_in_hub = find_in_hub,
                                       .filter = is_filtered ? &options->filter : NULL,
                                       .context = (void *)options}};
     for (size_t i = 0; i < n_arguments; i++) {

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "plan/cell_metadata.h"
 #include "system/process.h"
+#include "input/hub.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
 /* ---- Notes ---- */
@@ -46,9 +47,13 @@ void pack_report_notes(const pack_work *w)
 
 static void put_tokenizer(json_out *o, const tokenizer_file *t)
 {
+    char revision[HUB_REVISION_BYTES];
     json_out_begin(o, "tokenizer", '{');
     json_out_string(o, "name", t->name);
     if (t->from_file) {
+        hub_revision_of(t->path, revision);
+        if (*revision)
+            json_out_string(o, "repository", revision);
         json_out_hash(o, "file_xxh3", t->file_xxh3);
         if (t->merges_xxh3)
             json_out_hash(o, "merges_xxh3", t->merges_xxh3);

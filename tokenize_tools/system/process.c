@@ -6,10 +6,12 @@
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -89,6 +91,39 @@ int process_replace(const char *path, const char *const *arguments)
 {
     execv(path, (char *const *)arguments); /* which does not change them */
     return errno;
+}
+
+int process_start(process_child *child, const char *path, const char *const *arguments)
+{
+    int ends[2];
+    pid_t id = 0;
+    posix_spawn_file_actions_t actions;
+    *child = (process_child){0};
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return errno;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (!error) {
+        error = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+        if (!error) /* which does not change the arguments */
+            error = posix_spawn(&id, path, &actions, NULL, (char *const *)arguments, environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    close(ends[1]);
+    child->id = id;
+    child->output = error ? NULL : fdopen(ends[0], "r");
+    if (child->output)
+        return 0;
+    close(ends[0]);
+    return error ? error : errno;
+}
+
+int process_end(process_child *child)
+{
+    int status = 0;
+    fclose(child->output);
+    while (waitpid(child->id, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 void process_prepare_threads(void)

@@ -28,6 +28,19 @@ int process_make_absolute(const char **path, char *absolute, size_t n_bytes);
  * Returns only after an error: its errno value. */
 int process_replace(const char *path, const char *const *arguments);
 
+/* A program that runs beside this one. */
+typedef struct process_child {
+    FILE *output; /* what it prints */
+    int id;
+} process_child;
+
+/* Starts a program, whose path is absolute; the arguments are as for process_replace. Returns 0 or
+ * an errno value. */
+int process_start(process_child *child, const char *path, const char *const *arguments);
+/* Closes its output and waits for its end. Returns its exit status, or 128 and the number of the
+ * signal that ended it. */
+int process_end(process_child *child);
+
 /* Makes all threads allocate from one heap: a heap for each would not be faster for threads that
  * allocate their buffers once, but would reserve 64 MiB of address space each, which may be
  * limited. Makes them batch work for the scheduler, unless the user chose otherwise: a thread that

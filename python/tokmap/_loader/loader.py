@@ -96,17 +96,13 @@ class Loader(Of[T]):
     framework   "numpy" or "torch": what the outputs are. PyTorch's are pinned if there is a GPU
     device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
                 step by a Stage, which is experimental
-    ledger      a file, to which the Loader of rank 0 adds a line when it gives its first batch, whenever it then goes on
-                in another way, and when it is closed: what trace and report need. Workers of a DataLoader write
-                nothing: then tokmap.torch.data_loader notes where each iteration begins, and refuses batch_schedule
-    order, rows, ranks, reading, resume, record, slots     help(tokmap.Order) and so on: which samples, what a row has,
-                who gets it, how it is read, how a changed run goes on, what is written of it, memory of the GPU
+    ledger      a file, to which the Loader of rank 0 adds a line at its first batch, whenever it then goes on in
+                another way, and when it is closed: what trace and report need. With workers: help(tokmap.torch.data_loader)
+    order, rows, ranks, reading, resume, record, slots     groups of other options: help(tokmap.Order) and so on
 
     Several threads may take batches from one loader: each batch goes to one of them, and calls wait for each other.
     If something takes batches ahead of the training step (a framework that prefetches, a queue, a thread), save
-    the `state` of the last batch that was trained on, not that of the loader.
-
-    n_samples: how many samples there are, or None. phases: the phases of Order, from sample 0."""
+    the `state` of the last batch that was trained on, not that of the loader."""
 
     if TYPE_CHECKING:
         @overload
@@ -487,7 +483,7 @@ class Loader(Of[T]):
         return batch
 
     def __len__(self) -> int:
-        """Batches from sample 0 to the end. TypeError if there is no end."""
+        """Batches from sample 0 to the end; `n_samples` has the samples. TypeError if there is no end."""
         if self.n_samples is None:
             raise TypeError("this loader has no end, so it has no len(): set max_epochs. A DataLoader takes tokmap.torch.IterableDataset, "
                             "or is made by tokmap.torch.data_loader")

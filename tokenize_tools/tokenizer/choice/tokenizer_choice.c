@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "input/hub.h"
+#include "system/files.h"
 #include "system/protected.h"
 #include "tokenizer/model/bytes_tokenizer.h"
 #include "tokenizer/load/presets.h"
@@ -20,6 +22,38 @@ int tokenizer_choice_fail(const failure *err, const char *advice)
     return cli_error(code, "tokenizer: %s%s", err->text, err->status ? "" : advice);
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name), n_end = strlen(end);
+    return n > n_end && strcmp(name + n - n_end, end) == 0;
+}
+
+/* Whether it names a repository: hf://..., or OWNER/NAME if there is no such file and the name is
+ * not that of a tokenizer file. */
+static bool is_of_hub(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    return hub_is_name(name) ||
+           (slash && slash > name && slash[1] && !strchr(slash + 1, '/') && *name != '.' &&
+            !ends_in(name, ".json") && !ends_in(name, ".model") && !ends_in(name, ".tiktoken") &&
+            !file_name_exists(name));
+}
+
+/* Opens the file that the cache of the Hub has for the name. */
+static bool open_found(tokenizer_file *file, tokenizer_choice choice, failure *err)
+{
+    const hub_request request = {choice.name, true, choice.download};
+    input_list found = {0};
+    if (!hub_find(&found, &request, err))
+        return false;
+    choice.name = found.names[0];
+    const bool opened = tokenizer_file_open(file, &choice, err);
+    file->found_path = found.names[0];
+    found.n_names--;
+    input_list_free(&found);
+    return opened;
+}
+
 int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice)
 {
     failure err;
@@ -27,7 +61,8 @@ int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice)
     if ((choice->pattern || choice->specials) && strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0)
         return cli_usage("%s works only with a tokenizer file; name one with --tokenizer FILE",
                          choice->pattern ? "--pattern" : "--specials-file");
-    if (!tokenizer_file_open(file, choice, &err))
+    if (!(is_of_hub(choice->name) ? open_found(file, *choice, &err)
+                                  : tokenizer_file_open(file, choice, &err)))
         return tokenizer_choice_fail(&err, "");
     int code = CLI_OK;
     for (size_t i = 0; i < file->n_read && code == CLI_OK; i++)

@@ -22,8 +22,9 @@ int tokenizer_choice_fail(const failure *err, const char *advice);
     "the tokenizer: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, "           \
     "tokenizer.model or tekken.json; or 'bytes', where each byte is its own id and 256 ends a "    \
     "document. Ids equal those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and "      \
-    "later; a file whose ids would differ is refused"
-/* The rows of --pattern and --specials-file, for a tokenizer_choice at this offset. */
+    "later; a file whose ids would differ is refused. hf://OWNER/NAME[@REVISION], or OWNER/NAME, " \
+    "is that of a repository of the Hugging Face Hub, in its cache"
+/* The rows of --pattern, --specials-file and --download, for a tokenizer_choice at this offset. */
 #define TOKENIZER_ROWS(offset)                                                                     \
     {.name = "pattern",                                                                            \
      .kind = CLI_TEXT,                                                                             \
@@ -33,9 +34,13 @@ int tokenizer_choice_fail(const failure *err, const char *advice);
              "into words, and the special tokens; NAME:any is only the rule, for files with any "  \
              "number of ranks; or a regular expression, as tiktoken takes it",                     \
      .get_words = tokenizer_pattern_words},                                                        \
+        {"specials-file", 0,                                                                       \
+         CLI_TEXT,        (offset) + offsetof(tokenizer_choice, specials),                         \
+         "FILE",          .help = "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"}, \
     {                                                                                              \
-        "specials-file", 0, CLI_TEXT, (offset) + offsetof(tokenizer_choice, specials), "FILE",     \
-            .help = "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"                 \
+        "download", 0, CLI_FLAG, (offset) + offsetof(tokenizer_choice, download),                  \
+            .help = "fetch files named hf://... that the cache of the Hub lacks; else nothing "    \
+                    "uses the network"                                                             \
     }
 /* The names of --pattern. */
 const cli_word *tokenizer_pattern_words(void);

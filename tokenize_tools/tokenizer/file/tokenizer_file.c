@@ -120,5 +120,7 @@ bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, f
 void tokenizer_file_close(tokenizer_file *file)
 {
     tokenizer_free(file->tokenizer);
+    free(file->found_path);
     file->tokenizer = NULL;
+    file->found_path = NULL;
 }

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of the Hugging Face Hub for the program `tokmap`, which names them hf://...: finds them in the Hub's cache, and
+downloads them if it is asked to. Prints lines for tokenize_tools/input/hub.c."""
+
+import concurrent.futures
+import json
+import os
+import re
+import sys
+import urllib.parse
+from typing import Dict, List
+
+from .options import Refused, describe, plain, show_count
+
+_NAME = re.compile(r"(?:hf://)?(datasets/)?([\w.-]+/[\w.-]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(.*))?")
+_DATA = "**/*.{parquet,jsonl,jsonl.gz,jsonl.zst,ndjson,json,json.gz,json.zst}"
+_DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")  # as of input_list.c
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json")  # the first one is taken
+_BESIDE = ("merges.txt", "tokenizer_config.json", "generation_config.json")
+
+
+def _cache() -> str:
+    """Where huggingface_hub keeps what it downloads."""
+    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or os.path.join(home, "hub")
+    return os.path.abspath(os.path.expandvars(os.path.expanduser(cache)))
+
+
+def _expression(pattern: str) -> str:
+    """A pattern as a regular expression: * and ? do not match /, ** is any number of folders."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]/]+\]|\{[^}/]*\})", pattern)
+    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(words.get(part) or (part.replace("[!", "[^") if part[:1] == "[" else
+                                       "(?:" + "|".join(map(re.escape, part[1:-1].split(","))) + ")" if part[:1] == "{" else
+                                       re.escape(part)) for part in parts)
+
+
+class _Repository:
+    """A repository in the cache. Which files a commit has, with their sizes, is kept there in .tokmap/COMMIT.json."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        found = _NAME.fullmatch(name)
+        if found is None or bool(found[1]) != (kind == "dataset") or found[4] and kind != "dataset":
+            raise Refused(f"{name}: must be hf://" + ("datasets/OWNER/NAME[@REVISION][/PATTERN]" if kind == "dataset" else
+                                                      "OWNER/NAME[@REVISION]"))
+        _, self.id, revision, self.pattern = found.groups()
+        self.name, self.kind = name, "dataset" if kind == "dataset" else "model"
+        self.revision = urllib.parse.unquote(revision or "main")
+        self.folder = os.path.join(_cache(), f"{self.kind}s--{self.id.replace('/', '--')}")
+
+    def _missing(self, what: str) -> Refused:
+        return Refused(f"{self.name}: {what} of the repository {self.id} is not in {self.folder}; --download fetches it where "
+                       "there is a network")
+
+    def commit(self) -> str:
+        if re.fullmatch("[0-9a-f]{40}", self.revision):
+            return self.revision
+        try:
+            with open(os.path.join(self.folder, "refs", self.revision), encoding="utf-8") as f:
+                return f.read().strip()
+        except FileNotFoundError:
+            raise self._missing(f"revision {self.revision}") from None
+
+    def files(self, commit: str) -> Dict[str, int]:
+        try:
+            with open(os.path.join(self.folder, ".tokmap", commit + ".json"), encoding="utf-8") as f:
+                sizes: Dict[str, int] = json.load(f)
+        except FileNotFoundError:
+            raise self._missing(f"the list of the files at {commit}") from None
+        return sizes
+
+    def wanted(self, files: Dict[str, int]) -> List[str]:
+        if self.kind == "model":
+            found = [name for name in (*_TOKENIZERS, *_BESIDE) if name in files]
+            if not found or found[0] not in _TOKENIZERS:
+                raise Refused(f"{self.name}: the repository has none of {', '.join(_TOKENIZERS)}")
+            return found
+        pattern = self.pattern or _DATA
+        matches = re.compile(_expression(pattern)).fullmatch
+        hides = not re.search(r"(^|/)\.", pattern)  # names that begin with a dot
+        found = [name for name in files if matches(name) and not (hides and re.search(r"(^|/)\.", name)) and
+                 (self.pattern or os.path.basename(name) not in _DESCRIPTIONS)]
+        if not found:
+            raise Refused(f"{self.name}: no file of the repository matches {pattern}")
+        return found
+
+    def path(self, commit: str, name: str) -> str:
+        return os.path.join(self.folder, "snapshots", commit, name)
+
+    def find(self) -> List[str]:
+        """The paths of what is wanted. All of it must be there, and as long as the Hub says."""
+        commit = self.commit()
+        files = self.files(commit)
+        wanted = self.wanted(files)
+        for name in wanted:
+            if not os.path.exists(path := self.path(commit, name)) or os.path.getsize(path) != files[name]:
+                raise self._missing(f"the file {name} at {commit}")
+        size = sum(files[name] for name in wanted)
+        print(plain(f"N {self.name}: takes {len(wanted)} file{'s' * (len(wanted) != 1)} of commit {commit}, {size / 1e6:,.1f} MB"))
+        return [self.path(commit, name) for name in (wanted[:1] if self.kind == "model" else wanted)]
+
+    def download(self, quiet: bool) -> None:
+        """The revision means another commit only when all files of that commit are here."""
+        try:
+            from huggingface_hub import HfApi, hf_hub_download
+            from huggingface_hub.hf_api import RepoFile
+            from huggingface_hub.utils.tqdm import disable_progress_bars
+        except ImportError as error:
+            raise Refused(f"{self.name}: {error}. Install it: pip install 'tokmap[hub]'") from None
+        disable_progress_bars()
+        api = HfApi()
+        commit = str(api.repo_info(self.id, repo_type=self.kind, revision=self.revision).sha)
+        files = {one.path: one.size for one in api.list_repo_tree(self.id, repo_type=self.kind, revision=commit, recursive=True)
+                 if isinstance(one, RepoFile)}
+
+        def fetch(name: str) -> str:
+            return hf_hub_download(self.id, name, repo_type=self.kind, revision=commit, cache_dir=_cache())
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            try:
+                for _ in show_count(pool.map(fetch, self.wanted(files)), "download", "files", quiet):
+                    pass
+            except KeyboardInterrupt:
+                os._exit(130)  # without waiting for the files under way, which huggingface_hub resumes
+        self._write(".tokmap", commit + ".json", json.dumps(files))
+        if commit != self.revision:
+            self._write("refs", self.revision, commit)
+
+    def _write(self, folder: str, name: str, text: str) -> None:
+        path = os.path.join(self.folder, folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as f:
+            f.write(text)
+        os.replace(f.name, path)
+
+
+def main(arguments: List[str]) -> None:
+    kind, name, how, quiet = arguments
+    try:
+        repository = _Repository(kind, name)
+        if how == "download":
+            repository.download(bool(quiet))
+        for path in repository.find():
+            print("F", path)
+    except Exception as error:  # huggingface_hub has its own
+        print("E", plain(describe(error) if isinstance(error, (Refused, OSError)) else f"{name}: {error}"))
+    sys.stdout.flush()
