@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs/man").glob("*.[1357]"))
 OPTION = re.compile(r"  (?:-(\w), |    )--([a-z0-9-]+)(?: (\S+))?(?:  +(.*))?$")
 BLOCK = re.compile(r'(\.\\" (tok[a-z ]+) (--help|--tokenizer|usage|commands|examples)\n)(.*?)(\.\\" end\n)', re.S)
-TOKENIZER_OPTIONS = ("tokenizer", "pattern", "specials-file", "specials")
+TOKENIZER_OPTIONS = ("tokenizer", "pattern", "specials-file", "download", "specials")
 MORE = re.compile(r'\.\\" more --(\S+)\n.*?\.\\" end more\n', re.S)
 
 
