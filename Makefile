@@ -21,6 +21,8 @@ ABI := 0
 ABI_SINCE := 0.2.0
 # The public address of the project, when it has one: for pkg-config, Python and Debian packages.
 HOMEPAGE :=
+# Who holds the copyright, for the file NOTICE of archives and wheels.
+HOLDER := the authors of tokmap
 TOKENIZER := tokenize_tools/tokenizer/library
 
 c_files = $(if $(wildcard $1),$(sort $(shell find $1 -name '*.c')))
@@ -70,7 +72,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt deps deps-% demo test asan ubsan tsan test-clang test-clang-sanitized fuzz fuzz-names lint wheel sdist dist reproducible deb try-packages test-engines test-aarch64
+WITHOUT_PROBES := help clean uninstall fmt deps deps-% demo test asan ubsan tsan test-clang test-clang-sanitized fuzz fuzz-names lint wheel sdist dist release reproducible deb try-packages test-engines test-aarch64
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -188,7 +190,7 @@ $(BUILD)/%.a:
 # Of the archives, all three take only what their own files call.
 LIBRARY_OBJECTS := $(filter-out $(addprefix $(BUILD)/obj/src/,base/% fields/%),$(call objects,src)) $(BUILD)/libsrc.a
 $(BUILD)/libtokmap.o: $(LIBRARY_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(CFLAGS) -r -nostdlib -o $@ $^ && $$($(CC) -print-prog-name=objcopy) --localize-hidden $@
+	$(call say,LINK,$@) $(CC) $(CFLAGS) -r -nostdlib -o $@ $^ && $(or $(OBJCOPY),$$($(CC) -print-prog-name=objcopy)) --localize-hidden $@
 $(BUILD)/libtokmap.so: $(LIBRARY_OBJECTS) src/libtokmap.map
 $(BUILD)/libtokmap_tokenizer.so: $(call objects,$(TOKENIZER)) $(BUILD)/libtools.a $(BUILD)/libsrc.a \
     $(TOKENIZER)/libtokmap_tokenizer.map

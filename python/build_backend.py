@@ -26,7 +26,7 @@ ROOT = PYTHON.parent
 LICENCE_FILES = ["LICENSE", "THIRD_PARTY_NOTICES"]
 PROGRAMS = ["tokmap", "tokbench"]
 SCRIPT = "tokmap-python"  # which the program tokmap executes, from its own folder or that of PATH
-GENERATED = ["PKG-INFO", "sbom.cdx.json"]  # at the root of a source archive
+GENERATED = ["PKG-INFO", "sbom.cdx.json", "NOTICE"]  # at the root of a source archive
 XXHASH = ROOT / "build/wheel" / sbom.XXHASH[0].replace("==", "-") / "deps/xxhash"  # if make_wheel.py has fetched it
 NOT_SOURCE = (".git", "build", "demo")  # folders there
 
@@ -50,20 +50,29 @@ def version():
     return re.search(r'TOKMAP_VERSION_TEXT "(.*)"', (ROOT / "include/tokmap.h").read_text()).group(1)
 
 
+def makefile_value(name):
+    return re.search(rf"^{name} :=(.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].strip()
+
+
+def notice():
+    return "\n".join(["tokmap", " ".join(filter(None, ["Copyright", makefile_value("HOLDER"), makefile_value("HOMEPAGE")])), ""])
+
+
 def metadata(components):
     project, extras = (read_project()[t] for t in ("project", "project.optional-dependencies"))
     lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {version()}",
              f"Summary: {project['description']}", f"Requires-Python: {project['requires-python']}",
              f"License-Expression: {sbom.licence(components)}"]
-    lines += [f"License-File: {name}" for name in LICENCE_FILES]
+    lines += [f"License-File: {name}" for name in sorted([*LICENCE_FILES, "NOTICE"])]
     lines += [f"Requires-Dist: {other}" for other in project["dependencies"]]
     for extra, others in extras.items():
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {other}; extra == "{extra}"' for other in others]
-    homepage = re.search(r"^HOMEPAGE :=(.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].strip()
+    homepage = makefile_value("HOMEPAGE")
     lines += [f"Project-URL: Homepage, {homepage}"] if homepage else []
     lines.append("Description-Content-Type: text/markdown")
-    return "\n".join(lines) + "\n\n" + (ROOT / "README.md").read_text()
+    contains = "".join(f"- {part['name']} {part['version']}: {part['licenses'][0]['expression']}\n" for part in components)
+    return "\n".join(lines) + f"\n\n{(ROOT / 'README.md').read_text()}\n## What this package contains of others\n\n{contains}"
 
 
 def info_files(tag, components=(sbom.UNICODE,)):
@@ -74,6 +83,7 @@ def info_files(tag, components=(sbom.UNICODE,)):
              "sboms/sbom.cdx.json": sbom.document(version(), epoch(), list(components))}
     for name in LICENCE_FILES:
         files[f"licenses/{name}"] = (ROOT / name).read_text()
+    files["licenses/NOTICE"] = notice()
     return {f"tokmap-{version()}.dist-info/{name}": text.encode() for name, text in files.items()}
 
 
@@ -225,7 +235,7 @@ def build_sdist(sdist_directory, config_settings=None):
     parts = [sbom.UNICODE]
     if "xxhash/xxhash.h" in files:
         parts.append(sbom.xxhash(files["xxhash/xxhash.h"][0].decode()))
-    for name, text in zip(GENERATED, (metadata(parts), sbom.document(version(), epoch(), parts))):
+    for name, text in zip(GENERATED, (metadata(parts), sbom.document(version(), epoch(), parts), notice())):
         files[name] = (text.encode(), False)
     return write_sdist(sdist_directory, files)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_dist.py BUILD - what a release consists of: source archive, wheel, what the wheel contains
-(tokmap-VERSION.cdx.json) and SHA256SUMS, in a new folder of BUILD.
+"""make_dist.py BUILD - what a release consists of: source archive, wheels, what each wheel contains (.cdx.json) and
+SHA256SUMS, in a new folder of BUILD.
 
 The folder is dist-VERSION if the commit has the tag vVERSION, and dist-COMMIT without a tag. The bytes depend
 only on the commit, the compiler and the static libraries of this machine."""
@@ -9,11 +9,13 @@ import hashlib
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import zipfile
 
 import build_backend as backend
 import make_wheel
+import sbom
 
 
 def release_name():
@@ -36,12 +38,14 @@ def main(build):
     os.environ["SOURCE_DATE_EPOCH"] = backend.git("log", "-1", "--format=%ct").strip()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    make_wheel.fetch_source(sbom.XXHASH[0])
     backend.build_sdist(folder)
-    make_wheel.main(folder)
-    version = backend.version()
-    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
-        contents = wheel.read(f"tokmap-{version}.dist-info/sboms/sbom.cdx.json")
-    (folder / f"tokmap-{version}.cdx.json").write_bytes(contents)
+    for processor in ("x86_64", "aarch64"):
+        subprocess.run([sys.executable, make_wheel.__file__, folder], check=True, env={**os.environ, "ARCH": processor})
+    for path in list(folder.glob("*.whl")):
+        with zipfile.ZipFile(path) as wheel:
+            contents = wheel.read(f"tokmap-{backend.version()}.dist-info/sboms/sbom.cdx.json")
+        path.with_suffix(".cdx.json").write_bytes(contents)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(folder.iterdir()))
     (folder / "SHA256SUMS").write_text(sums)
     print(f"{sums}{folder}")

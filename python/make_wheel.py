@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_wheel.py FOLDER - the wheel for every Linux on x86-64 with glibc 2.28 or later; make_wheel.py --xxhash fetches the
-source of xxHash for a source archive.
+"""make_wheel.py FOLDER - the wheel for every Linux with glibc 2.28 or later, on x86-64 or on the processor that ARCH
+names; make_wheel.py --xxhash fetches the source of xxHash for a source archive.
 
 Compiles with the clang of the package ziglang, which links against the symbols of an old glibc. All other
-libraries are linked statically: zstd and zlib of this system; xxHash and ISA-L from the sources that two
-Python packages contain, because Debian's libxxhash.a lacks AVX2 and AVX-512, and there is no libisal.a.
-auditwheel decides the name of the wheel."""
+libraries are linked statically: zstd and zlib of this system, or of the one that .ci/aarch64 has unpacked; xxHash and
+ISA-L from the sources that two Python packages contain, because Debian's libxxhash.a lacks AVX2 and AVX-512, and
+there is no libisal.a. auditwheel decides the name of the wheel."""
 
 import hashlib
 import os
@@ -21,14 +21,18 @@ import build_backend as backend
 import sbom
 
 GLIBC = "2.28"  # older versions lack functions that tokmap calls: statx, renameat2, copy_file_range
-WORK = backend.ROOT / "build/wheel"
-VENV = WORK / "venv"
+ARCH = os.environ.get("ARCH") or "x86_64"
+IS_NATIVE = ARCH == "x86_64"
+WORK = backend.ROOT / ("build/wheel" if IS_NATIVE else f"build/wheel-{ARCH}")
+OTHER = backend.ROOT / f"build/{ARCH}-root"  # of .ci/aarch64
+VENV = backend.ROOT / "build/wheel/venv"
 INCLUDE, LIB = WORK / "include", WORK / "lib"
 SOURCES = {sbom.XXHASH[0]: sbom.XXHASH[1],
            "isal==1.9.1": "d210dca02a689ef2af709d2c62d2daac2e36b5d2fa06e6dc0d023c83fee77e91"}
 PYTHON = str(VENV / "bin/python")
-PROTECTION = ["-O3", "-fPIC", "-fstack-protector-strong", "-fcf-protection=full", f"-ffile-prefix-map={WORK}=."]
-COMPILER = [PYTHON, "-m", "ziglang", "cc", "-target", f"x86_64-linux-gnu.{GLIBC}"]
+PROTECTION = ["-O3", "-fPIC", "-fstack-protector-strong", f"-ffile-prefix-map={WORK}=.",
+              "-fcf-protection=full" if IS_NATIVE else "-mbranch-protection=standard"]
+COMPILER = [PYTHON, "-m", "ziglang", "cc", "-target", f"{ARCH}-linux-gnu.{GLIBC}"]
 
 
 def run(*command, **options):
@@ -68,7 +72,10 @@ def defined(header, *names):
 def system_part(name, version, licence, archive, package):
     """A static library of this system, with the version of its package if dpkg knows it."""
     query = ["dpkg-query", "-W", "-f=${Version}", package]
-    release = run(*query) if shutil.which("dpkg-query") else version
+    if IS_NATIVE:
+        release = run(*query) if shutil.which("dpkg-query") else version
+    else:
+        release = dict(line.split() for line in (OTHER / "packages").read_text().splitlines())[package]
     system = re.search(r"^ID=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.MULTILINE).group(1)
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     return sbom.component(name, version, licence, **sbom.taken_from(
@@ -79,11 +86,11 @@ def build_xxhash(requirement):
     source = fetch_source(requirement) / "deps/xxhash"
     for header in source.glob("*.h"):
         shutil.copy(header, INCLUDE)
-    objects = [WORK / "xxhash.o", WORK / "xxh_x86dispatch.o"]
+    objects = [WORK / "xxhash.o", *([WORK / "xxh_x86dispatch.o"] if IS_NATIVE else [])]
     for file in objects:
         run(*COMPILER, *PROTECTION, "-c", source / file.with_suffix(".c").name, "-o", file)
     # One object: tokmap's weak references to the functions for AVX2 load none from an archive.
-    run("ld", "-r", "-o", WORK / "both.o", *objects)
+    run("ld" if IS_NATIVE else f"{ARCH}-linux-gnu-ld", "-r", "-o", WORK / "both.o", *objects)
     run("ar", "qcsD", LIB / "libxxhash.a", WORK / "both.o")
     return sbom.xxhash((INCLUDE / "xxhash.h").read_text())
 
@@ -92,6 +99,7 @@ def build_isal(requirement):
     need_program("nasm", "nasm")
     source = fetch_source(requirement) / "src/isal/isa-l"
     run("make", f"-j{os.cpu_count()}", "-f", "Makefile.unx", "units=igzip crc", "lib", "isa-l.h", f"CC={' '.join(COMPILER)}",
+        f"host_cpu={ARCH}",
         cwd=source, env=backend.make_environment())
     shutil.copytree(source / "include", INCLUDE / "isa-l")
     shutil.copy(source / "isa-l.h", INCLUDE)
@@ -103,6 +111,11 @@ def build_isal(requirement):
 def copy_library(name, headers, package):
     """A static library of this system, and its headers: the compiler must not see the others of their
     folder, which belong to this system's libc."""
+    if not IS_NATIVE:
+        archive = OTHER / f"root/usr/lib/{ARCH}-linux-gnu/lib{name}.a"
+        for path in [archive, *(OTHER / "root/usr/include" / header for header in headers)]:
+            shutil.copy(path, LIB if path == archive else INCLUDE)
+        return archive
     includes = "".join(f"#include <{header}>\n" for header in headers)
     found = subprocess.run(["cc", "-M", "-x", "c", "-"], input=includes, stdout=subprocess.PIPE,
                            stderr=subprocess.DEVNULL, text=True).stdout
@@ -136,8 +149,12 @@ def prepare_libraries():
     archive = copy_library("z", ["zlib.h", "zconf.h"], "zlib1g-dev")
     parts.append(system_part("zlib", defined("zlib.h", "ZLIB_VERSION"), "Zlib", archive, "zlib1g-dev"))
     # zig's own runtime library does not detect the processor, and replaces memcpy of libc by a slower one.
-    archive = pathlib.Path(run("clang", "--rtlib=compiler-rt", "-print-libgcc-file-name").strip())
-    version = run("clang", "-dumpversion").strip()
+    if IS_NATIVE:
+        archive = pathlib.Path(run("clang", "--rtlib=compiler-rt", "-print-libgcc-file-name").strip())
+        version = run("clang", "-dumpversion").strip()
+    else:
+        archive = next(OTHER.glob(f"root/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.builtins-{ARCH}.a"))
+        version = archive.parts[-4]
     package = f"libclang-rt-{version.partition('.')[0]}-dev"
     if not archive.exists():
         sys.exit(f"make_wheel.py: {archive.name} not found: install the package {package}")
@@ -162,8 +179,9 @@ def main(folder):
     os.environ["ZIG_GLOBAL_CACHE_DIR"] = str(WORK / "zig")
     parts = prepare_libraries()
     backend.run_make(WORK / "make", f"CC={' '.join(COMPILER)}", "CFLAGS=-O3 -w", f"CPPFLAGS=-I{INCLUDE}",
-                     f"LDFLAGS=-s -L{LIB} -lruntime", *(f"{part}=yes" for part in ("ZSTD", "ZLIB", "ISAL")))
-    tag = f"py3-none-manylinux_{GLIBC.replace('.', '_')}_x86_64"
+                     f"LDFLAGS=-s -L{LIB} -lruntime", *(f"{part}=yes" for part in ("ZSTD", "ZLIB", "ISAL")),
+                     *([] if IS_NATIVE else [f"OBJCOPY={ARCH}-linux-gnu-objcopy"]))
+    tag = f"py3-none-manylinux_{GLIBC.replace('.', '_')}_{ARCH}"
     wheel = backend.write_wheel(folder, tag, {**backend.python_files(), **backend.native_files(WORK / "make"),
                                               **backend.info_files(tag, parts)})
     found = platform_tag(pathlib.Path(folder, wheel))

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Part of the Makefile: what a release consists of, and tests of it.
 
-## wheel: build/tokmap-VERSION-py3-none-manylinux_*.whl, with all that it needs but glibc
-wheel: deps-wheel
-	@$(PYTHON) python/make_wheel.py $(BUILD)
+ARCH ?= x86_64
+## wheel: build/tokmap-VERSION-py3-none-manylinux_*.whl, with all that it needs but glibc (ARCH=aarch64: for that)
+wheel: deps-wheel $(if $(filter aarch64,$(ARCH)),deps-aarch64)
+	@[ $(ARCH) = x86_64 ] || sh .ci/aarch64 $(BUILD)/aarch64-root
+	@ARCH=$(ARCH) $(PYTHON) python/make_wheel.py $(BUILD)
 #: sdist: build/tokmap-VERSION.tar.gz, all of the source, with xxHash, which is downloaded: for packagers, and for pip
 sdist:
 	@mkdir -p $(BUILD)
 	@$(PYTHON) python/make_wheel.py --xxhash
 	@$(PYTHON) python/build_backend.py sdist $(BUILD)
-#: dist: source archive, wheel and checksums of a commit, in build/dist-VERSION if it has that tag
-dist: deps-wheel
+#: dist: source archive, wheels and checksums of a commit, in build/dist-VERSION if it has that tag
+dist: deps-wheel deps-aarch64
+	@sh .ci/aarch64 $(BUILD)/aarch64-root
 	@$(PYTHON) python/make_dist.py $(BUILD)
+#: release: make dist, then uploads it to an index on this machine and installs it from there by name
+release: dist
+	@bash docs/packaging/try_release.sh $(BUILD) $(ARGS)
 #: reproducible: builds the last commit twice in different surroundings, and compares all of make dist
 reproducible:
 	@sh .ci/need wheel reproducible
@@ -24,16 +30,16 @@ deb: deps-deb sdist
 try-packages: deps-try-packages wheel deb
 	@bash docs/packaging/try_packages.sh $(BUILD) $(ARGS)
 
-#: test-wheel: the wheel in every Python that is found, and the source archive compiled by pip
+#: test-wheel: the wheel in every Python that is found, and the source archive compiled by pip (ARCH=aarch64: in an emulator)
 test-wheel: $(PRODUCTS) wheel
-	@TOKMAP_WHEEL=$$(ls $(abspath $(BUILD))/tokmap-$(VERSION)-py3-none-manylinux*.whl) \
+	@TOKMAP_WHEEL=$$(ls $(abspath $(BUILD))/tokmap-$(VERSION)-py3-none-manylinux*_$(ARCH).whl) \
 	    TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP_TIMEOUT=1200 bash tests/run.sh tests/python/test_wheel.py
 
 #: test-frameworks: the wheel in the frameworks that people train with; installs them first
 test-frameworks: wheel
 	@$(PYTHON) bench/peers/install.py $(BUILD)/frameworks-venv tests/frameworks/requirements.txt
 	@$(BUILD)/frameworks-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
-	    --force-reinstall $(BUILD)/tokmap-$(VERSION)-py3-none-manylinux*.whl
+	    --force-reinstall $(BUILD)/tokmap-$(VERSION)-py3-none-manylinux*_$(ARCH).whl
 	@TOKMAP_INSTALLED=1 PYTHON=$(abspath $(BUILD))/frameworks-venv/bin/python JOBS=2 TOKMAP_TIMEOUT=1200 \
 	    bash tests/run.sh $(sort $(wildcard tests/frameworks/check_*.py))
 
@@ -42,4 +48,4 @@ ptx:
 	@bash tests/stage/make_ptx.sh src/stage/cuda/expand.cu >src/stage/cuda/expand.ptx.new
 	@mv src/stage/cuda/expand.ptx.new src/stage/cuda/expand.ptx
 
-.PHONY: wheel sdist dist reproducible deb try-packages test-wheel test-frameworks ptx
+.PHONY: wheel sdist dist release reproducible deb try-packages test-wheel test-frameworks ptx

@@ -28,7 +28,7 @@ try_wheel()
 {
     unpack "$work/wheel-source"
     python3 -m venv --clear "$work/venv"
-    "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$build/tokmap-$version"-py3-none-manylinux*.whl
+    "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$build/tokmap-$version"-py3-none-manylinux*_"$(uname -m)".whl
     clean PATH="$work/venv/bin:/usr/bin:/bin" bash "$work/wheel-source/docs/packaging/try_installed.sh" commands python
 }
 

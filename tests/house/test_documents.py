@@ -322,7 +322,7 @@ def the_version_is_that_of_tokmap_h(folder):
     is_next = sections[0][0] != version and sections[0][1] == "not released"
     expect_equal(sections[is_next][0], version, "CHANGELOG.md")
     having = {"include/tokmap.h", "CHANGELOG.md", "SECURITY.md", "docs/FORMAT.md", "docs/ORDER.md", "Makefile",
-              "PKG-INFO", "sbom.cdx.json"}  # these two are made for source archives
+              "PKG-INFO", "sbom.cdx.json", "NOTICE"}  # these are made for source archives
     for path in [*ROOT.glob("*"), *ROOT.glob(".ci/*"), *(path for folder in ("bench", "docs", "include", "python", "src",
                  "tokenize_tools") for path in (ROOT / folder).rglob("*"))]:
         name = str(path.relative_to(ROOT))
