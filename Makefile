@@ -40,10 +40,10 @@ SLOW := $(filter $(addprefix %/test_,splitter.py oracles.py offsets.py order.py 
 	source_archive.py python_import.py python_rows.py python_stage.py python_threads.py normalizer.py pipelines.py parquet.py \
 	no_memory.py foreign.py gpu_bench.sh report.py ptx.py splitter faults journal_kill stage_schedules permute \
 	journal_damage byte_bpe loader_joined added_tokens next_writer.py broken_shards.py edge_values file_systems.py \
-	slow_inputs.py name_filter.py any_folder.py),$(SCRIPTS) $(TESTS))
+	slow_inputs.py name_filter.py any_folder.py large_pages.sh python_hub.py),$(SCRIPTS) $(TESTS))
 # What tests share: all files of tests/ that are no program of their own.
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
-	%/stand_in_driver.c %/stand_in_failures.c %/stand_in_processors.c \
+	%/stand_in_driver.c %/stand_in_failures.c %/stand_in_processors.c %/stand_in_pages.c \
 	%/replay.c %/canary.c,$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBRARIES := libtokmap.so libtokmap_tokenizer.so
@@ -235,9 +235,11 @@ $(STAND_IN): $(BUILD)/obj/tests/stage/stand_in_driver.o $(BUILD)/libsrc.a
 
 FAILURES := $(BUILD)/libfailures.so
 $(FAILURES): $(BUILD)/obj/tests/support/stand_in_failures.o
+PAGES := $(BUILD)/libpages.so
+$(PAGES): $(BUILD)/obj/tests/support/stand_in_pages.o
 PROCESSORS := $(BUILD)/libprocessors.so
 $(PROCESSORS): $(BUILD)/obj/tests/support/stand_in_processors.o
-$(FAILURES) $(PROCESSORS):
+$(FAILURES) $(PAGES) $(PROCESSORS):
 	$(call say,LINK,$@) $(LINK) -shared
 
 $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o \
@@ -267,7 +269,7 @@ include $(PARTS)
 ## check: the quick tests: all but those that take more than three seconds; 90 seconds on two cores
 PROGRAMS := $(filter-out $(LEFT_OUT),$(TESTS) $(FUZZ:%=$(BUILD)/replay_%))
 check: LEFT_OUT += $(SLOW)
-check check-all: $(PRODUCTS) $(PROGRAMS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES)
+check check-all: $(PRODUCTS) $(PROGRAMS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES) $(PAGES)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \
 	    $(SLOW) $(filter-out $(SLOW),$(PROGRAMS) $(SCRIPTS)))
 

@@ -18,7 +18,7 @@ python3 -m venv "$work/tools"
 "$work/tools/bin/pip" install --quiet --disable-pip-version-check pypiserver twine
 mkdir "$work/index"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-"$work/tools/bin/pypi-server" run -i 127.0.0.1 -p "$port" -P . -a . --disable-fallback "$work/index" 2>"$work/log" &
+"$work/tools/bin/pypi-server" run -i 127.0.0.1 -p "$port" -P . -a . --disable-fallback -v "$work/index" >"$work/log" 2>&1 &
 until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.1; done
 "$work/tools/bin/twine" upload --repository-url "http://127.0.0.1:$port" -u '' -p '' --disable-progress-bar \
     "$dist"*.whl "$dist"*.tar.gz >"$work/upload" || { cat "$work/upload" "$work/log"; false; }
@@ -28,8 +28,8 @@ for extra in "" "${@:-torch}"; do
     python3 -m venv "$work/venv"
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check --extra-index-url "http://127.0.0.1:$port/simple/" \
         "tokmap${extra:+[$extra]}==$version"
-    grep -q "GET /packages/tokmap-$version-py3-none-manylinux[0-9_]*$(uname -m).whl" "$work/log" ||
-        { echo "tokmap was not taken from the index" >&2; false; }
+    grep -q "packages/tokmap-$version-py3-none-manylinux[0-9_]*$(uname -m).whl" "$work/log" ||
+        { tail -n 5 "$work/log"; echo "tokmap was not taken from the index" >&2; false; }
     PATH="$work/venv/bin:$PATH" PYTHON="$work/venv/bin/python" bash "$here/try_installed.sh" commands python
     [ -z "$extra" ] || "$work/venv/bin/python" -c "import tokmap.$extra"
     echo "ok release_tokmap${extra:+[$extra]}"

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/platform.h"
 
 /* Reads the beginning of a small file and terminates it; false if it cannot be read. */
 static bool read_text(const char *path, char *text, size_t n_bytes)
@@ -66,7 +67,8 @@ uint64_t tokmap_i_memory_available(void)
 
 static size_t round_to_pages(size_t n_bytes)
 {
-    return round_up(n_bytes, n_bytes < TOKMAP_I_HUGE_PAGE_BYTES ? 4096 : TOKMAP_I_HUGE_PAGE_BYTES);
+    const size_t huge = TOKMAP_I_HUGE_PAGE_BYTES;
+    return round_up(n_bytes, n_bytes < huge ? tokmap_i_page_bytes() : huge);
 }
 
 /* Maps more than needed and trims it, so that the memory starts at a huge page. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/faults.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -218,13 +219,23 @@ int lstat64(const char *path, struct stat64 *out)
 }
 #endif
 
+/* That of stand_in_pages.c, if it is preloaded. */
+static void *map_in_large_pages(void *where, size_t n_bytes, int protection, int flags, int fd,
+                                off_t offset)
+{
+    void *(*map)(void *, size_t, int, int, int, off_t);
+    *(void **)&map = dlsym(RTLD_DEFAULT, "stand_in_mmap");
+    return map ? map(where, n_bytes, protection, flags, fd, offset)
+               : (void *)syscall(SYS_mmap, where, n_bytes, protection, flags, fd, offset);
+}
+
 void *mmap(void *where, size_t n_bytes, int protection, int flags, int fd, off_t offset)
 {
     const bool hit = fault_hits(FAULT_MMAP);
     if (fault_fails(hit))
         return MAP_FAILED;
-    const long map = syscall(SYS_mmap, where, n_bytes, protection, flags, fd, offset);
-    return (void *)fault_after(hit, map);
+    void *map = map_in_large_pages(where, n_bytes, protection, flags, fd, offset);
+    return (void *)fault_after(hit, (long)map);
 }
 
 /* Their names for large files: off_t has 64 bits. */
