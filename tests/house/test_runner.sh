@@ -52,8 +52,8 @@ expect nothing_but_skips_is_no_success 1 '0 passed, 0 failed, 1 skipped' skipped
 
 given places.sh 'echo ok one; echo "skip a.md:7: no torch: get it"; echo "skip b.md:9: no torch: get it"'
 expect reasons_may_be_after_a_line_number 0 '3 passed, 0 failed, 3 skipped' good.sh places.sh
-if [ "$(tail -n 4 <<<"$said" | head -n 3)" = "$(printf 'Skipped, because:\n%7d %s\n%7d %s' 2 'no torch: get it' \
-    1 'no luck')" ]; then
+if [ "$(tail -n 5 <<<"$said" | head -n 4)" = "$(printf 'Skipped, because:\n%7d %s\n%7d %s\n%s' 2 'no torch: get it' \
+    1 'no luck' 'Left out: 2 tests, because there are no frameworks: make test-frameworks')" ]; then
     echo "ok skips_are_grouped_by_reason"
 else
     echo "FAIL skips_are_grouped_by_reason: $(tr '\n' '/' <<<"$said")"

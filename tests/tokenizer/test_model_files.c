@@ -714,6 +714,9 @@ TEST(vocab_json_goes_with_merges_txt)
     CHECK(!load_vocab(vocab, "\u0120 a\n", "qwen2"));
     CHECK_SAYS(err.text, "151643 ranks, but this one has 4");
     CHECK(load_vocab(vocab, "", NULL));
+    /* tokens with the names of members of other files */
+    CHECK(load_vocab("{\"config\": 0, \"vocab\": 1, \"model\": 2}", "", NULL));
+    CHECK(token_is(1, TOKEN_NORMAL, "vocab"));
     CHECK(!load_vocab(vocab, NULL, NULL));
     CHECK_SAYS(err.text, "needs its merges.txt");
     CHECK(!load_vocab(vocab, "\u0120 a\n\n", NULL));

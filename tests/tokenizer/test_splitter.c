@@ -621,9 +621,19 @@ TEST(hostile_text_takes_linear_time)
 
 TEST(engines_agree_on_real_text)
 {
-    static const char *const files[] = {
-        "mobydick_1MB.txt", "dclm_sample.jsonl", "xquad.de.txt", "xquad.el.txt", "xquad.en.txt",
-        "xquad.es.txt",     "xquad.ro.txt",      "xquad.ru.txt", "xquad.tr.txt", "xquad.vi.txt"};
+    static const char *const files[] = {"mobydick_1MB.txt",
+                                        "dclm_sample.jsonl",
+                                        "xquad.de.txt",
+                                        "xquad.el.txt",
+                                        "xquad.en.txt",
+                                        "xquad.es.txt",
+                                        "xquad.ro.txt",
+                                        "xquad.ru.txt",
+                                        "xquad.tr.txt",
+                                        "xquad.vi.txt",
+                                        "md.txt",
+                                        "c.txt",
+                                        "py.txt"}; /* of make vocabularies */
     const char *shared = getenv("TOKMAP_SHARED");
     int n_files = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

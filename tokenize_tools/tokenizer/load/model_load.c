@@ -40,7 +40,7 @@ static loader *json_loader(const model_source *source, failure *err)
         found = load_hf_json;
     else if (kind_of(&r, "config") == JSON_OBJECT && kind_of(&r, "vocab") == JSON_ARRAY)
         found = load_tekken;
-    else if (kind_of(&r, "vocab") == JSON_NONE && !r.failure[0]) {
+    else if (!r.failure[0]) {
         json_string key;
         r.at = 0;
         r.depth = 0;
