@@ -107,7 +107,7 @@ def the_last_line_of_progress_has_time_and_rate(folder):
     session.process.stdin.close()
     status, printed = session.end()
     shown = printed.decode().split("\n")
-    expect(re.fullmatch(r".*\rpack: 1\.0 MiB in \d+\.\d s, \d+\.\d MB/s of text, \d+\.\d\d M tokens/s\x1b\[K", shown[-4]),
+    expect(re.fullmatch(r".*\rpack: 1\.0 MiB in \d+\.\d s, \d+\.\d MB/s of text, \d+\.\d\d M tokens/s, \d\.\d\d bytes a token\x1b\[K", shown[-4]),
            shown)
     expect(shown[-3].startswith("P: 100,000 documents, 1,100,000 tokens (u16), "), shown)
     expect_equal((status, shown[-1]), (0, ""), "the end")

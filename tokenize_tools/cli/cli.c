@@ -386,8 +386,11 @@ void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_to
     if (bytes_total > 0)
         snprintf(total, sizeof total, " of %s (%.0f%%)", cli_bytes(bytes_total).s,
                  100.0 * (double)bytes_done / (double)bytes_total);
-    if (bytes_total > 0 && rate > 0 && bytes_total >= bytes_done)
-        snprintf(left, sizeof left, ", %.0f s left", (double)(bytes_total - bytes_done) / rate);
+    double seconds = p->seconds_left;
+    if (seconds == 0 && bytes_total > 0 && rate > 0 && bytes_total >= bytes_done)
+        seconds = (double)(bytes_total - bytes_done) / rate;
+    if (seconds > 0 || (bytes_total > 0 && bytes_done == bytes_total))
+        snprintf(left, sizeof left, ", %.0f s left", seconds > 0 ? seconds : 0.0);
     cli_progress_draw(p, "%s: %s%s, %s%s%s", p->verb, cli_bytes(bytes_done).s, total,
                       format_rates(p, bytes_done).s, left, p->notes);
 }
@@ -401,8 +404,8 @@ void cli_progress_end(cli_progress *p, uint64_t bytes_done)
 {
     const uint64_t n_bytes = bytes_done - p->bytes_before;
     if (is_shown(p))
-        fprintf(stderr, "\r%s: %s in %.1f s, %s\033[K\n", p->verb, cli_bytes(n_bytes).s,
-                (double)cli_progress_ns(p) / 1e9, format_rates(p, n_bytes).s);
+        fprintf(stderr, "\r%s: %s in %.1f s, %s%s\033[K\n", p->verb, cli_bytes(n_bytes).s,
+                (double)cli_progress_ns(p) / 1e9, format_rates(p, n_bytes).s, p->notes);
 }
 
 void cli_progress_clear(cli_progress *p)

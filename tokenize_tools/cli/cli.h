@@ -85,6 +85,7 @@ typedef struct cli_progress {
     uint64_t started_ns, last_ns;
     /* The caller may set these after begin: */
     uint64_t bytes_before; /* done before it began */
+    double seconds_left;   /* below 0: not known; 0: as the bytes say */
     cli_text rates;        /* printed in place of the rate of bytes */
     char notes[64];        /* printed after the time that is left */
 } cli_progress;

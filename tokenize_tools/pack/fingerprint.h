@@ -25,6 +25,7 @@ typedef struct pack_fingerprint {
 typedef struct pack_cell {
     uint64_t hash, origin; /* as in plan_file */
     size_t number;
+    struct pack_remaining *remaining; /* of all cells of this process; or NULL */
 } pack_cell;
 
 typedef struct pack_parts {

@@ -289,6 +289,7 @@ int pack_plan_inputs_begin(pack_plan_inputs *inputs, const plan_file *plan)
         return cli_no_memory();
     for (size_t i = 0; i < plan->n_inputs; i++) {
         inputs->names[i] = plan->inputs[i].name;
+        inputs->versions[i].n_bytes = plan->inputs[i].n_bytes; /* until it is looked at */
         /* CORPUS_AUTO also for formats of inputs that are never cut. */
         for (const cli_word *w = pack_formats; w->name; w++)
             if (strcmp(w->name, plan->inputs[i].format) == 0)

@@ -326,7 +326,7 @@ static bool find_note(const char *index_path, const char *fingerprint, pack_note
 void pack_resume_look(cell_work *work, const plan_file *plan, size_t cell, bool verify)
 {
     const path_text prefix = plan_file_cell_path(plan, cell, "", "");
-    const pack_cell of = {plan->cells[cell].hash, plan->origin, cell};
+    const pack_cell of = {plan->cells[cell].hash, plan->origin, cell, NULL};
     char fingerprint[PACK_FINGERPRINT_CELL_BYTES];
     size_t n_same;
     *work = (cell_work){0};

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "pack/planner.h"
+#include "pack/remaining.h"
 #include "pack/report.h"
 #include "pack/resume.h"
 #include "pack/session.h"
@@ -115,6 +116,7 @@ typedef struct pack_task {
     pack_report_file report;
     size_t n_packed, n_before; /* cells that this process has packed; that were done before */
     bool *done;                /* which ones were done when the task began */
+    pack_remaining remaining;  /* of those that were not */
     size_t *left;              /* those that other processes pack */
     size_t n_left;
 } pack_task;
@@ -171,7 +173,7 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
 {
     pack_options options = *t->o->options;
     const pack_inputs inputs = pack_plan_inputs_of(&t->inputs, cell);
-    const pack_cell of = {t->plan.cells[cell].hash, t->plan.origin, cell};
+    const pack_cell of = {t->plan.cells[cell].hash, t->plan.origin, cell, &t->remaining};
     const cell_state state = found->report.state;
     const pack_parts parts = {.options = &options,
                               .tokenizer = &t->tokenizer,
@@ -301,6 +303,11 @@ static int check_left(pack_task *t)
 static int pack_cells(pack_task *t)
 {
     int code = CLI_OK;
+    for (size_t i = t->first; i < t->end; i++) {
+        const pack_inputs inputs = pack_plan_inputs_of(&t->inputs, i);
+        if (!t->done[i - t->first])
+            pack_remaining_expect(&t->remaining, &inputs, 0);
+    }
     for (size_t i = t->first; i < t->end && may_go_on(code); i++) {
         const int one = process_is_interrupted()
                             ? cli_error(CLI_AGAIN, "interrupted; run the same task again to go on")

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pack/pipeline.h"
+#include "system/platform_thread.h"
 #include "system/process.h"
 #include "base/array.h"
 
@@ -172,12 +173,16 @@ static void update_progress(pack_work *w)
     set_rates(w);
     if (n_skipped)
         snprintf(notes, sizeof w->progress.notes, ", %s skipped", cli_count(n_skipped).s);
+    w->progress.seconds_left = pack_remaining_seconds(w->remaining, tokmap_i_now_ns());
     cli_progress_update(&w->progress, w->stored_bytes, w->parts->inputs->total_bytes);
 }
 
 void pack_work_print_end(pack_work *w)
 {
+    const uint64_t n_tokens = pack_documents_counts(w->documents)->tokens - w->tokens_before;
     set_rates(w);
+    snprintf(w->progress.notes, sizeof w->progress.notes, ", %.2f bytes a token",
+             n_tokens ? (double)w->text_bytes / (double)n_tokens : 0);
     cli_progress_end(&w->progress, w->stored_bytes);
 }
 
@@ -307,6 +312,8 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
         w->stored_bytes) /* a run that resumes reads some of them again */
         w->stored_bytes = stored_bytes(&w->at.place);
     w->text_bytes += job->batch.n_bytes;
+    pack_remaining_reach(w->remaining, w->parts->inputs, w->at.place.input, w->stored_bytes,
+                         job->batch.n_bytes);
     w->at.encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
     w->at.limited = enough > 0;
     w->consistent = !w->at.limited && !job->batch.failed;
@@ -360,6 +367,12 @@ bool pack_work_begin(pack_work *w)
     }
     cli_progress_begin(&w->progress, "pack", w->parts->options->quiet);
     w->progress.bytes_before = w->stored_bytes = stored_bytes(&w->at.place);
+    w->remaining = w->parts->cell ? w->parts->cell->remaining : NULL;
+    if (!w->remaining) {
+        w->remaining = &w->own;
+        pack_remaining_expect(&w->own, w->parts->inputs, w->stored_bytes);
+    }
+    pack_remaining_enter(w->remaining, w->stored_bytes);
     w->tokens_before = pack_documents_counts(w->documents)->tokens;
     return true;
 }

@@ -11,6 +11,7 @@
 #include "pack/skipped.h"
 #include "pack/documents.h"
 #include "pack/fingerprint.h"
+#include "pack/remaining.h"
 #include "pack/resume.h"
 
 /* The session sets the first part; the rest is the state of the work. */
@@ -24,11 +25,12 @@ typedef struct pack_work {
 
     pack_documents *documents;
     cli_progress progress;
-    uint64_t tokens_before; /* when this run began */
-    uint64_t text_bytes;    /* packed by this run */
-    uint64_t stored_bytes;  /* read so far, of all inputs: for the progress line */
-    pack_note at;           /* after the last job that was taken; a checkpoint sets the rest */
-    bool consistent;        /* the outputs are at at.place and at the documents' position */
+    uint64_t tokens_before;         /* when this run began */
+    uint64_t text_bytes;            /* packed by this run */
+    pack_remaining own, *remaining; /* that of the cell, or own */
+    uint64_t stored_bytes;          /* read so far, of all inputs: for the progress line */
+    pack_note at;    /* after the last job that was taken; a checkpoint sets the rest */
+    bool consistent; /* the outputs are at at.place and at the documents' position */
     bool warned_once;
     uint64_t reported_input; /* of which n_reported bad documents were printed */
     unsigned n_reported;
