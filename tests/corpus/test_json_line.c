@@ -332,3 +332,30 @@ TEST(random_lines_agree_with_the_naive_reader)
     for (int i = 0; i < 5; i++)
         CHECK(n_of[i] > 0);
 }
+
+/* Of a key of more bytes than a suggestion has room for, nothing is kept. */
+TEST(keys_that_are_too_long_are_not_suggested)
+{
+    for (size_t n = WORD_DISTANCE_LONGEST; n <= WORD_DISTANCE_LONGEST + 1; n++) {
+        uint8_t name[WORD_DISTANCE_LONGEST + 1];
+        char text[300], wanted[300];
+        field_list fields = {0};
+        tokmap_value values[1];
+        failure err;
+        CHECK(field_list_parse(&fields, "language", &err));
+        json_paths *p = json_paths_new("text", &fields);
+        CHECK(p != NULL);
+        memset(name, 'x', sizeof name);
+        memcpy(name, "language", 8);
+        json_paths_begin(p, values);
+        json_paths_see(p, p->keys, NULL, name, n, values);
+        json_paths_end(p, values);
+        CHECK(json_paths_missing(p, 0, text, sizeof text));
+        snprintf(wanted, sizeof wanted, "no record of 1 has the field language%s%.*s",
+                 n > WORD_DISTANCE_LONGEST ? "" : "; the nearest one is ",
+                 n > WORD_DISTANCE_LONGEST ? 0 : (int)n, (const char *)name);
+        CHECK_STR(text, wanted);
+        json_paths_free(p);
+        field_list_free(&fields);
+    }
+}

@@ -13,6 +13,7 @@
 #include "loader/fetch_case.h"
 #include "support/joined.h"
 #include "support/must.h"
+#include "system/platform_uring.h"
 
 static const uint32_t N_TOKENS = 70001;
 
@@ -24,6 +25,38 @@ static void add_all(fetch_case *c)
     ahead_add(c, 300, 2);
     ahead_add_joined(c, 30011, 60);
     c->max_tokens = 1100;
+}
+
+/* ---- Direct reads are there where the system has them ---- */
+
+static bool reads_past_the_cache(const char *path)
+{
+    void *place = aligned_alloc(4096, 4096);
+    const int fd = open(path, O_RDONLY | O_DIRECT);
+    const bool works = place && fd >= 0 && pread(fd, place, 4096, 0) == 4096;
+    if (fd >= 0)
+        close(fd);
+    free(place);
+    return works;
+}
+
+TEST(direct_opens_where_io_uring_and_direct_reads_work)
+{
+    fetch_case c = {.seed = 1};
+    add_all(&c);
+    const tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_IO_DIRECT);
+    tokmap_i_uring uring;
+    const bool has_uring = tokmap_i_uring_open(&uring, 4) == 0;
+    if (!has_uring || !reads_past_the_cache(ahead_path(0, ".bin"))) {
+        ahead_close(&c);
+        SKIP("this system lacks one of them");
+    }
+    tokmap_i_uring_close(&uring);
+    tokmap_i_fetch *f = NULL;
+    tokmap_error err;
+    CHECK_OK(tokmap_i_fetch_open(&f, &o, &err), err);
+    tokmap_i_fetch_close(f, false);
+    ahead_close(&c);
 }
 
 /* ---- The right tokens ---- */

@@ -130,6 +130,22 @@ TEST(a_cache_that_is_too_small_finds_what_the_map_holds)
     close_dataset();
 }
 
+static uint64_t cache_bytes(uint64_t n_bytes)
+{
+    tokmap_i_index_cache *c = tokmap_i_index_cache_open(n_bytes);
+    const uint64_t taken = tokmap_i_index_cache_bytes(c);
+    tokmap_i_index_cache_close(c);
+    return taken;
+}
+
+TEST(a_cache_has_at_most_16_mib_of_blocks)
+{
+    const uint64_t most = cache_bytes((uint64_t)4096 * 4096);
+    CHECK(most > (16 << 20) && most < (24 << 20));
+    CHECK_EQ(cache_bytes((uint64_t)1 << 40), most);
+    CHECK(cache_bytes((uint64_t)2047 * 4096) < most);
+}
+
 /* ---- Loaders ---- */
 
 /* Against a loader that reads in another way. */

@@ -84,6 +84,8 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(o.n_phases = 65535, TOKMAP_ERR_ARGUMENT, "n_phases is 65535");
     REFUSED(o.sequence_length = 0, TOKMAP_ERR_ARGUMENT, "sequence_length");
     REFUSED(o.sequence_length = (1 << 24) + 1, TOKMAP_ERR_ARGUMENT, "sequence_length");
+    REFUSED(o.sequence_length = 1 << 24, TOKMAP_ERR_MISMATCH,
+            "500 tokens are too few for sequence_length 16777216");
     REFUSED(o.batch_rows = 0, TOKMAP_ERR_ARGUMENT, "batch_rows");
     REFUSED(o.rank = 2, TOKMAP_ERR_ARGUMENT, "rank is 2 and n_ranks 2");
     REFUSED(o.shuffle = (tokmap_shuffle)3, TOKMAP_ERR_ARGUMENT, "shuffle is 3");
@@ -139,6 +141,21 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED((o.n_skips = 2, sources[1].max_epochs = 1), TOKMAP_ERR_ARGUMENT,
             "skip 0: samples 100 to 110 do not all exist: the loader has 63");
     REFUSED(weights[1] = 1.0 / 0.0, TOKMAP_ERR_ARGUMENT, "weights");
+    close_all();
+}
+
+TEST(a_call_that_succeeds_clears_the_error_of_the_one_before)
+{
+    open_all();
+    const tokmap_loader_options o = good();
+    tokmap_loader *l = corpus_open_loader(&o);
+    tokmap_error err = {0};
+    CHECK(tokmap_loader_seek(l, UINT64_MAX, &err) != TOKMAP_OK);
+    CHECK(err.status != TOKMAP_OK && err.text[0]);
+    CHECK_INT(tokmap_loader_seek(l, 0, &err), TOKMAP_OK);
+    CHECK_INT(err.status, TOKMAP_OK);
+    CHECK_STR(err.text, "");
+    tokmap_loader_close(l);
     close_all();
 }
 
@@ -520,5 +537,37 @@ TEST(a_damaged_document_index_is_an_error_wherever_it_is)
         }
     }
     CHECK(n_corrupt > 100);
+    corpus_shape_close(&ones);
+}
+
+/* A group that begins before the one before it ends. */
+TEST(labels_of_documents_that_go_backwards_are_not_counted)
+{
+    static corpus_shape ones = {.name = "ones", .n_tokens = 2560, .token_bytes = 2};
+    static uint64_t labels[2560];
+    ones.n_documents = 2560;
+    for (uint32_t d = 0; d < 2560; d++)
+        ones.ends[d] = d + 1;
+    corpus_shape_open(&ones);
+    const tokmap_dataset *of_ones[] = {ones.ds};
+    const tokmap_i_documents *docs = &ones.ds->documents;
+    const uint64_t starts =
+        (uint64_t)(docs->bytes - ones.ds->index_map) + docs->layout.level_offset[0];
+    tokmap_loader_options o = good();
+    tokmap_error err = {0};
+    sources[0].datasets = of_ones;
+    o.n_sources = 1;
+    o.n_phases = 0;
+    o.n_ranks = 1;
+    tokmap_loader *l = corpus_open_loader(&o);
+    const tokmap_loader_labels wanted = {
+        .struct_size = sizeof wanted, .n_documents = 2560, .end_sample = 90, .labels = labels};
+    for (uint64_t group = 1; group < docs->layout.n_groups; group++) {
+        damage(ones.path, starts + 8 * group, 64 * group - 2);
+        CHECK_INT(tokmap_loader_count_labels(l, &wanted, &err), TOKMAP_ERR_CORRUPT);
+        damage(ones.path, starts + 8 * group, 64 * group);
+        CHECK_OK(tokmap_loader_count_labels(l, &wanted, &err), err);
+    }
+    tokmap_loader_close(l);
     corpus_shape_close(&ones);
 }

@@ -112,3 +112,22 @@ TEST(what_cannot_be_compared_is_refused)
     CHECK_INT(tokmap_dataset_check_tokenizers(none, 1, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(open_both(none, 1, 2, sizeof(tokmap_loader_options), &err), TOKMAP_ERR_ARGUMENT);
 }
+
+/* 80 bytes, the first of which is the quotation mark. */
+TEST(of_a_long_name_80_bytes_are_shown)
+{
+    char name[91], metadata[300], wanted[100];
+    tokmap_error err;
+    memset(name, 'a', 90);
+    memcpy(name + 78, "bc", 3);
+    snprintf(metadata, sizeof metadata, TOKENIZER("\"name\": \"%s\""), name);
+    tokmap_dataset *a = make("a", metadata, 9);
+    tokmap_dataset *b = make("b", TOKENIZER("\"name\": \"words\""), 9);
+    const tokmap_dataset *const both[] = {a, b};
+    CHECK_INT(tokmap_dataset_check_tokenizers(both, 2, &err), TOKMAP_ERR_MISMATCH);
+    snprintf(wanted, sizeof wanted, "\"%.79s", name);
+    CHECK_SAYS(err.text, wanted);
+    CHECK(strstr(err.text, "bc") == NULL);
+    tokmap_dataset_close(a);
+    tokmap_dataset_close(b);
+}

@@ -300,3 +300,24 @@ TEST(a_line_of_a_ledger_follows_the_one_before)
     tokmap_loader_close(l);
     corpus_shape_close(&shape);
 }
+
+TEST(rows_that_are_packed_without_memory_are_an_error)
+{
+    corpus_cut(&shape, 20);
+    corpus_shape_open(&shape);
+    const tokmap_rows_options rows = {
+        .struct_size = sizeof rows, .sequence_length = 16, .path = check_path("rows")};
+    bool fired = FAULT_MEMORY_WORKS;
+    for (uint64_t n = 1; fired; n++) {
+        const int64_t before = fault_n_live;
+        fault_arm(FAULT_ONCE, FAULT_MEMORY, ENOMEM, n);
+        const tokmap_status status = tokmap_rows_write(shape.ds, &rows, NULL, &err);
+        fired = fault_disarm();
+        CHECK_INT(status, fired ? TOKMAP_ERR_MEMORY : TOKMAP_OK);
+        CHECK_INT(fault_n_live, before);
+        CHECK(fired || n > 6);
+    }
+    corpus_shape_close(&shape);
+    if (!FAULT_MEMORY_WORKS)
+        SKIP("a sanitizer has its own memory");
+}

@@ -2,6 +2,7 @@
 /* Mixtures: docs/ORDER.md, section 5. */
 #include "support/check.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "order/mixture.h"
@@ -40,6 +41,7 @@ TEST(quotas_are_the_smallest_whole_numbers_in_the_ratio_of_the_weights)
 {
     QUOTAS(1, OF(3.7), 1);
     QUOTAS(1, OF(5e-324), 1);
+    QUOTAS(1, OF(DBL_MAX), 1);
     QUOTAS(3, OF(7, 2, 1), 7, 2, 1);
     QUOTAS(3, OF(0.7, 0.2, 0.1), 7, 2, 1);
     QUOTAS(3, OF(70, 20, 10), 7, 2, 1);
@@ -130,6 +132,24 @@ static uint64_t sum_of(const uint32_t *quotas, uint32_t n)
     return sum;
 }
 
+/* Quotas are rounded up where the share lacks most, and else down. */
+static void check_rounded(const double *weights, const uint32_t *quotas, uint32_t n)
+{
+    double total = 0, least_up = 1, most_down = 0;
+    for (uint32_t k = 0; k < n; k++)
+        total += weights[k];
+    for (uint32_t k = 0; k < n; k++) {
+        const double share = weights[k] / total * TOKMAP_I_MIXTURE_PERIOD;
+        const double lack = share - floor(share);
+        CHECK(quotas[k] == floor(share) || quotas[k] == floor(share) + 1);
+        if (quotas[k] > share)
+            least_up = lack < least_up ? lack : least_up;
+        else
+            most_down = lack > most_down ? lack : most_down;
+    }
+    CHECK(least_up < 1 && most_down > 0 && least_up >= most_down);
+}
+
 TEST(the_largest_number_of_sources_has_quotas)
 {
     static double weights[TOKMAP_I_MIXTURE_SOURCES + 1];
@@ -150,6 +170,7 @@ TEST(the_largest_number_of_sources_has_quotas)
         weights[k] = 1 + (double)(tokmap_i_mix(k) >> 11) * 0x1p-53;
     CHECK(quotas_of(weights, n, quotas));
     CHECK_EQ(sum_of(quotas, n), TOKMAP_I_MIXTURE_PERIOD);
+    check_rounded(weights, quotas, n);
 }
 
 /* ---- Share and exactness far out ---- */

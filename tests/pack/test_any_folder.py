@@ -146,6 +146,14 @@ def a_refusal_is_one_screen(folder):
     expect("in/0-a.pdf: is a PDF document" in said and "in/0-h.csv: is a table by its name" in said, said)
 
 
+def text_and_records_are_not_packed_together(folder):
+    fill(folder, [("a.txt", TEXT), ("b.md", TEXT), ("c.jsonl", '{"text": "c"}\n')])
+    _, said = run("pack", "a.txt", "b.md", "c.jsonl", "-o", "out", status=3, cwd=folder)
+    expect("a.txt: is text, but c.jsonl has records, and --format auto does not pack both in one run "
+           "(2 inputs of text, 1 input of records)\n" in said, said)
+    expect("  tokmap pack --format text 'a.txt' 'b.md' -o 'out-text'\n  tokmap pack 'c.jsonl' -o 'out-records'\n" in said, said)
+
+
 def other_options_do_not_resume_a_run(folder):
     """Even if they choose the same files."""
     line = json.dumps({"text": "word " * 2000}) + "\n"

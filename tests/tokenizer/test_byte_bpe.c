@@ -342,3 +342,12 @@ TEST(names_that_collide_are_refused_for_that_reason)
     }
     refused(&m, "too many tokens have the same hash");
 }
+
+TEST(scores_are_refused_by_name)
+{
+    model m;
+    model_init(&m);
+    m.kind = MODEL_BYTE_BPE;
+    m.rule = MERGE_SCORED;
+    refused(&m, "byte-level BPE with scores is not supported");
+}

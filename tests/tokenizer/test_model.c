@@ -209,6 +209,22 @@ TEST(merges_of_what_is_no_token_are_refused)
     refuse_hf(&WITH_MERGES("[\"a \"]"), "no \"\"");
 }
 
+TEST(of_a_long_name_360_bytes_are_shown)
+{
+    char text[600];
+    for (int n = 359; n <= 362; n++) {
+        blob b = {0};
+        snprintf(text, sizeof text,
+                 "{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": [], "
+                 "\"continuing_subword_prefix\": \"%0*d\"}}",
+                 n, 0);
+        put_text(&b, "%s", text);
+        expect_refusal(&b, NULL, "continuing_subword_prefix");
+        CHECK_EQ(strspn(strchr(err.text, '0'), "0"), n < 360 ? n : 360);
+        blob_free(&b);
+    }
+}
+
 TEST(parts_of_a_model_that_are_not_supported_are_named)
 {
     static const struct {

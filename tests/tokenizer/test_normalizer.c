@@ -323,6 +323,18 @@ TEST(steps_run_one_after_the_other)
     model_free(&m);
 }
 
+TEST(one_step_of_characters_runs_in_its_place)
+{
+    model m;
+    model_init(&m);
+    add_step(&m, &(normalize_step){.kind = NORMALIZE_LOWERCASE});
+    normalizes_to(&m, NORMALIZE_FIRST, "ABC", "abc");
+    add_step(
+        &m, &(normalize_step){.kind = NORMALIZE_REPLACE, .from = text_of("a"), .to = text_of("X")});
+    normalizes_to(&m, NORMALIZE_FIRST, "ABC", "Xbc");
+    model_free(&m);
+}
+
 TEST(runs_of_white_space_are_replaced)
 {
     const struct {

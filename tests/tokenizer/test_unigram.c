@@ -156,6 +156,38 @@ TEST(words_that_are_kept_do_not_depend_on_the_sum_before_them)
     id_buffer_free(&ids);
 }
 
+/* Their ids leave no bit for the mark of the cache. */
+TEST(a_vocabulary_of_more_than_2_20_pieces_has_the_same_ids_with_a_cache)
+{
+    const uint64_t starts[1] = {1};
+    const uint32_t n_ids = (1 << 20) + 2;
+    char text[8 + TEXT_PADDING] = "";
+    id_buffer kept = {0}, ids = {0};
+    model m;
+    failure err;
+    sentencepiece_model(&m, MODEL_UNIGRAM);
+    for (uint32_t id = (uint32_t)m.n_tokens; id < n_ids; id++) {
+        const int n = snprintf(text, 8, "%x", id);
+        CHECK(model_set_token(&m, &(new_token){id, text, (size_t)n, TOKEN_NORMAL, -1}, &err));
+    }
+    unigram *u = unigram_new(&m, true, &err);
+    unigram_workspace *caching = unigram_workspace_new(u, 1 << 16);
+    unigram_workspace *plain = unigram_workspace_new(u, 0);
+    CHECK(u && caching && plain);
+    for (uint32_t id = n_ids - 4; id < n_ids; id++) {
+        const size_t n = (size_t)snprintf(text, 8, "%x", id);
+        encode_after(caching, 0, text, n, starts, &kept);
+        encode_after(plain, 0, text, n, NULL, &ids);
+        CHECK(ids.n == 1 && ids.ids[0] == id && kept.n == 1 && kept.ids[0] == id);
+    }
+    unigram_workspace_free(caching);
+    unigram_workspace_free(plain);
+    unigram_free(u);
+    model_free(&m);
+    id_buffer_free(&kept);
+    id_buffer_free(&ids);
+}
+
 /* ---- Long texts ---- */
 
 static void make_for_runs(model *m)

@@ -156,6 +156,23 @@ TEST(spans_that_break_a_rule_are_refused)
 /* ---- Pages ---- */
 
 /* The section that the writer makes of spans of documents of 2^32 tokens, about. */
+/* Each reserved field alone is looked at. */
+static void check_reserved(uint8_t *bytes, uint64_t n_bytes, uint64_t n_tokens)
+{
+    static const char why[] = "a reserved field of the spans is not zero";
+    tokmap_i_spans spans;
+    uint8_t head[TOKMAP_I_SPANS_HEAD_BYTES];
+    memcpy(head, bytes, sizeof head);
+    for (size_t i = 20; i < 24; i++) {
+        bytes[i] = 1;
+        CHECK_STR(tokmap_i_spans_decode(bytes, n_bytes, n_tokens, &spans), why);
+        bytes[i] = 0;
+    }
+    bytes[17] = 1; /* a role above TOKMAP_I_OWN_ROLES */
+    CHECK_STR(tokmap_i_spans_decode(bytes, n_bytes, n_tokens, &spans), why);
+    memcpy(bytes, head, sizeof head);
+}
+
 TEST(spans_of_any_page_are_found)
 {
     static const tokmap_span given[] = {{3, 2, 0},
@@ -179,6 +196,7 @@ TEST(spans_of_any_page_are_found)
     CHECK(pread(fd, bytes, section->n_bytes, (off_t)section->offset) == (ssize_t)section->n_bytes);
     tokmap_i_spans spans;
     CHECK(tokmap_i_spans_decode(bytes, section->n_bytes, n_tokens, &spans) == NULL);
+    check_reserved(bytes, section->n_bytes, n_tokens);
     spans.bytes = bytes;
     CHECK_EQ(spans.n_spans, 1 + 2 + 4 + 1 + 1);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "support/bad_days.h"
+#include "support/joined.h"
 #include "support/must.h"
 
 static const tokmap_writer_options plain = {
@@ -55,6 +56,20 @@ TEST(what_is_there_is_refused_unless_it_may_be_replaced)
     CHECK_INT(tokmap_writer_open(&w, check_path("e"), &plain, &err), TOKMAP_ERR_EXISTS);
 }
 
+TEST(a_lock_file_with_a_second_name_loses_this_one_and_is_closed)
+{
+    const unsigned n_before = n_open_files();
+    CHECK(file_store(check_path("other"), (const uint8_t *)"kept", 4));
+    CHECK(link(check_path("other"), check_path("n.tmi.partial")) == 0);
+    tokmap_writer *w = must_begin(check_path("n"), &plain);
+    add(w, 3, 0);
+    must_finish(w);
+    CHECK_EQ(n_open_files(), n_before);
+    file_bytes other = file_load(check_path("other"));
+    CHECK(other.n_bytes == 4 && memcmp(other.data, "kept", 4) == 0);
+    free(other.data);
+}
+
 TEST(the_vocabulary_decides_the_width_unless_told)
 {
     static const struct {
@@ -78,6 +93,20 @@ TEST(the_vocabulary_decides_the_width_unless_told)
         CHECK_EQ(info.vocab_size, cases[i].vocab_size);
         tokmap_dataset_close(ds);
     }
+}
+
+TEST(the_largest_id_of_two_bytes_may_end_documents)
+{
+    const tokmap_writer_options o = {
+        .struct_size = sizeof o, .vocab_size = 65536, .has_eod = 1, .eod_id = UINT16_MAX};
+    tokmap_writer *w = must_begin(check_path("eod"), &o);
+    CHECK_INT(tokmap_writer_append(w, &(const uint32_t){UINT16_MAX}, 1, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
+    must_finish(w);
+    tokmap_dataset *ds = must_be_sound(check_path("eod"));
+    const tokmap_dataset_info info = must_info(ds);
+    CHECK(info.token_bytes == 2 && info.eod_id == UINT16_MAX);
+    tokmap_dataset_close(ds);
 }
 
 TEST(options_that_cannot_be_are_refused)
