@@ -220,13 +220,13 @@ int lstat64(const char *path, struct stat64 *out)
 #endif
 
 /* That of stand_in_pages.c, if it is preloaded. */
-static void *map_in_large_pages(void *where, size_t n_bytes, int protection, int flags, int fd,
-                                off_t offset)
+static void *(*stand_in_map)(void *, size_t, int, int, int, off_t);
+
+/* Before memory is counted, because dlsym allocates its error. */
+__attribute__((constructor)) static void find_stand_in(void)
 {
-    void *(*map)(void *, size_t, int, int, int, off_t);
-    *(void **)&map = dlsym(RTLD_DEFAULT, "stand_in_mmap");
-    return map ? map(where, n_bytes, protection, flags, fd, offset)
-               : (void *)syscall(SYS_mmap, where, n_bytes, protection, flags, fd, offset);
+    *(void **)&stand_in_map = dlsym(RTLD_DEFAULT, "stand_in_mmap");
+    dlerror();
 }
 
 void *mmap(void *where, size_t n_bytes, int protection, int flags, int fd, off_t offset)
@@ -234,8 +234,10 @@ void *mmap(void *where, size_t n_bytes, int protection, int flags, int fd, off_t
     const bool hit = fault_hits(FAULT_MMAP);
     if (fault_fails(hit))
         return MAP_FAILED;
-    void *map = map_in_large_pages(where, n_bytes, protection, flags, fd, offset);
-    return (void *)fault_after(hit, (long)map);
+    const long map = stand_in_map
+                         ? (long)stand_in_map(where, n_bytes, protection, flags, fd, offset)
+                         : syscall(SYS_mmap, where, n_bytes, protection, flags, fd, offset);
+    return (void *)fault_after(hit, map);
 }
 
 /* Their names for large files: off_t has 64 bits. */
