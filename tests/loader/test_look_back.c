@@ -183,6 +183,12 @@ TEST(labels_are_those_of_the_rows_that_were_given)
             CHECK_OK(tokmap_loader_count_labels(l, &o, &err), err);
             for (uint32_t d = first; d < shape.n_documents; d++)
                 CHECK_EQ(got[d - first], wanted[k][d]);
+            tokmap_loader_labels none = o;
+            none.first_document = shape.n_documents;
+            none.n_documents = 0;
+            CHECK_OK(tokmap_loader_count_labels(l, &none, &err), err);
+            none.first_document++;
+            CHECK_INT(tokmap_loader_count_labels(l, &none, &err), TOKMAP_ERR_ARGUMENT);
         }
         tokmap_loader_close(l);
     }
