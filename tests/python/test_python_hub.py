@@ -34,6 +34,7 @@ class Hub:
 
     def __init__(self, repositories):
         self.repositories, self.n_requests, self.status, self.stalls = repositories, 0, 200, False
+        self.after_a_revision = lambda: None
         hub = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -70,6 +71,7 @@ class Hub:
                     return self.answer(404, X_Error_Code="RevisionNotFound")
                 commit = commit_of(files)
                 if is_api and path[2] == "revision":
+                    hub.after_a_revision()
                     return self.answer(200, json.dumps({"id": "/".join(path[:2]), "sha": commit, "siblings": []}).encode())
                 if is_api:
                     tree = [{"type": "file", "path": name, "size": len(data), "oid": etag(data)} for name, data in files.items()]
@@ -256,7 +258,9 @@ def tokenizer_is_found(folder):
     encoded = succeed(folder, None, "encode", "--tokenizer", f"o/n@{commit}", "json").stdout
     assert encoded == f"[{ord('a') - 33},94,{ord('b') - 33}]\n", encoded
     refuse(3, "o/n", "0" * 40, of=run(folder, None, "encode", "--tokenizer", "o/n", "text"))
-    refuse(3, "No such file", of=run(folder, None, "encode", "--tokenizer", "o/tokenizer.json", "text"))
+    refuse(3, "o/typo: no such file", of=run(folder, None, "encode", "--tokenizer", "o/typo", "text"))
+    for path in ("o/tokenizer.json", "my folder/x", "~/x"):
+        refuse(3, "No such file", of=run(folder, None, "encode", "--tokenizer", path, "text"))
 
 
 def without_the_package(folder):
@@ -264,6 +268,60 @@ def without_the_package(folder):
     shutil.copy(BUILD / "tokmap", folder / "bin/tokmap")
     refuse(3, "hf://datasets/o/n", "tokmap[hub]", "the Python package is missing",
            of=run(folder, None, "pack", "hf://datasets/o/n", "-o", "p", program=folder / "bin/tokmap", PATH="/nowhere"))
+
+
+def one_command_has_one_commit(folder):
+    with serve() as hub:
+        old = hub.set_branch("datasets", "o/n", data_files())
+        hub.after_a_revision = lambda: hub.set_branch("datasets", "o/n", data_files(b'{"text": "new"}\n'))
+        (folder / "list").write_text("hf://datasets/o/n/other/*\n")
+        succeed(folder, hub, "pack", "hf://datasets/o/n/data/*", "@list", "hf://datasets/o/n@main/c.jsonl", "-o", "p", "--download")
+        assert texts_of(folder / "p") == ["two", "three", "four", "five", "six"] and all(old in one.name for one in tokmap.open(folder / "p").inputs)
+
+
+def names_that_could_be_lines_are_refused(folder):
+    (folder / "secret.jsonl").write_bytes(lines(["SECRET"]))
+    for name in ("a.jsonl\nF secret.jsonl", "d\ne/b.jsonl"):
+        with serve() as hub:
+            hub.set_branch("datasets", "o/n", {"a.jsonl": lines(["ok"]), name: lines(["no"])})
+            refuse(3, "cannot be printed", of=run(folder, hub, "pack", "hf://datasets/o/n", "-o", "p", "--download"))
+        assert not (folder / "p.tmi").exists()
+    for wrong in ("..%2F..%2Fx", "..", "a%2F%2Fb"):
+        refuse(3, "no revision", of=run(folder, None, "pack", f"hf://datasets/o/n@{wrong}", "-o", "p"))
+    for option in ("--include", "--exclude"):
+        refuse(3, "hf://datasets/o/n", "pattern", of=run(folder, None, "pack", "hf://datasets/o/n", option, "c*", "-o", "p"))
+
+
+def what_may_work_later_ends_with_75(folder):
+    with serve() as hub:
+        hub.set_branch("datasets", "o/n", data_files())
+        hub.status = 503
+        refuse(75, "hf://datasets/o/n", "503", of=run(folder, hub, "pack", "hf://datasets/o/n", "-o", "p", "--download", HF_HUB_DOWNLOAD_TIMEOUT="1"))
+
+
+def a_download_ends_with_the_program(folder):
+    with serve() as hub:
+        hub.set_branch("datasets", "o/n", {"z.jsonl": lines(["x" * 10_000] * (N_BYTES // 10_000))})
+        hub.stalls = True
+        child = subprocess.Popen([BUILD / "tokmap", "pack", "hf://datasets/o/n", "-o", "p", "--download"], cwd=folder, env=environment(folder, hub),
+                                 stderr=subprocess.PIPE)
+        blobs = folder / "hf/hub/datasets--o--n/blobs"
+        while not any(path.stat().st_size > N_BYTES // 4 for path in blobs.glob("*.incomplete*")):
+            assert child.poll() is None, child.communicate()
+            time.sleep(0.01)
+        child.terminate()
+        child.communicate()  # whose end is that of the last process with the pipe
+        assert not (folder / "hf/hub/datasets--o--n/refs/main").exists()
+
+
+def what_the_script_does_not_say_is_an_error(folder):
+    (folder / "bin").mkdir()
+    shutil.copy(BUILD / "tokmap", folder / "bin/tokmap")
+    for script, status in (("exit 0", 3), ("echo", 3), ("echo F a; exit 3", 3), ("echo E 28 full", 75)):
+        (folder / "bin/tokmap-python").write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "bin/tokmap-python").chmod(0o755)
+        for arguments in (["pack", "hf://datasets/o/n", "-o", "p"], ["encode", "--tokenizer", "o/n", "x"]):
+            refuse(status, "o/n" if "28" not in script else "full", of=run(folder, None, *arguments, program=folder / "bin/tokmap"))
 
 
 def prepare(folder):

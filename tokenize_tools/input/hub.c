@@ -2,6 +2,7 @@
 #include "input/hub.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "system/files.h"
@@ -20,17 +21,41 @@ typedef struct hub_lines {
     bool is_refused; /* the package said why */
 } hub_lines;
 
-/* A line is a letter, a blank and a text: the path of a file, a note, or an error. */
+/* What a revision means is the same for all names of a command: later children read this. */
+static bool remember(const char *meaning, failure *err)
+{
+    const char *before = getenv("TOKMAP_HUB_COMMITS");
+    char *all = NULL;
+    const bool ok = asprintf(&all, "%s;%s", before ? before : "", meaning) >= 0 &&
+                    setenv("TOKMAP_HUB_COMMITS", all, 1) == 0;
+    free(all);
+    return ok || fail_memory(err);
+}
+
+/* A line is a letter, a blank and a text: the path of a file, a note, what a revision means, or an
+ * errno value and an error. */
 static bool take_line(void *context, char *line)
 {
     hub_lines *l = context;
-    const char kind = line[0], *text = line + (kind ? 1 + (line[1] == ' ') : 0);
-    if (kind == 'F')
+    char *text = line + (line[0] ? 1 + (line[1] == ' ') : 0);
+    switch (line[0]) {
+    case 'F':
         return input_list_append(l->list, strdup(text), l->err);
-    if (kind == 'N' && l->list->report)
-        l->list->report(l->list->context, text);
-    l->is_refused = kind != 'N';
-    return kind == 'N' || fail(l->err, "%.900s", text);
+    case 'N':
+        if (l->list->report)
+            l->list->report(l->list->context, text);
+        return true;
+    case 'R':
+        return remember(text, l->err);
+    case 'E':
+        l->is_refused = true;
+        const int status = (int)strtol(text, &text, 10);
+        fail(l->err, "%.1500s", text + (*text == ' '));
+        l->err->status = status;
+        return false;
+    default:
+        return fail(l->err, "a line that is not known: %.200s", line);
+    }
 }
 
 bool hub_find(input_list *list, const hub_request *request, failure *err)
@@ -40,12 +65,16 @@ bool hub_find(input_list *list, const hub_request *request, failure *err)
                                      list->report ? "" : "quiet"};
     hub_lines lines = {list, err, false};
     const size_t first = list->n_names, n = sizeof arguments / sizeof *arguments;
-    if (!python_package_run(arguments, n, take_line, &lines, err))
-        return lines.is_refused
-                   ? false
-                   : fail_at(err, "%.300s: needs the extra tokmap[hub]: ", request->name);
-    input_list_sort(list, first);
-    return true;
+    bool ok = python_package_run(arguments, n, take_line, &lines, err);
+    if (ok && list->n_names == first)
+        ok = fail(err, "it names no file");
+    if (!ok && !lines.is_refused)
+        fail_at(err,
+                "%.300s: the Python package finds files of the Hub, with its extra tokmap[hub]: ",
+                request->name);
+    if (ok)
+        input_list_sort(list, first);
+    return ok;
 }
 
 void hub_revision_of(const char *path, char text[HUB_REVISION_BYTES])

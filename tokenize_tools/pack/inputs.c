@@ -171,6 +171,11 @@ static bool needs_no_file(void *options, const char *name)
 static bool find_in_hub(input_list *list, const char *name, failure *err)
 {
     const pack_options *options = list->context;
+    if (list->filter)
+        return fail(err,
+                    "%.400s: --include and --exclude are for folders: end the name with a pattern, "
+                    "such as /data/*.parquet",
+                    name);
     return hub_find(list, &(hub_request){.name = name, .download = options->tokenizer.download},
                     err);
 }

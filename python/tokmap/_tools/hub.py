@@ -3,9 +3,12 @@
 downloads them if it is asked to. Prints lines for tokenize_tools/input/hub.c."""
 
 import concurrent.futures
+import ctypes
+import errno
 import json
 import os
 import re
+import signal
 import sys
 import urllib.parse
 from typing import Dict, List
@@ -13,7 +16,9 @@ from typing import Dict, List
 from .options import Refused, describe, plain, show_count
 
 _NAME = re.compile(r"(?:hf://)?(datasets/)?([\w.-]+/[\w.-]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(.*))?")
-_DATA = "**/*.{parquet,jsonl,jsonl.gz,jsonl.zst,ndjson,json,json.gz,json.zst}"
+_COMMIT = re.compile("[0-9a-f]{40}")
+_DATA = re.compile(r"(.*/)?[^/]*\.(parquet|(jsonl|ndjson|json)(\.gz|\.zst)?)", re.IGNORECASE | re.DOTALL)
+_KNOWN = "TOKMAP_HUB_COMMITS"  # what earlier names of the same command meant: KIND/OWNER/NAME@REVISION=COMMIT;...
 _DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")  # as of input_list.c
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json")  # the first one is taken
 _BESIDE = ("merges.txt", "tokenizer_config.json", "generation_config.json")
@@ -28,11 +33,9 @@ def _cache() -> str:
 
 def _expression(pattern: str) -> str:
     """A pattern as a regular expression: * and ? do not match /, ** is any number of folders."""
-    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]/]+\]|\{[^}/]*\})", pattern)
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]/]+\])", pattern)
     words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(words.get(part) or (part.replace("[!", "[^") if part[:1] == "[" else
-                                       "(?:" + "|".join(map(re.escape, part[1:-1].split(","))) + ")" if part[:1] == "{" else
-                                       re.escape(part)) for part in parts)
+    return "".join(words.get(part) or (part.replace("[!", "[^") if part[:1] == "[" else re.escape(part)) for part in parts)
 
 
 class _Repository:
@@ -46,6 +49,11 @@ class _Repository:
         _, self.id, revision, self.pattern = found.groups()
         self.name, self.kind = name, "dataset" if kind == "dataset" else "model"
         self.revision = urllib.parse.unquote(revision or "main")
+        if not {"", ".", ".."}.isdisjoint(self.revision.split("/")):
+            raise Refused(f"{name}: there can be no revision {self.revision}")
+        self.key = f"{self.kind}/{self.id}@{self.revision}"
+        known = dict(one.split("=") for one in os.environ.get(_KNOWN, "").split(";") if one)
+        self.known = self.revision if _COMMIT.fullmatch(self.revision) else known.get(self.key)
         self.folder = os.path.join(_cache(), f"{self.kind}s--{self.id.replace('/', '--')}")
 
     def _missing(self, what: str) -> Refused:
@@ -53,13 +61,17 @@ class _Repository:
                        "there is a network")
 
     def commit(self) -> str:
-        if re.fullmatch("[0-9a-f]{40}", self.revision):
-            return self.revision
+        if self.known is not None:
+            return self.known
+        path = os.path.join(self.folder, "refs", self.revision)
         try:
-            with open(os.path.join(self.folder, "refs", self.revision), encoding="utf-8") as f:
-                return f.read().strip()
+            with open(path, encoding="utf-8") as f:
+                commit = f.read().strip()
         except FileNotFoundError:
             raise self._missing(f"revision {self.revision}") from None
+        if not _COMMIT.fullmatch(commit):
+            raise Refused(f"{path}: is damaged: it does not have the name of a commit")
+        return commit
 
     def files(self, commit: str) -> Dict[str, int]:
         try:
@@ -75,13 +87,15 @@ class _Repository:
             if not found or found[0] not in _TOKENIZERS:
                 raise Refused(f"{self.name}: the repository has none of {', '.join(_TOKENIZERS)}")
             return found
-        pattern = self.pattern or _DATA
-        matches = re.compile(_expression(pattern)).fullmatch
-        hides = not re.search(r"(^|/)\.", pattern)  # names that begin with a dot
+        matches = (re.compile(_expression(self.pattern), re.DOTALL) if self.pattern else _DATA).fullmatch
+        hides = not re.search(r"(^|/)\.", self.pattern or "")  # names that begin with a dot
         found = [name for name in files if matches(name) and not (hides and re.search(r"(^|/)\.", name)) and
                  (self.pattern or os.path.basename(name) not in _DESCRIPTIONS)]
         if not found:
-            raise Refused(f"{self.name}: no file of the repository matches {pattern}")
+            raise Refused(f"{self.name}: no file of the repository matches {self.pattern or 'Parquet or JSON lines'}")
+        for name in found:
+            if not name.isprintable():  # a line break would be another line for the program
+                raise Refused(f"{self.name}: the name of the file {name!r} has characters that cannot be printed")
         return found
 
     def path(self, commit: str, name: str) -> str:
@@ -96,7 +110,10 @@ class _Repository:
             if not os.path.exists(path := self.path(commit, name)) or os.path.getsize(path) != files[name]:
                 raise self._missing(f"the file {name} at {commit}")
         size = sum(files[name] for name in wanted)
-        print(plain(f"N {self.name}: takes {len(wanted)} file{'s' * (len(wanted) != 1)} of commit {commit}, {size / 1e6:,.1f} MB"))
+        left_out = "" if self.kind == "model" or self.pattern else f", and leaves out {len(files) - len(wanted)} others"
+        print(plain(f"N {self.name}: takes {len(wanted)} file{'s' * (len(wanted) != 1)} of commit {commit}, "
+                    f"{size / 1e6:,.1f} MB{left_out}"))
+        print(f"R {self.key}={commit}")
         return [self.path(commit, name) for name in (wanted[:1] if self.kind == "model" else wanted)]
 
     def download(self, quiet: bool) -> None:
@@ -109,7 +126,9 @@ class _Repository:
             raise Refused(f"{self.name}: {error}. Install it: pip install 'tokmap[hub]'") from None
         disable_progress_bars()
         api = HfApi()
-        commit = str(api.repo_info(self.id, repo_type=self.kind, revision=self.revision).sha)
+        commit = str(api.repo_info(self.id, repo_type=self.kind, revision=self.known or self.revision).sha)
+        if not _COMMIT.fullmatch(commit):
+            raise Refused(f"{self.name}: the server says that its commit is {commit}")
         files = {one.path: one.size for one in api.list_repo_tree(self.id, repo_type=self.kind, revision=commit, recursive=True)
                  if isinstance(one, RepoFile)}
 
@@ -123,8 +142,9 @@ class _Repository:
             except KeyboardInterrupt:
                 os._exit(130)  # without waiting for the files under way, which huggingface_hub resumes
         self._write(".tokmap", commit + ".json", json.dumps(files))
-        if commit != self.revision:
+        if self.known is None:
             self._write("refs", self.revision, commit)
+        self.known = commit
 
     def _write(self, folder: str, name: str, text: str) -> None:
         path = os.path.join(self.folder, folder, name)
@@ -134,14 +154,30 @@ class _Repository:
         os.replace(f.name, path)
 
 
+def _status(error: Exception) -> int:
+    """An errno value for the exit status of the program; 0: it will not work later either."""
+    answer = getattr(getattr(error, "response", None), "status_code", 0)
+    return errno.EAGAIN if answer == 429 or answer >= 500 else getattr(error, "errno", None) or 0
+
+
+def _fetch(repository: _Repository, quiet: bool) -> List[str]:
+    if repository.known is not None:
+        try:
+            return repository.find()
+        except (Refused, OSError):
+            pass
+    repository.download(quiet)
+    return repository.find()
+
+
 def main(arguments: List[str]) -> None:
     kind, name, how, quiet = arguments
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: when the program ends
     try:
         repository = _Repository(kind, name)
-        if how == "download":
-            repository.download(bool(quiet))
-        for path in repository.find():
+        for path in _fetch(repository, bool(quiet)) if how == "download" else repository.find():
             print("F", path)
     except Exception as error:  # huggingface_hub has its own
-        print("E", plain(describe(error) if isinstance(error, (Refused, OSError)) else f"{name}: {error}"))
+        text = describe(error) if isinstance(error, (Refused, OSError)) else str(error)
+        print("E", _status(error), plain(text if name in text else f"{name}: {text}"))
     sys.stdout.flush()

@@ -28,24 +28,34 @@ static bool ends_in(const char *name, const char *end)
     return n > n_end && strcmp(name + n - n_end, end) == 0;
 }
 
-/* Whether it names a repository: hf://..., or OWNER/NAME if there is no such file and the name is
- * not that of a tokenizer file. */
-static bool is_of_hub(const char *name)
+/* Whether it may be OWNER/NAME[@REVISION]: there is no such file, and the name is not that of a
+ * tokenizer file. */
+static bool may_be_repository(const char *name)
 {
+    static const char letters[] =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-.@/";
     const char *slash = strchr(name, '/');
-    return hub_is_name(name) ||
-           (slash && slash > name && slash[1] && !strchr(slash + 1, '/') && *name != '.' &&
-            !ends_in(name, ".json") && !ends_in(name, ".model") && !ends_in(name, ".tiktoken") &&
-            !file_name_exists(name));
+    return slash && slash > name && slash[1] && !strchr(slash + 1, '/') && *name != '.' &&
+           !name[strspn(name, letters)] && !ends_in(name, ".json") && !ends_in(name, ".model") &&
+           !ends_in(name, ".tiktoken") && !file_name_exists(name);
+}
+
+static void print_note(void *context, const char *text)
+{
+    (void)context;
+    cli_warn("%s", text);
 }
 
 /* Opens the file that the cache of the Hub has for the name. */
 static bool open_found(tokenizer_file *file, tokenizer_choice choice, failure *err)
 {
     const hub_request request = {choice.name, true, choice.download};
-    input_list found = {0};
+    input_list found = {.report = choice.download ? print_note : NULL};
     if (!hub_find(&found, &request, err))
-        return false;
+        return hub_is_name(choice.name)
+                   ? false
+                   : fail_at(err,
+                             "%.300s: no such file. As a repository of the Hub: ", choice.name);
     choice.name = found.names[0];
     const bool opened = tokenizer_file_open(file, &choice, err);
     file->found_path = found.names[0];
@@ -61,8 +71,8 @@ int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice)
     if ((choice->pattern || choice->specials) && strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0)
         return cli_usage("%s works only with a tokenizer file; name one with --tokenizer FILE",
                          choice->pattern ? "--pattern" : "--specials-file");
-    if (!(is_of_hub(choice->name) ? open_found(file, *choice, &err)
-                                  : tokenizer_file_open(file, choice, &err)))
+    const bool is_of_hub = hub_is_name(choice->name) || may_be_repository(choice->name);
+    if (!(is_of_hub ? open_found(file, *choice, &err) : tokenizer_file_open(file, choice, &err)))
         return tokenizer_choice_fail(&err, "");
     int code = CLI_OK;
     for (size_t i = 0; i < file->n_read && code == CLI_OK; i++)
