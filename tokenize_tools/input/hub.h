@@ -10,6 +10,7 @@
 
 /* Whether the name begins with hf:// and there is no such file. */
 bool hub_is_name(const char *name);
+
 typedef struct hub_request {
     const char *name;
     bool is_tokenizer; /* else a dataset */
@@ -22,5 +23,5 @@ typedef struct hub_request {
 bool hub_find(input_list *list, const hub_request *request, failure *err);
 
 #define HUB_REVISION_BYTES 256
-/* Makes OWNER/NAME@COMMIT of the path of a file of a model in the cache; "" if it is none. */
+/* Makes OWNER/NAME@COMMIT from the path of a model's file in the cache; "" from any other path. */
 void hub_revision_of(const char *path, char text[HUB_REVISION_BYTES]);

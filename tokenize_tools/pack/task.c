@@ -116,7 +116,7 @@ typedef struct pack_task {
     pack_report_file report;
     size_t n_packed, n_before; /* cells that this process has packed; that were done before */
     bool *done;                /* which ones were done when the task began */
-    pack_remaining remaining;  /* of those that were not */
+    pack_remaining remaining;  /* of the others */
     size_t *left;              /* those that other processes pack */
     size_t n_left;
 } pack_task;

@@ -27,7 +27,7 @@ typedef struct pack_work {
     cli_progress progress;
     uint64_t tokens_before;         /* when this run began */
     uint64_t text_bytes;            /* packed by this run */
-    pack_remaining own, *remaining; /* that of the cell, or own */
+    pack_remaining own, *remaining; /* the cell's, or own */
     uint64_t stored_bytes;          /* read so far, of all inputs: for the progress line */
     pack_note at;    /* after the last job that was taken; a checkpoint sets the rest */
     bool consistent; /* the outputs are at at.place and at the documents' position */

@@ -19,7 +19,7 @@ _NAME = re.compile(r"(?:hf://)?(datasets/)?([\w.-]+/[\w.-]+)(?:@(refs/(?:convert
 _COMMIT = re.compile("[0-9a-f]{40}")
 _DATA = re.compile(r"(.*/)?[^/]*\.(parquet|(jsonl|ndjson|json)(\.gz|\.zst)?)", re.IGNORECASE | re.DOTALL)
 _KNOWN = "TOKMAP_HUB_COMMITS"  # what earlier names of the same command meant: KIND/OWNER/NAME@REVISION=COMMIT;...
-_DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")  # as of input_list.c
+_DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")  # as in input_list.c
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json")  # the first one is taken
 _BESIDE = ("merges.txt", "tokenizer_config.json", "generation_config.json")
 
@@ -148,8 +148,9 @@ class _Repository:
 
     def _write(self, folder: str, name: str, text: str) -> None:
         path = os.path.join(self.folder, folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as f:
+        for one in (path, temporary := os.path.join(self.folder, ".tokmap", f"{os.getpid()}.partial")):
+            os.makedirs(os.path.dirname(one), exist_ok=True)
+        with open(temporary, "w", encoding="utf-8") as f:
             f.write(text)
         os.replace(f.name, path)
 

@@ -24,7 +24,7 @@ typedef struct tokenizer_choice {
 
 typedef struct tokenizer_file {
     tokenizer *tokenizer;
-    const char *path;    /* as in the choice, or: */
+    const char *path;    /* as in the choice, or found_path */
     char *found_path;    /* in the cache of the Hub; owned, or NULL */
     char name[256];      /* "bytes", or the last part of the path */
     const char *pattern; /* as in the choice */
