@@ -20,7 +20,7 @@
  *         return status;
  *     }
  *
- * EXPERIMENTAL: no GPU has run this code yet; the tests use a simulated driver and the processor.
+ * EXPERIMENTAL: the tests of this code pass on one GPU, but no long training has used it yet.
  * Calls, structs and options of this header may change in any release. The order of batches and
  * the states are those of the loader, and do not change.
  *
@@ -179,9 +179,10 @@ typedef struct tokmap_stage_tensor {
 
 /* Exports an output of a batch that is held as a DLPack tensor; its stream waits for the batch.
  * The tensor's deleter may be called in any thread, also after close, and never waits for the
- * device. The batch is free again when it is released and all its tensors are deleted; then the
- * stage waits for the work that was in their stream when the last one was deleted. All tensors of
- * a batch are for one stream. */
+ * device. The batch is free again when it is released and all its tensors are deleted; its slot is
+ * written again only after the work that was in the stream of each tensor when it was deleted.
+ * Tensors of a batch may be for several streams: then the stream of a tensor that is deleted also
+ * waits for the work before the deletions of the others, on the GPU. */
 TOKMAP_API tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *batch,
                                              tokmap_stage_tensor *tensor, tokmap_error *err);
 

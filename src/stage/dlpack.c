@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dlpack.c - exports outputs of a batch as DLPack tensors, for other libraries.
  *
- * The structs are those of DLPack 0.8, a published binary interface. A deleter may run in any
- * thread, at any time, and without a Python interpreter. It locks, records an event and frees host
- * memory; it does not wait for the device. */
+ * A deleter may run in any thread, at any time, and without a Python interpreter. It locks, records
+ * an event and frees host memory; it does not wait for the device. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "stage/stage.h"
+#include "stage/tensor.h"
 
 enum {
     ON_HOST = 1,
@@ -18,33 +18,10 @@ enum {
     SIGNED = 0 /* DLPack: signed integers */
 };
 
-typedef struct dl_tensor {
-    void *data;
-    int32_t device_type, device_id;
-    int32_t n_dimensions;
-    uint8_t type_code, type_bits;
-    uint16_t type_lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-} dl_tensor;
-
-typedef struct managed_tensor {
-    dl_tensor tensor;
-    void *context;
-    void (*deleter)(struct managed_tensor *self);
-} managed_tensor;
-
-typedef struct tensor {
-    managed_tensor managed; /* must be first: the deleter gets its address */
-    int64_t shape[2], strides[2];
-    tokmap_stage *stage;
-    tokmap_i_device_slot *slot;
-} tensor;
-
 /* Deletes a tensor. A forked child has no device, so there it only frees the memory. */
-static void delete_tensor(managed_tensor *self)
+static void delete_tensor(tokmap_i_managed_tensor *self)
 {
-    tensor *t = (tensor *)self;
+    tokmap_i_tensor *t = (tokmap_i_tensor *)self;
     tokmap_stage *s = t->stage;
     int mode;
     if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
@@ -53,9 +30,13 @@ static void delete_tensor(managed_tensor *self)
     }
     tokmap_i_mutex_lock(&s->mutex);
     s->n_tensors--;
-    if (--t->slot->exported.n_tensors == 0 && !s->closed) {
+    if (!s->closed) {
+        tokmap_i_device_slot *d = t->slot;
         const bool in_context = tokmap_i_stage_enter(s, &mode) == 0;
-        tokmap_i_stage_return_slot(s, t->slot);
+        d->exported.n_tensors--;
+        tokmap_i_tensor_return(s, t, in_context);
+        t = NULL;
+        tokmap_i_stage_drop_slot(s, d);
         if (in_context)
             tokmap_i_stage_leave(s, mode);
         tokmap_i_condition_signal(&s->work);
@@ -67,6 +48,8 @@ static void delete_tensor(managed_tensor *self)
     free(t);
 }
 
+/* ---- Export ---- */
+
 /* Exports an output. The mutex is held. */
 static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
                                    tokmap_stage_tensor *wanted, tokmap_error *err)
@@ -77,15 +60,11 @@ static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
     if (index == TOKMAP_I_STAGE_OUTPUTS || !(s->options.outputs & wanted->output))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "export: 0x%" PRIx32 " is not one of the outputs of the stage", wanted->output);
-    tokmap_i_export *use = &d->exported;
-    if (use->is_used && use->stream != wanted->stream)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "export: tensors of this batch are already used in another stream");
     const tokmap_status status = tokmap_i_stage_check(
         s, s->driver->stream_wait(wanted->stream, d->ready, 0), "waiting for an event", err);
     if (status)
         return status;
-    tensor *t = calloc(1, sizeof *t);
+    tokmap_i_tensor *t = calloc(1, sizeof *t);
     if (!t)
         return FAIL_MEMORY(err);
     const bool flat = wanted->output == TOKMAP_STAGE_CU_SEQLENS;
@@ -96,25 +75,24 @@ static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
         width = s->options.label_bytes;
     t->stage = s;
     t->slot = d;
+    t->stream = wanted->stream;
     t->shape[0] = flat ? (int64_t)s->n_cu : (int64_t)s->shape.n_rows;
     t->shape[1] = (int64_t)s->shape.length;
     t->strides[0] = flat ? 1 : t->shape[1];
     t->strides[1] = 1;
-    t->managed.tensor = (dl_tensor){.data = (void *)(uintptr_t)d->outputs[index],
-                                    .device_type = s->options.device < 0 ? ON_HOST : ON_DEVICE,
-                                    .device_id = MAX(s->options.device, 0),
-                                    .n_dimensions = flat ? 1 : 2,
-                                    .type_code = SIGNED,
-                                    .type_bits = (uint8_t)(8 * width),
-                                    .type_lanes = 1,
-                                    .shape = t->shape,
-                                    .strides = t->strides};
+    t->managed.tensor =
+        (tokmap_i_dl_tensor){.data = (void *)(uintptr_t)d->outputs[index],
+                             .device_type = s->options.device < 0 ? ON_HOST : ON_DEVICE,
+                             .device_id = MAX(s->options.device, 0),
+                             .n_dimensions = flat ? 1 : 2,
+                             .type_code = SIGNED,
+                             .type_bits = (uint8_t)(8 * width),
+                             .type_lanes = 1,
+                             .shape = t->shape,
+                             .strides = t->strides};
     t->managed.context = t;
     t->managed.deleter = delete_tensor;
-    use->stream = wanted->stream;
-    use->is_used = true;
-    use->n_tensors++;
-    use->is_back = false; /* recorded again when this tensor is deleted */
+    d->exported.n_tensors++;
     s->n_tensors++;
     wanted->managed = &t->managed;
     return TOKMAP_OK;

@@ -106,34 +106,13 @@ static tokmap_status take_pointers(const tokmap_stage *s, const tokmap_stage_bat
     return TOKMAP_OK;
 }
 
-/* Frees the slot if nobody uses it any longer and all its events are recorded. The mutex is
- * held. */
-static void drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
-{
-    if (d->held || d->exported.n_tensors > 0 || d->exported.is_back)
-        return;
-    d->state = TOKMAP_I_DEVICE_FREE;
-    d->freed = ++s->n_freed;
-}
-
-void tokmap_i_stage_return_slot(tokmap_stage *s, tokmap_i_device_slot *d)
-{
-    tokmap_i_export *use = &d->exported;
-    int capturing = 0;
-    const int error = s->driver->is_capturing(use->stream, &capturing);
-    use->is_back = error || capturing || s->driver->record(use->returned, use->stream);
-    drop_slot(s, d);
-}
-
 /* Expands the first queued batch in the stream: to the caller's memory, or in its slot, which is
  * handed out. */
 static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap_i_stream stream,
                               const tokmap_i_address *memory, tokmap_error *err)
 {
     uint32_t n_held = 0;
-    for (uint32_t i = 0; i < s->options.n_slots; i++)
-        if (s->slots[i].exported.is_back)
-            tokmap_i_stage_return_slot(s, &s->slots[i]);
+    tokmap_i_tensor_return_late(s);
     for (uint32_t i = 0; i < s->options.n_slots; i++)
         n_held += s->slots[i].state == TOKMAP_I_DEVICE_OUT;
     if (n_held + 1 >= s->options.n_slots)
@@ -153,7 +132,6 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
     d->state = TOKMAP_I_DEVICE_OUT;
     d->id = ++s->n_batches;
     d->held = !memory;
-    d->exported.is_used = false;
     s->n_handed++;
     s->next_sample = tokmap_i_loader_rows_after(s->loader, d->step_sample, s->step_samples);
     const tokmap_stage_batch full = {.inputs = (void *)(uintptr_t)outputs[0],
@@ -169,7 +147,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
                                      .step_sample = d->step_sample,
                                      .id = d->id};
     tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* batch was checked at the beginning */
-    drop_slot(s, d);
+    tokmap_i_stage_drop_slot(s, d);
     return TOKMAP_OK;
 }
 
@@ -272,7 +250,7 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
                                       "recording an event", err);
     if (!status) {
         d->held = false;
-        drop_slot(s, d);
+        tokmap_i_stage_drop_slot(s, d);
     }
     /* The thread may be busy reading, so queue the batch that waits for this slot here. */
     while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))

@@ -50,14 +50,13 @@ typedef struct tokmap_i_host_slot {
     uint64_t first_sample, step_sample;
 } tokmap_i_host_slot;
 
-/* The stream in which tensors of a batch are used. */
+typedef struct tokmap_i_tensor tokmap_i_tensor;
+
+/* The tensors of a batch. */
 typedef struct tokmap_i_export {
-    tokmap_i_stream stream;
-    /* follows the work that was queued before the last tensor was deleted */
-    tokmap_i_event returned;
-    uint32_t n_tensors; /* tensors that are not deleted */
-    bool is_used;       /* since the batch was handed out */
-    bool is_back;       /* the last tensor is deleted, but `returned` is not recorded yet */
+    tokmap_i_event returned; /* follows the work that was in their streams when they were deleted */
+    uint32_t n_tensors;      /* tensors that are not deleted */
+    tokmap_i_tensor *late;   /* deleted tensors whose work `returned` does not follow yet */
 } tokmap_i_export;
 
 typedef struct tokmap_i_device_slot {
@@ -138,10 +137,23 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batc
                                         tokmap_i_stream stream, int *mode, tokmap_error *err);
 /* Returns the slot of a batch that the caller or tensors still use, or NULL. The mutex is held. */
 tokmap_i_device_slot *tokmap_i_stage_find_used(tokmap_stage *s, uint64_t id);
-/* Records an event in the stream that used the tensors of the slot, so that the slot is reused only
- * after that work. While the stream is captured, the event would become part of the graph: then, as
- * after an error, it is recorded later. The mutex is held and the context current. */
-void tokmap_i_stage_return_slot(tokmap_stage *s, tokmap_i_device_slot *d);
+
+/* ---- tensor.c ---- */
+
+/* Frees the slot if nobody uses it any longer and all its events are recorded. The mutex is
+ * held. */
+void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d);
+
+/* Makes the event `returned` of the slot follow the work in the stream of a deleted tensor, and
+ * frees the tensor. If that is not possible now, the tensor becomes a late one: while its stream is
+ * captured, the event would become part of the graph, and the driver may fail. The mutex is
+ * held. */
+void tokmap_i_tensor_return(const tokmap_stage *s, tokmap_i_tensor *t, bool in_context);
+/* Returns the late tensors for which it is possible now. The mutex is held and the context is
+ * current. */
+void tokmap_i_tensor_return_late(tokmap_stage *s);
+/* Frees the late tensors that are left. */
+void tokmap_i_tensor_free_late(tokmap_stage *s);
 
 /* ---- queue.c: calls of the driver ---- */
 

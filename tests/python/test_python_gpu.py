@@ -42,6 +42,11 @@ def need_torch():
     return torch
 
 
+def total_of(said):
+    """Of numbers that a loader says: some of them are NumPy's, of 16 bits."""
+    return sum(map(int, said))
+
+
 def open_stage(folder, **options):
     """And a loader of the same order."""
     made = tokmap.Stage(loader(folder), 0, **{"outputs": ALL, "log": print, **options})
@@ -84,7 +89,7 @@ def a_state_goes_on_elsewhere(folder):
 
 def torch_takes_batches(folder):
     torch = need_torch()
-    staged, truth = open_stage(folder, n_slots=3)
+    staged, truth = open_stage(folder, n_slots=4)  # two batches are kept, and next makes a third
     kept = []
     for _, batch in zip(range(40), staged):
         tensors, said = batch.torch(), said_by_loader(next(truth))[0]
@@ -109,9 +114,9 @@ def tensors_die_in_the_thread_of_autograd(folder):
         table.zero_grad()
         loss.backward()
         del loss
-        counts = table.grad.flatten()
+        counts = table.weight.grad.flatten()
         expected = torch.zeros(200000)
-        ids = torch.tensor(said_by_loader(next(truth))[0]["inputs"])
+        ids = torch.tensor([int(i) for i in said_by_loader(next(truth))[0]["inputs"]])
         expected.index_add_(0, ids, torch.ones(len(ids)))
         assert torch.equal(counts.cpu(), expected)
 
@@ -130,7 +135,7 @@ def a_side_stream_reads_its_tensors_before_they_are_written_over(folder):
     torch.cuda.synchronize()
     for inputs, labels in sums:
         said = said_by_loader(next(truth))[0]
-        assert (inputs.item(), labels.item()) == (sum(said["inputs"]), sum(said["labels"]))
+        assert (inputs.item(), labels.item()) == (total_of(said["inputs"]), total_of(said["labels"]))
 
 
 def a_graph_reads_what_fill_has_written(folder):
@@ -146,7 +151,7 @@ def a_graph_reads_what_fill_has_written(folder):
         assert staged.fill(inputs=inputs, labels=labels) is not None
         graph.replay()
         said = said_by_loader(next(truth))[0]
-        assert total.item() == 3 * sum(said["inputs"]) + sum(said["labels"])
+        assert total.item() == 3 * total_of(said["inputs"]) + total_of(said["labels"])
 
 
 def a_batch_may_be_collected_during_a_capture(folder):
@@ -167,6 +172,24 @@ def a_batch_may_be_collected_during_a_capture(folder):
                 del tensors, batch
         graph.replay()
     assert numbers.tolist() == [6.0] * 8
+
+
+def workers_of_a_data_loader_have_memory_of_their_own(folder):
+    """Free pinned memory is the same pages in a process and in its forks."""
+    torch = need_torch()
+    import tokmap.torch
+    options = dict(sequence_length=LENGTH, batch_rows=ROWS, seed=5)
+    truth = tokmap.Loader(folder / "a", **options)
+    plain = [next(truth).inputs for _ in range(30)]
+    pinned = tokmap.Loader(folder / "a", framework="torch", **options)
+    kept = [next(pinned).inputs for _ in range(30)]
+    assert all(one.is_pinned() and (one.numpy() == wanted).all() for one, wanted in zip(kept, plain))
+    del kept
+    for n_workers in (1, 3):
+        made = tokmap.torch.data_loader(tokmap.torch.IterableDataset(folder / "a", **options), num_workers=n_workers,
+                                        pin_memory=True, multiprocessing_context="fork")
+        found = [batch["inputs"] for _, batch in zip(range(30), made)]
+        assert all(one.is_pinned() and (one.numpy() == wanted).all() for one, wanted in zip(found, plain))
 
 
 # ---- Others ----

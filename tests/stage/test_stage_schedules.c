@@ -169,7 +169,7 @@ typedef struct lent_batch {
     tokmap_stage_batch b;
     int next_stream, use_stream;
     dlpack *tensors[MAX_TENSORS];
-    int stream; /* in which these are used */
+    tokmap_i_stream tensor_streams[MAX_TENSORS]; /* in which these are used */
     uint32_t n_tensors;
 } lent_batch;
 
@@ -205,9 +205,7 @@ static void storm_next(storm *t)
     tokmap_error err;
     lent_batch *l = &t->lent[t->n_lent];
     const bool has_room = t->n_lent + 1 < t->c.options.n_slots;
-    *l = (lent_batch){.held = true,
-                      .next_stream = (int)check_below(N_STREAMS),
-                      .stream = (int)check_below(N_STREAMS)};
+    *l = (lent_batch){.held = true, .next_stream = (int)check_below(N_STREAMS)};
     const tokmap_status status = case_try_next(&t->c, &l->b, t->streams[l->next_stream], &err);
     if (has_room && status)
         CHECK_FAIL("%s", err.text);
@@ -254,8 +252,10 @@ static void storm_export(storm *t)
     if (i == t->n_lent || !t->lent[i].held || t->lent[i].n_tensors == MAX_TENSORS)
         return;
     lent_batch *l = &t->lent[i];
+    const tokmap_i_stream stream = t->streams[check_below(N_STREAMS)];
+    l->tensor_streams[l->n_tensors] = stream;
     l->tensors[l->n_tensors++] =
-        case_export(&t->c, &l->b, 1u << check_below(TOKMAP_I_STAGE_OUTPUTS), t->streams[l->stream]);
+        case_export(&t->c, &l->b, 1u << check_below(TOKMAP_I_STAGE_OUTPUTS), stream);
 }
 
 static void *delete_in_thread(void *tensor)
@@ -276,14 +276,23 @@ static void delete_tensor(dlpack *tensor)
     pthread_join(thread, NULL);
 }
 
+/* Uses one of the tensors of a batch a last time, in its stream, and deletes it. */
+static void use_and_delete(storm *t, lent_batch *l)
+{
+    const uint32_t k = check_below(l->n_tensors--);
+    dlpack *tensor = l->tensors[k];
+    case_use(&t->c, &l->b, l->tensor_streams[k]);
+    l->tensors[k] = l->tensors[l->n_tensors];
+    l->tensor_streams[k] = l->tensor_streams[l->n_tensors];
+    delete_tensor(tensor);
+}
+
 static void storm_delete(storm *t)
 {
     const uint32_t i = check_below(t->n_lent + 1);
     if (i == t->n_lent || t->lent[i].n_tensors == 0)
         return;
-    lent_batch *l = &t->lent[i];
-    case_use(&t->c, &l->b, t->streams[l->stream]);
-    delete_tensor(l->tensors[--l->n_tensors]);
+    use_and_delete(t, &t->lent[i]);
     forget_lent(t, i);
 }
 
@@ -325,10 +334,8 @@ static void storm_end_stage(storm *t)
             case_release(&t->c, &t->lent[i].b, t->streams[t->lent[i].use_stream]);
     case_close_stage(&t->c);
     for (uint32_t i = 0; i < t->n_lent; i++)
-        while (t->lent[i].n_tensors > 0) {
-            case_use(&t->c, &t->lent[i].b, t->streams[t->lent[i].stream]);
-            delete_tensor(t->lent[i].tensors[--t->lent[i].n_tensors]);
-        }
+        while (t->lent[i].n_tensors > 0)
+            use_and_delete(t, &t->lent[i]);
     t->n_lent = 0;
     tokmap_stage_close(NULL);
     fake_check();

@@ -112,9 +112,9 @@ class DeviceBatch:
     the stage's outputs.
 
     A tensor is safe to use in the stream for which it was made: PyTorch's current stream when
-    batch.torch() or from_dlpack() is called. All tensors of a batch are made for one stream. A
+    batch.torch() or from_dlpack() is called. Tensors of a batch may be made for several streams. A
     tensor that is used in any other stream must not be deleted before that stream has been joined to the
-    first one (in PyTorch: first.wait_stream(other)). JAX does not tell in which stream it computes: let
+    one for which it was made (in PyTorch: first.wait_stream(other)). JAX does not tell in which stream it computes: let
     it copy the array, and wait for the copy before the array is deleted."""
 
     def __init__(self, stage: "Stage", stream: int) -> None:
@@ -248,7 +248,7 @@ class Stage:
                 inputs, labels = batch.torch()      # label i is the token after input i
                 loss = cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
 
-    Experimental: no GPU has run it yet. Its names, options and batches may change in any release; its states are
+    Experimental: no long training has used it yet. Its names, options and batches may change in any release; its states are
     those of a Loader, and do not change. The option `device` of a Loader opens a Stage.
 
     loader      a Loader. It belongs to the stage until the stage is closed, and then has the position
