@@ -6,6 +6,7 @@ import gc
 import pickle
 import random
 import sys
+import unittest.mock
 
 from frameworks import need, redact, run_checks, take
 from grouped import grouped
@@ -118,6 +119,33 @@ def all_outputs_pass_through_workers(folder):
         for got, wanted in zip(over(dataset_of(folder, outputs=outputs), n_workers), truth):
             assert list(got) == [*outputs, "max_seqlen", "state"] and got["max_seqlen"] == wanted.max_seqlen
             assert all((got[name].numpy() == wanted[name]).all() for name in outputs)
+
+
+TENSORS = {**OPTIONS, "framework": "torch"}
+
+
+def check_in_fork(folder, truth):
+    expect_same([{"inputs": b.inputs, "labels": b.labels, "state": {"sample": b.next_sample, "state": b.state.hex()}}
+                 for b in take(20, tokmap.Loader(folder / "train", **grouped(**TENSORS)))], truth)
+
+
+def workers_and_forked_processes_do_not_pin_memory(folder):
+    """PyTorch keeps free pinned memory, which a process has in common with its forks: they would write over each other's
+    batches. Without a GPU, PyTorch cannot pin memory at all."""
+    has_gpu, truth = torch.cuda.is_available(), take(20, tokmap.Loader(folder / "train", **grouped(**OPTIONS)))
+    with unittest.mock.patch("torch.cuda.is_available", lambda: True):
+        try:
+            pinned = take(5, tokmap.Loader(folder / "train", **grouped(**TENSORS)))
+            assert has_gpu and all(batch.inputs.is_pinned() for batch in pinned)
+            del pinned  # now it is free
+        except RuntimeError:
+            assert not has_gpu
+        for n_workers in (1, 2):
+            expect_same(take(20, over(dataset_of(folder), n_workers)), truth)
+        child = torch.multiprocessing.get_context("fork").Process(target=check_in_fork, args=(folder, truth))
+        child.start()
+        child.join()
+        assert child.exitcode == 0
 
 
 def the_state_of_a_batch_continues_after_it(folder):

@@ -2,6 +2,7 @@
 """The arrays of a batch, and the memory in which they are. The library fills them."""
 
 import ctypes
+import os
 import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, DefaultDict, List, Tuple
@@ -44,6 +45,17 @@ _ALONE = _count_alone()
 _MOST_KEPT = 2  # batches: the next one is taken while a variable still has the last one
 
 
+_FIRST_PROCESS = os.getpid()
+
+
+def _can_pin(torch: Any) -> bool:
+    """Whether batches are made in pinned memory: if there is a GPU, except in a forked process and in a worker of a
+    DataLoader. PyTorch keeps free pinned memory for the next tensor, and after a fork the parent and all its children
+    would write into the same pages. The batches of a worker are copied to another process in any case."""
+    was_forked = os.getpid() != _FIRST_PROCESS or getattr(torch.cuda, "_is_in_bad_fork", bool)()
+    return bool(torch.cuda.is_available()) and not was_forked and torch.utils.data.get_worker_info() is None
+
+
 class Gatherer:
     """Makes the arrays of batches of one loader. c_batch: where the library describes them. masks: whether labels whose
     loss mask is 0 become ignore_index."""
@@ -74,7 +86,7 @@ class Gatherer:
         if given.framework == "torch":
             import torch
 
-            self._torch, self._pinned = torch, torch.cuda.is_available()
+            self._torch, self._pinned = torch, _can_pin(torch)
         self._make = self._memory if given.framework == "numpy" else self._tensor
         self._kept: DefaultDict[str, List[Memory]] = defaultdict(list)
 

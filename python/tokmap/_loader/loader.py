@@ -93,7 +93,7 @@ class Loader(Of[T]):
     outputs     some of "inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens". With (),
                 a batch has only its `rows`, which are not copied
     dtype       of inputs and labels: int32 or int64, as text, NumPy's or PyTorch's
-    framework   "numpy" or "torch": what the outputs are. PyTorch's are pinned if there is a GPU
+    framework   "numpy" or "torch": what the outputs are. With a GPU, tensors are pinned, except in forks and workers
     device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
                 step by a Stage, which is experimental
     ledger      a file, to which the Loader of rank 0 adds a line at its first batch, whenever it then goes on in
