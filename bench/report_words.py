@@ -26,6 +26,7 @@ REASONS = (
     ("joined / flat", "the rounds of this machine differ by more than the target allows"),
     ("tokmap pack / ", "the parts run at the same time and share the processors"),
     ("tokmap / tiktoken", "tiktoken is compared on words that were not seen before, too"),
+    ("largest staged batches", "one thread reads the rows, and keeps about as much a second as it can read"),
     ("of the device's rate|share", "the rate of the device changes between rounds"),
 )
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "pages/pages.h"
@@ -69,6 +70,27 @@ static double copy_gbs(const gpu *g, size_t n_bytes)
     return (double)n_copied / bench_ns_since(start);
 }
 
+/* Measures one thread that reads rows from random places into pinned memory, as a stage does. */
+static double read_gbs(const gpu *g)
+{
+    enum {
+        ROWS = 1024
+    };
+    const uint64_t row_bytes = (uint64_t)g->data->info.token_bytes * (LENGTH + 1);
+    const uint64_t n_places = (g->data->file.n_bytes - row_bytes) / 2;
+    uint64_t n_read = 0, seed = 1;
+    const uint64_t start = tokmap_i_now_ns();
+    do {
+        for (uint64_t r = 0; r < ROWS; r++, n_read += row_bytes) {
+            const off_t offset = (off_t)(bench_random(&seed) % n_places * 2);
+            if (pread(g->data->file.fd, g->memory + r * row_bytes, row_bytes, offset) !=
+                (ssize_t)row_bytes)
+                bench_fail("gpu: cannot read the tokens");
+        }
+    } while (bench_ns_since(start) < (double)g->ns);
+    return (double)n_read / bench_ns_since(start);
+}
+
 /* ---- Batches ---- */
 
 /* Takes batches and releases them at once, to measure the stage alone. */
@@ -115,6 +137,8 @@ void bench_gpu(const bench_options *options, bench_report *report)
         copies[i] = bench_add_row(report, "GB/s", "host to device, %zu KiB", copy_sizes[i] >> 10);
         bench_set_group(copies[i], copies[i]->name, "gpu: over the bus");
     }
+    bench_row *reads = bench_add_row(report, "GB/s", "rows read by one thread");
+    bench_set_group(reads, reads->name, "gpu: over the bus");
     for (int i = 0; i < N_BATCHES; i++) {
         const uint32_t kib = batch_rows[i] * LENGTH / 512;
         batches[i][0] = bench_add_row(report, "GB/s", "staged, %u KiB a batch", kib);
@@ -130,6 +154,7 @@ void bench_gpu(const bench_options *options, bench_report *report)
     for (uint32_t round = 0; round < bench_rounds(options, ROUNDS); round++) {
         for (int i = 0; i < N_SIZES; i++)
             bench_add_value(copies[i], copy_gbs(&g, copy_sizes[i]));
+        bench_add_value(reads, read_gbs(&g));
         for (int i = 0; i < N_BATCHES; i++)
             measure_batches(&g, batch_rows[i], batches[i]);
     }
@@ -138,6 +163,9 @@ void bench_gpu(const bench_options *options, bench_report *report)
     bench_set_goal(bench_add_ratio(report, batches[N_BATCHES - 1][0], copies[N_SIZES - 1],
                                    "largest staged batches / largest copies"),
                    BENCH_AT_LEAST, 0.95);
+    for (int i = 0; i < N_BATCHES; i++)
+        bench_add_ratio(report, batches[i][0], reads, "staged, %u KiB / rows read by one thread",
+                        batch_rows[i] * LENGTH / 512);
     g.d->unregister_host(g.memory);
     g.d->free(g.address);
     free(g.memory);
