@@ -13,7 +13,7 @@ import warnings
 import mounts
 from grouped import grouped
 from package import ROOT
-from ref_protocol import expect, expect_equal, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, run_in_folders
 
 import numpy
 import tokmap
@@ -233,6 +233,38 @@ def samples_are_copied(folder):
                     expect((samples[i]["inputs"] == tokens[first:first + LENGTH]).all(), "sample %d" % i)
         with loader(place) as found:
             expect_equal(tokmap.Samples(found)._loader.stats["io"], "copy", "samples of a loader")
+
+
+REFUSED = """
+import ctypes, errno, struct, sys, warnings
+libc = ctypes.CDLL(None, use_errno=True)
+no_new_privileges, seccomp, filtered, io_uring_setup = 38, 22, 2, 425
+refuse, allow = 0x50000 | errno.EPERM, 0x7fff0000
+steps = struct.pack("=" + 4 * "HBBI", 0x20, 0, 0, 0, 0x15, 0, 1, io_uring_setup, 6, 0, 0, refuse, 6, 0, 0, allow)
+program = struct.pack("@HP", 4, ctypes.cast(steps, ctypes.c_void_p).value)
+if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(seccomp, filtered, program, 0, 0):
+    sys.exit(77)
+import tokmap
+for _ in range(3):
+    loader = tokmap.Loader(sys.argv[1], 512, 4, seed=3, reading=tokmap.Reading(io="direct"))
+    print(next(loader).inputs.sum())
+print(loader.stats["io"])
+"""
+
+
+def a_refused_io_uring_is_told_once(folder):
+    """Containers refuse it."""
+    source, _ = write(folder, 1 << 16)
+    said = subprocess.run([sys.executable, "-c", REFUSED, source / "P"], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    if said.returncode == 77:
+        raise Skip("this machine allows no seccomp filter")
+    expect_equal(said.returncode, 0, said.stderr)
+    with loader(source) as found:
+        first = next(found).inputs.sum()
+    expect_equal(said.stdout.split(), 3 * [str(first)] + ["populate"], "sums of inputs")
+    told = [line for line in said.stderr.splitlines() if "direct cannot be used: io_uring cannot be used: Operation not" in line]
+    expect_equal(len(told), 1, said.stderr)
 
 
 def metrics_are_written_where_there_are_no_locks(folder):

@@ -260,7 +260,10 @@ class Loader(Of[T]):
         info = self._get_info()
         self._origin = Origin(self._own_handle, self._steps, self.outputs)
         self.n_samples: Optional[int] = None if info.n_samples == _NO_LIMIT else info.n_samples
-        self._reading = f"{get_args(Io)[info.io]} ({info.io_reason.decode(errors='replace')})"
+        way, reason = get_args(Io)[info.io], info.io_reason.decode(errors="replace")
+        self._reading = f"{way} ({reason})"
+        if reason.startswith("direct cannot be used"):  # Python shows it once
+            warnings.warn(f"{reason}; rows are read by {way}", RuntimeWarning)
 
     def _call(self, function: Any, *arguments: Any) -> None:
         with self._lock:
