@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# try_packages.sh BUILD [wheel|tarball|bookworm|trixie|container ...] - installs what is in the folder BUILD (source
-# archive, wheel, Debian packages) in clean environments, and uses it there. Without names: all of them.
-# The last three need root: Debian roots are made by debootstrap, and the container by buildah without a registry.
+# try_packages.sh BUILD [wheel|tarball|bookworm|trixie|container|torch ...] - installs what is in the folder BUILD (source
+# archive, wheel, Debian packages) in clean environments, and uses it there. Without names: all but torch, whose image
+# has PyTorch (6 GB). The last four need root: Debian roots are made by debootstrap, images by buildah without a registry.
 
 set -Eeuo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -72,27 +72,48 @@ try_bookworm() { try_debian bookworm; }
 try_trixie() { try_debian trixie; }
 
 # The base image is a bare root.
+build_image() # suite, tag, file, folder
+{
+    local base
+    bare_root "$1"
+    base=$(buildah "${storage[@]}" from scratch)
+    buildah "${storage[@]}" add -q "$base" "$work/$1" /
+    buildah "${storage[@]}" commit -q --rm "$base" localhost/base
+    buildah "${storage[@]}" build --pull-never --isolation chroot --build-arg BASE=localhost/base -t "$2" -f "$3" "$4" \
+        >"$work/$2.log" 2>&1
+}
+
+in_image() # tag, command ...: with the source in /src
+{
+    local container
+    container=$(buildah "${storage[@]}" from --pull-never "$1")
+    buildah "${storage[@]}" run --isolation chroot -v "$work/container-source:/src:ro" "$container" "${@:2}"
+    buildah "${storage[@]}" rm "$container" >/dev/null
+}
+
 try_container()
 {
-    local base container
-    unpack "$work/container-source"
-    bare_root bookworm
-    base=$(buildah "${storage[@]}" from scratch)
-    buildah "${storage[@]}" add -q "$base" "$work/bookworm" /
-    buildah "${storage[@]}" commit -q --rm "$base" localhost/base
-    buildah "${storage[@]}" build --pull-never --isolation chroot --build-arg BASE=localhost/base -t tokmap \
-        -f "$work/container-source/docs/packaging/Containerfile" "$work/container-source" >"$work/container.log" 2>&1
-    container=$(buildah "${storage[@]}" from --pull-never tokmap)
-    buildah "${storage[@]}" run --isolation chroot -v "$work/container-source:/src:ro" "$container" \
-        bash /src/docs/packaging/try_installed.sh commands python
-    buildah "${storage[@]}" run --isolation chroot "$container" sh -c 'test "$(id -un)" = tokmap'
-    buildah "${storage[@]}" rm "$container" >/dev/null
+    local source=$work/container-source
+    unpack "$source"
+    build_image bookworm tokmap "$source/docs/packaging/Containerfile" "$source"
+    in_image tokmap bash /src/docs/packaging/try_installed.sh commands python
+    in_image tokmap sh -c 'test "$(id -un)" = tokmap'
+}
+
+try_torch()
+{
+    local source=$work/container-source
+    unpack "$source"
+    build_image trixie tokmap-torch "$source/docs/packaging/Containerfile.torch" "$build"
+    in_image tokmap-torch sh -ec 'cd /tmp; tokmap pack -q /src/docs/*.md -o train
+        for n_steps in 3 2; do python /src/docs/examples/nanogpt.py train $n_steps; done' >"$work/nanogpt.log"
+    grep -q "^step 1: samples 32 to 39," "$work/nanogpt.log"
 }
 
 mkdir -p "$work"
 [ $# != 0 ] || set -- wheel tarball bookworm trixie container
 for name; do
-    if [[ $name =~ ^(bookworm|trixie|container)$ && $(id -u) != 0 ]]; then
+    if [[ $name =~ ^(bookworm|trixie|container|torch)$ && $(id -u) != 0 ]]; then
         echo "skip $name: needs root"
         continue
     fi
