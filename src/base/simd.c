@@ -3,7 +3,7 @@
 
 bool simd_works(simd_level level)
 {
-    bool works = level == SIMD_BEST || level == SIMD_SCALAR;
+    bool works = level == SIMD_BEST || level == SIMD_SCALAR || level == SIMD_BLOCKS;
 #if defined(__x86_64__)
     works |= __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
              __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");

@@ -10,8 +10,9 @@
 typedef enum simd_level {
     SIMD_BEST, /* the best on this machine */
     SIMD_SCALAR,
-    SIMD_AVX2,  /* and BMI1, BMI2, POPCNT */
-    SIMD_AVX512 /* F, BW, VL, VBMI, VBMI2, and all of SIMD_AVX2 */
+    SIMD_AVX2,   /* and BMI1, BMI2, POPCNT */
+    SIMD_AVX512, /* F, BW, VL, VBMI, VBMI2, and all of SIMD_AVX2 */
+    SIMD_BLOCKS  /* of the splitter alone: plain C, 64 bytes at a time */
 } simd_level;
 
 bool simd_works(simd_level level);

@@ -26,7 +26,7 @@ static void compare_engines(split_pattern pattern, const uint8_t *text, size_t n
     split_words(pattern, SIMD_SCALAR, text, n_bytes, scalar);
     if (n_bytes > 0 && !(scalar[0] & 1))
         abort();
-    for (int e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+    for (int e = SIMD_BEST; e <= SIMD_BLOCKS; e++) {
         if (e == SIMD_SCALAR || !simd_works((simd_level)e))
             continue;
         split_words(pattern, (simd_level)e, text, n_bytes, other);

@@ -2,7 +2,7 @@
 /* tool_split PATTERN ENGINE - splits texts into words for tests in other languages.
  *
  * stdin: texts, each after its length; stdout: for each text the number of words and the byte where
- * each ends. All numbers are 32 bits, little-endian. ENGINE: best, scalar, avx2, avx512. */
+ * each ends. All numbers are 32 bits, little-endian. ENGINE: best, scalar, avx2, avx512, blocks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +31,17 @@ static void split_one(split_pattern p, simd_level e, size_t n_bytes)
 
 int main(int argc, char **argv)
 {
-    static const char *const engines[] = {"best", "scalar", "avx2", "avx512"};
+    static const char *const engines[] = {"best", "scalar", "avx2", "avx512", "blocks"};
     size_t e = 0;
-    while (argc == 3 && e < 4 && strcmp(argv[2], engines[e]) != 0)
+    while (argc == 3 && e < 5 && strcmp(argv[2], engines[e]) != 0)
         e++;
     size_t i = argc == 3 ? 0 : SIZE_MAX;
     while (i < SIZE_MAX && split_known(i) != SPLIT_UNKNOWN &&
            strcmp(split_pattern_name(split_known(i)), argv[1]) != 0)
         i++;
     const split_pattern p = i < SIZE_MAX ? split_known(i) : SPLIT_UNKNOWN;
-    if (p == SPLIT_UNKNOWN || e == 4) {
-        fprintf(stderr, "usage: tool_split PATTERN best|scalar|avx2|avx512\n");
+    if (p == SPLIT_UNKNOWN || e == 5) {
+        fprintf(stderr, "usage: tool_split PATTERN best|scalar|avx2|avx512|blocks\n");
         return 2;
     }
     if (!simd_works((simd_level)e))

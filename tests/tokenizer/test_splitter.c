@@ -15,7 +15,7 @@ enum {
 
 /* ---- Comparing ---- */
 
-static const char *const engine_names[] = {"best", "scalar", "avx2", "avx512"};
+static const char *const engine_names[] = {"best", "scalar", "avx2", "avx512", "blocks"};
 
 /* The words around byte `at`, escaped. */
 static const char *excerpt(const uint8_t *text, size_t n_bytes, const uint64_t *starts, size_t at)
@@ -62,7 +62,7 @@ static void engines_agree(split_pattern p, const uint8_t *text, size_t n_bytes,
     split_words(p, SIMD_SCALAR, text, n_bytes, scalar);
     if (wanted)
         same_words(text, n_bytes, scalar, wanted, named(p, SIMD_SCALAR));
-    for (int e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+    for (int e = SIMD_BEST; e <= SIMD_BLOCKS; e++) {
         if (e == SIMD_SCALAR || !simd_works((simd_level)e))
             continue;
         memset(vector, 0xA5, n_words * sizeof *vector);
@@ -315,7 +315,7 @@ static void all_windows_agree(const uint8_t *text, size_t n_bytes, size_t window
         const split_pattern p = split_known(i);
         memset(wanted, 0, (n_bytes / 64 + 4) * sizeof *wanted);
         split_words(p, SIMD_SCALAR, text, n_bytes, wanted);
-        for (int e = SIMD_SCALAR; e <= SIMD_AVX512; e++)
+        for (int e = SIMD_SCALAR; e <= SIMD_BLOCKS; e++)
             if (simd_works((simd_level)e))
                 windows_agree(p, (simd_level)e, text, n_bytes, window, wanted);
     }

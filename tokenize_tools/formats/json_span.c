@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json_parts.h"
+#include "base/le.h"
 #include "base/utf8.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -70,20 +71,42 @@ INLINE bool is_special(uint8_t c)
     return c == '"' || c == '\\' || c < 0x20;
 }
 
-static size_t find_scalar(const uint8_t *text, size_t n_bytes)
+/* The lowest bit that is set belongs to the first special byte of eight; later ones may be
+ * wrong. */
+INLINE uint64_t special_bits(uint64_t bytes)
+{
+    const uint64_t ones = UINT64_MAX / 255;
+    const uint64_t quote = bytes ^ ones * '"', backslash = bytes ^ ones * '\\';
+    return (((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) |
+            ((bytes - ones * 0x20) & ~bytes)) &
+           ones * 0x80;
+}
+
+/* Also copies to out, unless it is NULL. */
+INLINE size_t pass_usual(const uint8_t *text, size_t n_bytes, uint8_t *out)
 {
     size_t i = 0;
-    while (i < n_bytes && !is_special(text[i]))
-        i++;
+    for (; n_bytes - i >= 8; i += 8) {
+        const uint64_t bytes = le_get64(text + i), special = special_bits(bytes);
+        if (out)
+            le_put64(out + i, bytes);
+        if (special)
+            return i + (size_t)__builtin_ctzll(special) / 8;
+    }
+    for (; i < n_bytes && !is_special(text[i]); i++)
+        if (out)
+            out[i] = text[i];
     return i;
+}
+
+static size_t find_scalar(const uint8_t *text, size_t n_bytes)
+{
+    return pass_usual(text, n_bytes, NULL);
 }
 
 static size_t copy_scalar(const uint8_t *text, size_t n_bytes, uint8_t *out)
 {
-    size_t i = 0;
-    for (; i < n_bytes && !is_special(text[i]); i++)
-        out[i] = text[i];
-    return i;
+    return pass_usual(text, n_bytes, out);
 }
 
 static json_span_moved decode_scalar(const uint8_t *text, size_t n_bytes, uint8_t *out)

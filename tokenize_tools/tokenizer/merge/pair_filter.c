@@ -10,13 +10,8 @@
 static uint64_t find_scalar(const pair_filter *f, const uint8_t *text)
 {
     uint64_t places = 0;
-    uint8_t left = f->halves[0][text[0] & 15] & f->halves[1][text[0] >> 4];
-    for (size_t i = 0; i < PAIR_FILTER_BLOCK; i++) {
-        const uint8_t next = text[i + 1];
-        const uint8_t right = f->halves[2][next & 15] & f->halves[3][next >> 4];
-        places |= (uint64_t)((left & right) != 0) << i;
-        left = f->halves[0][next & 15] & f->halves[1][next >> 4];
-    }
+    for (size_t i = 0; i < PAIR_FILTER_BLOCK; i++)
+        places |= (uint64_t)((f->first[text[i]] & f->second[text[i + 1]]) != 0) << i;
     return places;
 }
 
@@ -79,5 +74,9 @@ void pair_filter_add(pair_filter *f, const uint8_t *bytes, size_t n_bytes, unsig
     if (n_bytes > 1) {
         f->halves[2][bytes[1] & 15] |= bit;
         f->halves[3][bytes[1] >> 4] |= bit;
+    }
+    for (unsigned byte = 0; byte < 256; byte++) {
+        f->first[byte] = f->halves[0][byte & 15] & f->halves[1][byte >> 4];
+        f->second[byte] = f->halves[2][byte & 15] & f->halves[3][byte >> 4];
     }
 }

@@ -19,6 +19,7 @@ typedef uint64_t pair_filter_fn(const pair_filter *f, const uint8_t *text);
  * low and high. */
 struct pair_filter {
     uint8_t halves[4][16];
+    uint8_t first[256], second[256]; /* the same by whole bytes, for the scalar code */
     pair_filter_fn *find;
 };
 

@@ -27,6 +27,7 @@ typedef uint64_t split_algebra(struct carry *c, const struct block *b, const str
 typedef size_t split_scanner(const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes,
                              size_t stop, uint64_t *starts);
 typedef struct split_scanners {
+    split_scanner *blocks;        /* plain C */
     split_scanner *avx2, *avx512; /* NULL: not on this platform */
 } split_scanners;
 extern const split_scanners any_scanners; /* for any stage that has `words` */

@@ -172,19 +172,23 @@ void splitter_free(splitter *s)
 
 static split_scanner *scanner_of(const split_scanners *w, simd_level level)
 {
-    return !w || level == SIMD_SCALAR ? NULL : level == SIMD_AVX512 ? w->avx512 : w->avx2;
+    split_scanner *const scanners[] = {
+        [SIMD_AVX2] = w->avx2, [SIMD_AVX512] = w->avx512, [SIMD_BLOCKS] = w->blocks};
+    return scanners[level];
 }
 
 /* Runs all stages. The later ones take what the first one has split as the whole text. */
 static size_t find_words(const splitter *s, simd_level e, view whole, size_t stop, uint64_t *starts)
 {
     const uint8_t *text = whole.text;
-    const simd_level level = e == SIMD_BEST ? simd_best() : e;
-    whole.vectors = level != SIMD_SCALAR;
+    simd_level level = e == SIMD_BEST ? simd_best() : e;
+    if (e == SIMD_BEST && level == SIMD_SCALAR)
+        level = SIMD_BLOCKS;
+    whole.vectors = level == SIMD_AVX2 || level == SIMD_AVX512;
     if (whole.n_bytes == 0)
         return 0;
     split_set_bit(starts, 0);
-    if (scanner_of(s->scanners, level))
+    if (s->scanners && scanner_of(s->scanners, level))
         return scanner_of(s->scanners, level)(s, SPLIT_ALL, text, whole.n_bytes, stop, starts);
     for (unsigned k = 0; k < s->n_stages; k++) {
         const split_stage *stage = s->stages[k];

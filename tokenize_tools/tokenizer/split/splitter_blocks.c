@@ -103,7 +103,8 @@ bool block_reader_classify_fours(const block_reader *r, const uint8_t *p, unsign
 size_t split_undecided(const splitter *s, unsigned stage, const block_reader *r, size_t at,
                        uint64_t *starts)
 {
-    view range = {.text = r->text, .begin = r->begin, .n_bytes = r->n_bytes, .vectors = true};
+    view range = {.text = r->text, .begin = r->begin, .n_bytes = r->n_bytes};
+    range.vectors = simd_best() != SIMD_SCALAR;
     if (range.begin < at) {
         size_t k = at / 64;
         while (starts[k - 1] == 0)

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* splitter_vector.h - compiles a walk over blocks for each vector engine. */
+/* splitter_vector.h - compiles a walk over blocks for each engine. */
 #pragma once
 
 #include "tokenizer/split/splitter_algebra.h"
-
-#if defined(__x86_64__)
-
-#include "tokenizer/split/splitter_avx2.h"
-#include "tokenizer/split/splitter_avx512.h"
+#include "tokenizer/split/splitter_plain.h"
 
 #define SPLIT_SCANNER(target, engine, x, wanted, first)                                            \
     target static size_t x##_##engine(const splitter *s, unsigned stage, const uint8_t *text,      \
@@ -19,13 +15,21 @@
     }
 /* Defines x_scanners. x_words is the algebra; `wanted`, what it needs of a block, and `first`,
  * whether no stage comes before, are faster if they are constant. */
+#if defined(__x86_64__)
+
+#include "tokenizer/split/splitter_avx2.h"
+#include "tokenizer/split/splitter_avx512.h"
+
 #define SPLIT_SCANNERS(x, wanted, first)                                                           \
+    SPLIT_SCANNER(, blocks, x, wanted, first)                                                      \
     SPLIT_SCANNER(TARGET_AVX2, avx2, x, wanted, first)                                             \
     SPLIT_SCANNER(TARGET_AVX512, avx512, x, wanted, first)                                         \
-    const split_scanners x##_scanners = {x##_avx2, x##_avx512};
+    const split_scanners x##_scanners = {x##_blocks, x##_avx2, x##_avx512};
 
 #else
 
-#define SPLIT_SCANNERS(x, wanted, first) const split_scanners x##_scanners = {NULL, NULL};
+#define SPLIT_SCANNERS(x, wanted, first)                                                           \
+    SPLIT_SCANNER(, blocks, x, wanted, first)                                                      \
+    const split_scanners x##_scanners = {x##_blocks, NULL, NULL};
 
 #endif
