@@ -146,6 +146,17 @@ def make_corpus():
     return {}
 
 
+def make_compressed_corpus():
+    """corpus/ and a tokenizer."""
+    import pyarrow
+
+    os.mkdir("corpus")
+    pathlib.Path("tokenizer.json").write_text(small_vocabulary())
+    for i in range(3):
+        pathlib.Path(f"corpus/{i}.jsonl.zst").write_bytes(pyarrow.compress(b'{"text": "a word"}\n' * 50, "zstd", asbytes=True))
+    return {}
+
+
 def make_bad_corpus():
     """corpus.jsonl, whose second line is not JSON."""
     pathlib.Path("corpus.jsonl").write_text('{"text": "a word"}\n{"text": \n{"text": "another"}\n')
@@ -167,7 +178,8 @@ def make_chats():
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))}
 
 
-MORE_NAMES = {"Public corpora": make_corpora, "Documents that were left out": make_bad_corpus, "Packing for Megatron-LM": make_corpus,
+MORE_NAMES = {"Public corpora": make_corpora, "One machine with many processors": make_compressed_corpus,
+              "Documents that were left out": make_bad_corpus, "Packing for Megatron-LM": make_corpus,
               "Lightning": make_module, "HF Trainer": make_llama,
               "SFT with TRL and with plain PyTorch": make_chats,
               "Megatron-core": make_provider, "OLMo-core": make_train_module, "Files of other libraries": make_rows,
