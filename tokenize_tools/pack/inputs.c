@@ -40,7 +40,9 @@ int pack_inputs_each(const pack_inputs *inputs, pack_input_look look, void *cont
         code = cli_first_failure(one, code);
     }
     if (n_bad > 1)
-        cli_warn("%s cannot be packed; repair, replace or remove them, and run this again",
+        cli_warn("%s cannot be packed; repair, replace or remove them, or leave them out of a "
+                 "folder with "
+                 "--exclude, and run this again",
                  cli_count_of(n_bad, "input").s);
     return code;
 }
@@ -352,20 +354,30 @@ static void note_group(const look *l, const input_group *group, const char *what
         cli_warn("%s: %s", names, what);
 }
 
-static void print_command(const look *l, const input_group *group, const char *kind)
+/* Prints an argument for a shell: what comes before it, a name and its ending. */
+static void print_argument(const char *before, const char *name, const char *ending)
+{
+    fprintf(stderr, "%s'", before);
+    for (size_t n; *name; name += n + (name[n] == '\'')) {
+        n = strcspn(name, "'");
+        cli_print_plain(stderr, name, n);
+        fputs(name[n] ? "'\\''" : "", stderr);
+    }
+    fprintf(stderr, "%s'", ending);
+}
+
+static void print_command(const look *l, const input_group *group, const char *ending)
 {
     const pack_options *o = l->options;
     fprintf(stderr, "  tokmap %s%s", o->cells_folder ? "plan" : "pack",
             group == &l->text ? " --format text" : "");
-    for (size_t i = 0; i < group->n && i < MAX_NAMED; i++) {
-        fputs(" '", stderr);
-        cli_print_plain(stderr, group->names[i], strlen(group->names[i]));
-        putc('\'', stderr);
-    }
+    for (size_t i = 0; i < group->n && i < MAX_NAMED; i++)
+        print_argument(" ", group->names[i], "");
     fputs(group->n > MAX_NAMED ? " ..." : "", stderr);
     if (o->cells_folder)
-        fprintf(stderr, " --cells '%s-%s'", o->cells_folder, kind);
-    fprintf(stderr, " -o '%s-%s'\n", o->output, kind);
+        print_argument(" --cells ", o->cells_folder, ending);
+    print_argument(" -o ", o->output, ending);
+    putc('\n', stderr);
 }
 
 static int check_mixed(const look *l)
@@ -377,12 +389,18 @@ static int check_mixed(const look *l)
               "one run (%s of text, %s of records)",
               l->text.names[0], l->records.names[0], cli_count_of(l->text.n, "input").s,
               cli_count_of(l->records.n, "input").s);
-    fputs("Pack each kind by itself, with the same other options:\n", stderr);
-    print_command(l, &l->text, "text");
-    print_command(l, &l->records, "records");
-    const char *p = l->options->output;
-    if (!l->options->cells_folder)
-        fprintf(stderr, "  tokmap merge '%s-text' '%s-records' -o '%s'\n", p, p, p);
+    fputs("Pack each kind by itself, with the same other options; --include and --exclude choose "
+          "files "
+          "of a folder:\n",
+          stderr);
+    print_command(l, &l->text, "-text");
+    print_command(l, &l->records, "-records");
+    if (!l->options->cells_folder) {
+        print_argument("  tokmap merge ", l->options->output, "-text");
+        print_argument(" ", l->options->output, "-records");
+        print_argument(" -o ", l->options->output, "");
+        putc('\n', stderr);
+    }
     return CLI_INPUT;
 }
 

@@ -87,8 +87,8 @@ class Loader(Of[T]):
     seed        of the order; the order does not depend on ranks and batch_rows
     shuffle     "full", "none", or "block" for cold data: blocks of rows, see Order
     windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary;
-                "best_fit": rows of several whole documents, and pieces of longer ones, that waste next to nothing. The
-                label after a document is masked in any case. More than 10,000,000 documents need `tokmap rows` first
+                "best_fit": rows of several whole documents, and pieces of longer ones, that waste next to nothing, with
+                the label between two documents masked. More than 10,000,000 documents need `tokmap rows` first
     max_epochs  the loader ends before the epoch after these, for sources that do not say; None or 0: no end
     outputs     some of "inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens". With (),
                 a batch has only its `rows`, which are not copied

@@ -173,7 +173,8 @@ def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
         index = f.read()
     magic, version, dtype, n_rows = struct.unpack_from("<9sQBQ", index)
     if (magic, version, dtype) != (b"MMIDIDX\0\0", 1, 4):
-        raise Refused(f"{prefix}.idx: the index does not describe rows of int32")
+        raise Refused(f"{prefix}.idx: does not describe rows for SFT, which are of int32; for other files of Megatron: "
+                      f"tokmap index {prefix}.bin")
     lengths, places = (np.frombuffer(index, kind, n_rows, 34 + skip).tolist() for kind, skip in (("<i4", 0), ("<i8", 4 * n_rows)))
     data = np.memmap(prefix + ".bin", "<u4", "r")
     for number, (place, n) in enumerate(zip(places, lengths)):
