@@ -200,9 +200,9 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     if not all((ROOT / "build" / name).exists() for name in ("libtokmap.so", "libtokmap_tokenizer.so", *PROGRAMS)):
         run_make("build")
     files = {"tokmap.pth": f"{PYTHON}\n".encode(), **script_files(), **info_files(tag)}
-    for name in PROGRAMS:  # as they are compiled next, and with the Python of this environment
+    for name in PROGRAMS:  # as they are compiled next; env finds the Python of this environment for their script
         files[f"tokmap-{version()}.data/scripts/{name}"] = (
-            f'#!/bin/sh\nPATH=$(dirname "$0"):$PATH\nexport PATH\n'
+            f'#!/bin/sh\nPATH=$(dirname "$(readlink -f "$0")"):$PATH\nexport PATH\n'
             f'exec {shlex.quote(str(ROOT / "build" / name))} "$@"\n').encode()
     return write_wheel(wheel_directory, tag, files)
 

@@ -316,9 +316,8 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
 
 /* ---- Open and close ---- */
 
-static void free_host_parts(tokmap_stage *s)
+static void free_rows(tokmap_stage *s)
 {
-    tokmap_i_tensor_free_late(s);
     free(s->rows);
     free(s->tokens);
     free(s->edit_copies);
@@ -360,7 +359,8 @@ static void free_stage(tokmap_stage *s)
 /* Frees the struct in a forked child, which has nothing else of the stage. */
 static void close_in_child(tokmap_stage *s)
 {
-    free_host_parts(s);
+    free_rows(s);
+    tokmap_i_tensor_free_late(s);
     if (s->n_tensors > 0) /* their deleters read the fork mark */
         return;
     tokmap_i_fork_mark_free(&s->fork_mark);
@@ -495,7 +495,7 @@ void tokmap_stage_close(tokmap_stage *s)
     if (s->pinned) /* tensors do not use host memory */
         s->driver->unregister_host(s->host_memory);
     tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
-    free_host_parts(s);
+    free_rows(s);
     if (in_context)
         tokmap_i_stage_leave(s, mode);
     if (s->loader) {
@@ -503,7 +503,8 @@ void tokmap_stage_close(tokmap_stage *s)
         atomic_store(&s->loader->user, TOKMAP_I_LOADER_FREE);
     }
     tokmap_i_mutex_lock(&s->mutex);
-    s->closed = true;
+    s->closed = true; /* from here on a deleter adds no late tensor */
+    tokmap_i_tensor_free_late(s);
     const bool has_tensors = s->n_tensors > 0;
     tokmap_i_mutex_unlock(&s->mutex);
     if (!has_tensors)

@@ -152,7 +152,7 @@ void tokmap_i_tensor_return(const tokmap_stage *s, tokmap_i_tensor *t, bool in_c
 /* Returns the late tensors for which it is possible now. The mutex is held and the context is
  * current. */
 void tokmap_i_tensor_return_late(tokmap_stage *s);
-/* Frees the late tensors that are left. */
+/* Frees the late tensors that are left. The mutex is held, except in a forked child. */
 void tokmap_i_tensor_free_late(tokmap_stage *s);
 
 /* ---- queue.c: calls of the driver ---- */

@@ -323,6 +323,49 @@ TEST(a_stage_is_closed_with_a_tensor_that_was_deleted_during_a_capture)
     finish();
 }
 
+static dlpack *deleted_at_close;
+static tokmap_i_stream captured_at_close;
+
+static void *delete_while_captured(void *unused)
+{
+    bool *capturing = &fake.streams[fake_number(captured_at_close)].capturing;
+    *capturing = true;
+    deleted_at_close->deleter(deleted_at_close);
+    *capturing = false;
+    return unused;
+}
+
+static void delete_at_pop(fake_call call)
+{
+    pthread_t thread;
+    if (call != FAKE_POP)
+        return;
+    fake.hook = NULL;
+    CHECK_INT(pthread_create(&thread, NULL, delete_while_captured, NULL), 0);
+    pthread_join(thread, NULL);
+}
+
+/* A sanitizer sees if it is freed twice or never. */
+TEST(a_tensor_is_deleted_during_a_capture_while_its_stage_is_closed)
+{
+    start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0);
+    case_next(&c, &b, stream);
+    deleted_at_close = case_export(&c, &b, TOKMAP_STAGE_LABELS, stream);
+    captured_at_close = stream;
+    case_release(&c, &b, stream);
+    case_settle();
+    fake.hook = delete_at_pop;
+    case_close_stage(&c);
+    CHECK(fake.hook == NULL);
+    deleted_at_close = NULL;
+    b = (tokmap_stage_batch){0};
+    tokmap_stage_close(NULL);
+    fake_check();
+    fake_check_leaks();
+    close_corpus();
+}
+
 TEST(a_stream_that_gives_back_a_tensor_may_take_another)
 {
     start_stage(FAKE_LAZY, 6, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});

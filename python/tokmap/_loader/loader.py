@@ -206,6 +206,7 @@ class Loader(Of[T]):
             weakref.finalize(self, self._ledger.close)
         if resume.amend is not None:
             self._note_position(int.from_bytes(resume.amend[24:32], "little"))
+        self._warn_of_reading()
 
     # ---- Open and close ----
 
@@ -260,10 +261,13 @@ class Loader(Of[T]):
         info = self._get_info()
         self._origin = Origin(self._own_handle, self._steps, self.outputs)
         self.n_samples: Optional[int] = None if info.n_samples == _NO_LIMIT else info.n_samples
-        way, reason = get_args(Io)[info.io], info.io_reason.decode(errors="replace")
-        self._reading = f"{way} ({reason})"
-        if reason.startswith("direct cannot be used"):  # Python shows it once
-            warnings.warn(f"{reason}; rows are read by {way}", RuntimeWarning)
+        self._reading = f"{get_args(Io)[info.io]} ({info.io_reason.decode(errors='replace')})"
+
+    def _warn_of_reading(self) -> None:
+        """Python shows it once."""
+        way, _, reason = self._reading.partition(" (")
+        if reason.startswith("direct cannot be used"):
+            warnings.warn(f"{reason[:-1]}; rows are read by {way}", RuntimeWarning)
 
     def _call(self, function: Any, *arguments: Any) -> None:
         with self._lock:
@@ -593,6 +597,7 @@ class Loader(Of[T]):
                 raise explain(error, state, self._before(), self._mixture) from None
             self._amend(state)
         self._note_position(int.from_bytes(state[24:32], "little"))
+        self._warn_of_reading()
 
     @property
     def phases(self) -> Dict[int, List[float]]:
