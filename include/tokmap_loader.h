@@ -354,9 +354,9 @@ typedef struct tokmap_gather_options {
     size_t struct_size; /* sizeof(tokmap_gather_options) */
     tokmap_gather_format format;
     int32_t mask_labels;      /* 1: labels with a loss_mask of 0 become ignore_index */
-    int64_t ignore_index;     /* the value also of labels that a shorter row lacks */
+    int64_t ignore_index;     /* also the value of labels after the end of a shorter row */
     int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
-    uint32_t pad_id;          /* the value of inputs that a shorter row lacks */
+    uint32_t pad_id;          /* the value of inputs after the end of a shorter row */
     void *inputs;             /* aligned to its element size; may be NULL with I32 and I64 */
     void *labels; /* aligned to its element size; may be NULL; must be NULL with whole rows */
     /* NULL, or the loader of the batch, open and used by no other thread: with TOKMAP_IO_MAP, a

@@ -252,7 +252,7 @@ static void storm_export(storm *t)
     if (i == t->n_lent || !t->lent[i].held || t->lent[i].n_tensors == MAX_TENSORS)
         return;
     lent_batch *l = &t->lent[i];
-    const tokmap_i_stream stream = t->streams[check_below(N_STREAMS)];
+    tokmap_i_stream stream = t->streams[check_below(N_STREAMS)];
     l->tensor_streams[l->n_tensors] = stream;
     l->tensors[l->n_tensors++] =
         case_export(&t->c, &l->b, 1u << check_below(TOKMAP_I_STAGE_OUTPUTS), stream);

@@ -53,7 +53,9 @@ def _can_pin(torch: Any) -> bool:
     DataLoader. PyTorch keeps free pinned memory for the next tensor, and after a fork the parent and all its children
     would write into the same pages. The batches of a worker are copied to another process in any case."""
     was_forked = os.getpid() != _FIRST_PROCESS or getattr(torch.cuda, "_is_in_bad_fork", bool)()
-    return bool(torch.cuda.is_available()) and not was_forked and torch.utils.data.get_worker_info() is None
+    if was_forked or torch.utils.data.get_worker_info() is not None:
+        return False
+    return bool(torch.cuda.is_available())  # last, because it starts the driver
 
 
 class Gatherer:

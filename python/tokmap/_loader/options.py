@@ -143,13 +143,13 @@ _RULES: Dict[str, Callable[[str, Any], Any]] = {
 class Order(_Group):
     """Which samples a run has, and in which steps: the argument `order` of a Loader.
 
-    weights     "samples" or "tokens": of what the weights of the sources are shares; with "tokens", of labels that the
-                rows have on average
+    weights     "samples": the weight of a source is its share of the samples. "tokens": it is the share of the labels,
+                as many as its rows have on average
     phases      {first_sample: [weight of each source, ...]}: new weights from that sample on. Those of sample 0 are
                 used in place of the weights of the sources
     skip        [(first, end), ...]: samples that are left out, from the first one to the one before the end of each
-                pair. They count as used: all others stay what they are. A skip that lies ahead of a state is part of
-                it, so amend is needed to continue a state with another one; those behind it need not be given again
+                pair. They count as used, so all other samples stay what they are. A state has the skips that come
+                after it: `amend` is needed to continue it with others. Skips that are over may be left out
     drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
                 False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
                 left out, a warning says so
@@ -177,10 +177,10 @@ class Rows(_Group):
     align, documents_per_row, whole_documents   with windows="best_fit": documents begin at multiples of `align`, at
                 most so many (0: any number) are in a row, and longer ones than a row are "split", "drop"ped or
                 "truncate"d
-    mask_labels     whether labels whose loss_mask is 0 become ignore_index; with spans those in spans do in any case,
-                or, if loss_mask is an output, all of these
-    ignore_index    labels that do not count: those that a shorter row lacks, and those of mask_labels
-    pad_id      inputs that a shorter row lacks
+    mask_labels     whether labels whose loss_mask is 0 become ignore_index. Without it, and if the data have spans, the
+                labels in spans do, and with the output loss_mask all labels whose loss_mask is 0
+    ignore_index    the value of labels that do not count, and of labels after the end of a shorter row
+    pad_id      the value of inputs after the end of a shorter row
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, which takes
                 one copy in place of two. They need windows="concat", and cannot have mask_labels"""
 
