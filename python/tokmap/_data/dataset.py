@@ -244,7 +244,8 @@ class Dataset:
     datasets, each as a Dataset.
 
     A notebook shows what is in it: inputs, lengths of up to 1,000 documents at random, and the first texts, if the
-    tokenizer is "bytes", or if its file is beside the dataset or in the working folder. A Loader and a Batch are shown in the same way."""
+    tokenizer is "bytes", or if its file is beside the dataset or in the working folder. A Loader and a Batch are
+    shown in the same way."""
 
     def __init__(self, path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> None:
         paths = choose_paths(path if isinstance(path, (list, tuple)) else [path])

@@ -99,7 +99,8 @@ class Run:
         last = segments[-1].end
         end = last if until is None else number("until", until, 2**62)
         if end is None:
-            raise ArgumentError(f"{ledger}: does not say where the run ended: give until (--until), the sample after its last one", -1)
+            raise ArgumentError(f"{ledger}: does not say where the run ended: give until (--until), the sample after its "
+                                "last one", -1)
         if last is not None and end > last:
             raise ArgumentError(f"{ledger}: the run was closed at sample {last}, before sample {end}", -1)
         if end < segments[0].begin:
