@@ -72,7 +72,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt deps deps-% demo test asan ubsan tsan test-clang test-clang-sanitized fuzz fuzz-names lint wheel sdist dist release reproducible deb try-packages test-engines test-aarch64 vocabularies
+WITHOUT_PROBES := help clean uninstall fmt deps deps-% docs demo test asan ubsan tsan test-clang test-clang-sanitized fuzz fuzz-names lint wheel sdist dist release reproducible deb try-packages test-engines test-aarch64 vocabularies
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -250,7 +250,7 @@ $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o
 .SECONDARY:
 
 # What may be missing, by the jobs of .ci/need.
-DEPS := $(addprefix deps-,build test lint fuzz wheel reproducible engines aarch64 deb try-packages)
+DEPS := $(addprefix deps-,build test lint fuzz wheel reproducible engines aarch64 deb try-packages docs)
 $(DEPS): deps-%:
 	@sh .ci/need $*
 ## deps: prints and installs what `make test` needs; deps-lint, deps-fuzz, deps-wheel: for these targets
@@ -261,6 +261,14 @@ deps: deps-test
 demo: deps-build
 	@$(again) all
 	@TOKMAP=$(abspath $(BUILD))/tokmap sh docs/demo.sh
+
+## docs: the documents as a site, build/docs/index.html; installs Sphinx first, and needs no network after that
+docs: deps-docs
+	@$(PYTHON) bench/peers/install.py $(BUILD)/docs-venv docs/site/requirements.txt
+	@rm -rf $(BUILD)/docs $(BUILD)/docs-trees
+	@$(BUILD)/docs-venv/bin/python docs/site/pages.py $(BUILD)/docs-pages
+	@$(BUILD)/docs-venv/bin/python -m sphinx -q -W --keep-going -c docs/site -d $(BUILD)/docs-trees $(BUILD)/docs-pages $(BUILD)/docs
+	@echo "The site: $(BUILD)/docs/index.html"
 
 # ---- Tests ----
 
@@ -372,5 +380,5 @@ list = sed -n 's/^$1 \([a-z0-9-]*\): /\1|/p' Makefile $(PARTS) | awk -F'|' '{ pr
 help:
 	@$(call list,\#\#); echo; echo Also:; $(call list,\#:)
 
-.PHONY: all deps $(DEPS) demo check check-all test test-long abi fmt lint lint-format lint-rules lint-cppcheck tidy \
+.PHONY: all deps $(DEPS) demo docs check check-all test test-long abi fmt lint lint-format lint-rules lint-cppcheck tidy \
     tidy-files install uninstall clean help FORCE

@@ -354,8 +354,8 @@ def compare_reports_a_planted_ratio(folder):
 
 
 def the_commands_of_the_document_work(folder):
-    """Renews docs/BENCHMARKS.md, on copies of the results."""
-    block = re.search(r"^```sh\n(bench/report.py.*?)^```", (ROOT / "docs/BENCHMARKS.md").read_text(), re.M | re.S)[1]
+    """The commands of bench/results/README.md, on copies of the results."""
+    block = re.search(r"^```sh\n(bench/report.py.*?)^```", (ROOT / "bench/results/README.md").read_text(), re.M | re.S)[1]
     shutil.copytree(ROOT / "bench", folder / "bench")
     for name in ("OLD.json", "NEW.json"):
         shutil.copy(ROOT / "bench/results/epyc-2core.json", folder / name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of bench/results/README.md and docs/BENCHMARKS.md show the committed results; every result has one."""
+"""The tables of bench/results/README.md show the committed results; every result has one."""
 
 import pathlib
 import re
@@ -12,7 +12,6 @@ from ref_protocol import run_in_folders
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = [sys.executable, str(ROOT / "bench/report.py"), "--document"]
 DOCUMENT = ROOT / "bench/results/README.md"
-DOCUMENTS = (DOCUMENT, ROOT / "docs/BENCHMARKS.md")
 
 
 def run(path, *options):
@@ -20,13 +19,12 @@ def run(path, *options):
 
 
 def tables_are_those_of_their_files(folder):
-    for document in DOCUMENTS:
-        done = run(document, "--check")
-        assert done.returncode == 0, done.stdout + done.stderr
+    done = run(DOCUMENT, "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def every_result_has_a_table(folder):
-    text = "".join(document.read_text() for document in DOCUMENTS)
+    text = DOCUMENT.read_text()
     for path in DOCUMENT.parent.glob("*.json"):
         assert re.search(rf"<!-- \w+: bench/results/{re.escape(path.name)}\b.*? -->", text), path.name
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorial.md, block by block; then its training is killed in the middle and resumed."""
+"""docs/tutorial.md and docs/agents.md, block by block; the training of the tutorial is killed in the middle and resumed."""
 
 import signal
 import subprocess
@@ -36,15 +36,28 @@ def kill_after(step, folder):
         return "".join(lines)
 
 
-def tutorial_is_run_as_written(folder):
+def run_blocks(name, folder):
+    """Runs each block, or saves it as the file that it names. Returns what the commands printed."""
     outputs = []
-    for _, language, text in blocks("tutorial.md"):
+    for _, language, text in blocks(name):
         if text.startswith("# train.py"):
             (folder / "train.py").write_text(text)
         elif language == "python":
             run([sys.executable, "-c", text], folder)
         else:
             outputs.append(run(["bash", "-ec", text], folder))
+    return outputs
+
+
+def agents_page_is_run_as_written(folder):
+    outputs = run_blocks("agents.md", folder)
+    assert '"ok": true' in outputs[2] and '"vocab_size": 257' in outputs[2], outputs[2]
+    assert outputs[3] == "same\n", outputs[3]
+    assert "corpus.jsonl" in outputs[4] and "step 30 " in outputs[4], outputs[4]
+
+
+def tutorial_is_run_as_written(folder):
+    outputs = run_blocks("tutorial.md", folder)
     truth = losses_of(outputs[-2])
     assert outputs[-1].count("\nstep 40 ") == 7 and "CHANGELOG.md" in outputs[-1], outputs[-1]
     assert sorted(truth) == list(range(60)) and float(truth[0]) > 5 and float(truth[59]) < 4, truth

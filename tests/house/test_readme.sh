@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The README shows what `make demo` prints, and C that compiles.
+# docs/commands.md shows what `make demo` prints, and the README C that compiles.
 
 . "$(dirname "$0")/../support/report.sh"
 
 # The first fenced block after the comment that names the test.
 awk '/output of make demo/ { seen = 1; next }
      seen && /^```/ { if (inside) exit; inside = 1; next }
-     inside { print }' README.md >"$work/shown"
+     inside { print }' docs/commands.md >"$work/shown"
 mkdir "$work/build"
 ln -s "$build/tokmap" "$work/build/tokmap"
 TOKMAP=$work/build/tokmap sh docs/demo.sh 2>&1 |
     sed -e 's|^Everything is in .*|Everything is in build/demo|' -e "s|^The program is [^ ]*tokmap\.|The program is build/tokmap.|" -e 1d >"$work/printed"
-verdict the_readme_shows_what_the_demo_prints "$(diff "$work/shown" "$work/printed")"
+verdict the_commands_are_what_the_demo_prints "$(diff "$work/shown" "$work/printed")"
 
 # Its pieces of C, one after another in one function, are C11 and C++20.
 awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside { print }' README.md >"$work/pieces"

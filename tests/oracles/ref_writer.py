@@ -4,7 +4,7 @@
 
     ref_writer.write("data/x", [1, 2, 3], [2, 1], vocab=100, eod=0)
 
-`python3 ref_writer.py --vectors` prints the vectors of section 8 of the document. It makes no
+`python3 ref_writer.py --vectors` prints docs/FORMAT-EXAMPLES.md, section 8 of the document. It makes no
 promise about crashes (section 7 of the document): for tests only. Standard library only.
 """
 
@@ -420,12 +420,27 @@ def what_a_reader_sees(ds):
     return json.dumps(seen, ensure_ascii=False)
 
 
+PAGE = """<!-- run by tests/format/test_format_vectors.py -->
+
+# Examples of the format
+
+<!-- Made by `python3 tests/oracles/ref_writer.py --vectors`; tests/format/test_format_vectors.py decodes it. -->
+
+Section 8 of [FORMAT.md](FORMAT.md). The JSON line is what a reader must see: the header under the names of section 3.1
+(`eod_id` is null if there is none), `dtype`, the size of the token file (of all of them in 8.5), `inputs` (checksums in
+hex digits), `metadata`, `values` (columns, if there are any), `segments` (of a joined dataset), `documents` as `[first,
+end]`, and `tokens`. The dumps have the offset and 16 bytes per line, all in hex; `*` stands for repetitions of the
+previous line up to the next offset; the last line is the size.
+
+"""
+
+
 def vector_text(heading, arguments):
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "P")
         write(prefix, **arguments)
         ds = ref_reader.read(prefix)
-        parts = ["### " + heading, "", "```json", what_a_reader_sees(ds), "```"]
+        parts = ["## " + heading, "", "```json", what_a_reader_sees(ds), "```"]
         for path in [ds.index_path] + [file.path for file in ds.files]:
             with open(path, "rb") as f:
                 name = os.path.relpath(path, folder)
@@ -433,11 +448,15 @@ def vector_text(heading, arguments):
     return "\n".join(parts) + "\n"
 
 
+def page():
+    return PAGE + "\n".join(vector_text(heading, arguments) for heading, arguments in VECTORS)
+
+
 def main(arguments):
     if arguments != ["--vectors"]:
         print("usage: ref_writer.py --vectors", file=sys.stderr)
         return 2
-    print("\n".join(vector_text(heading, args) for heading, args in VECTORS), end="")
+    print(page(), end="")
     return 0
 
 

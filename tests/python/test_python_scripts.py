@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of docs/examples that need NumPy alone run, and print what the data have. The others: make test-frameworks."""
+"""The scripts of docs/examples that need NumPy alone run, and print what the data have. The others: make test-frameworks.
+docs/trained-on.md shows what its commands print; `test_python_scripts.py --write` writes it there."""
 
 import os
 import random
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 from package import ROOT
 from ref_protocol import expect_equal, run_in_folders
@@ -45,4 +49,30 @@ def a_stage_gives_the_samples_of_its_loader(folder):
     expect_equal(lines[-1], "the loader goes on at sample 40", "after five steps")
 
 
+PAGE = ROOT / "docs/trained-on.md"
+
+
+def shown(folder):
+    """The page with what the commands in it print, if they run in this folder."""
+    for path in [*(ROOT / "docs/demo").glob("*.txt"), ROOT / "docs/examples/trained_on.py"]:
+        shutil.copy(path, folder)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"),
+                   "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])}
+
+    def with_output(match):
+        done = subprocess.run(["bash", "-ec", match[1]], cwd=folder, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, (match[1], done.stderr)
+        return f"```sh\n{match[1]}```\n\n```\n{done.stdout.replace(os.path.realpath(folder), '/runs')}```\n"
+
+    return re.sub(r"```sh\n(.*?)```\n\n```\n.*?```\n", with_output, PAGE.read_text(), flags=re.DOTALL)
+
+
+def the_page_shows_what_a_run_was_trained_on(folder):
+    expect_equal(shown(folder), PAGE.read_text(), "docs/trained-on.md")
+
+
+if sys.argv[1:] == ["--write"]:
+    with tempfile.TemporaryDirectory() as folder:
+        PAGE.write_text(shown(folder))
+    sys.exit()
 sys.exit(run_in_folders("scripts_", prepare=write))

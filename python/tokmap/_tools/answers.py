@@ -254,7 +254,7 @@ def _answer(command: str, parse: Callable[[List[str]], argparse.Namespace],
         print_answer(run, given)
         n_unknown = sum(end is None for _, end in run.given_up) if given.all_attempts else 0
         if n_unknown:
-            warn(command, f"the ledger does not have the end of {n_unknown} attempts that were given up: what came "
+            warn(command, f"attempts that were given up and whose end the ledger does not have: {n_unknown}. What came "
                  "after the last line about them is not shown")
 
 
