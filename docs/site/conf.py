@@ -7,6 +7,7 @@ root_doc = "index"
 extensions = ["myst_parser"]
 myst_heading_anchors = 4                        # by GitHub's rule, as the links in the pages expect
 suppress_warnings = ["misc.highlighting_failure"]
+highlight_language = "none"                     # of blocks that name none: drawings and outputs
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -79,12 +80,12 @@ def header(path):
 
 
 def manual(path):
-    done = subprocess.run(["mandoc", "-T", "ascii", "-O", "width=100", path], check=True, capture_output=True, text=True)
+    done = subprocess.run(["mandoc", "-T", "ascii", "-O", "width=86", path], check=True, capture_output=True, text=True)
     lines = re.sub(".\b", "", done.stdout).strip().split("\n")[1:-1]
     page = f"# {path.stem}({path.suffix[1:]})\n"
     for part in re.split(r"\n(?=[A-Z])", "\n".join(lines)):
         title, _, text = part.strip("\n").partition("\n")
-        page += f"\n## {title.capitalize()}\n\n```text\n{text.rstrip()}\n```\n" if title else ""
+        page += f"\n## {title.capitalize()}\n\n```text\n{textwrap.dedent(text.rstrip())}\n```\n" if title else ""
     return page
 
 
