@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m tokmap COMMAND ARGUMENT...: a command of the program `tokmap`. Those that are in Python run here."""
+"""python -m tokmap COMMAND ARGUMENT...: a command of the program `tokmap`. The commands in Python run here."""
 
 import importlib
 import os

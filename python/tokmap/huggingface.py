@@ -24,19 +24,18 @@ def __getattr__(name: str) -> Any:
 class CausalLMDataset(MapDataset):
     """Samples in the shape that causal language models of transformers expect: "input_ids" and "labels", each of
     sequence_length tokens. The models shift labels themselves: label i belongs to input i, and label 0 does not
-    count (-100). So a sample is a window of sequence_length - 1 inputs and the label after the last: its samples are
-    those of a Loader with sequence_length - 1, not of one with sequence_length.
+    count (-100). So a sample is a window of sequence_length - 1 inputs and the label after the last input. These are
+    the samples of a Loader with sequence_length - 1, not with sequence_length.
 
         train = tokmap.huggingface.CausalLMDataset("data/train", sequence_length=1024, seed=1)
         arguments = transformers.TrainingArguments("run", max_steps=4, train_sampling_strategy="sequential")
         transformers.Trainer(model, arguments, train_dataset=train).train()    # resume_from_checkpoint=True resumes
 
     Samples are already shuffled, so a sequential sampler is enough. Trainer skips the samples that were trained
-    on without reading them. With ignore_data_skip=True it does not, and begins at sample 0 again. Options are those
-    of a Loader. Without max_epochs it has one epoch. With outputs=("inputs", "labels", "position_ids") models see
-    the documents of a row as separate. mask_labels changes labels alone; a row that is shorter, with
-    windows="within-document" or "best_fit", has pad_id after its last token. Labels that do not count are -100, as
-    transformers expects."""
+    on without reading them. With ignore_data_skip=True it begins at sample 0 again. options are as for a Loader.
+    Without max_epochs there is one epoch. With outputs=("inputs", "labels", "position_ids") models see the documents
+    of a row as separate. mask_labels changes only labels. A shorter row, with windows="within-document" or
+    "best_fit", has pad_id after its last token. Labels that do not count are -100, as transformers expects."""
 
     def __init__(self, sources: Any, sequence_length: int, **options: "Unpack[SampleOptions]") -> None:
         super().__init__(sources, number("sequence_length", sequence_length, 2**24 + 1, 2) - 1, **options)

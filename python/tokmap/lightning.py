@@ -22,9 +22,9 @@ class DataModule(lightning.LightningDataModule):
         trainer.fit(model, data)
         trainer.fit(model, data, ckpt_path="last.ckpt")     # continues after the last batch trained on
 
-    sources, sequence_length, batch_rows, options     those of a Loader. Ranks are those of the Trainer
-    validation   sources of the validation set, which is read once in the order of the data, or None. Without
-                 order=tokmap.Order(drop_last=False), the last rows that do not fill a step of all ranks are left out here too
+    sources, sequence_length, batch_rows, options     as for a Loader. Its ranks are the ranks of the Trainer
+    validation   sources of the validation set, or None. It is read once, in the order of the data. The last rows that
+                 do not fill a step of all ranks are left out here too, unless order=tokmap.Order(drop_last=False)
     num_workers  processes that read. The loader reads ahead by itself, so 0 is usually enough
 
     training_step gets a dict with a tensor for each output of the loader. Without max_epochs the data have no end:
@@ -71,11 +71,11 @@ class DataModule(lightning.LightningDataModule):
         return batch
 
     def state_dict(self) -> Dict[str, Any]:
-        """The state after the last batch that was trained on. If the step of a batch failed, that before it."""
+        """The state after the last batch that was trained on. If the step of a batch failed, the state before it."""
         progress: Any = self.trainer.fit_loop.epoch_loop.batch_progress.current if self.trainer is not None else None
         failed = progress is not None and progress.ready > progress.processed
         return self._before if failed else self._after
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Training continues there."""
+        """Training continues after the batch that had this state."""
         self._after = dict(state_dict)

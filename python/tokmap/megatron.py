@@ -23,15 +23,15 @@ class GPTDataset(MapDataset):
 
     config      a GPTDatasetConfig. Its sequence_length, random_seed, reset_position_ids, reset_attention_mask,
                 eod_mask_loss, create_attention_mask and inter_document_masking are used, and the ids of its tokenizer for
-                padding; options that would change samples in another way are refused. Documents end at the boundaries of
-                the dataset, which are the end-of-document ids that Megatron looks for, unless documents lack them
-    options     those of a Loader, and n_samples, as of Samples. Without these the data set has one epoch
-    inter_document_masking  in place of that of the config, which releases to 0.16.1 lack: instead of attention_mask there
-                are cu_seqlens and max_seqlen, and position_ids are reset
+                padding. Options that would change samples in another way are refused. Documents end at the boundaries
+                of the dataset: at the end-of-document ids that Megatron looks for, unless documents have none
+    options     as for a Loader, and n_samples as for Samples. Without max_epochs and n_samples there is one epoch
+    inter_document_masking  replaces the option of the config, which Megatron-core up to 0.16.1 does not have. True:
+                cu_seqlens and max_seqlen take the place of attention_mask, and position_ids are reset
 
     A row that is shorter, with windows="within-document" or "best_fit", has inputs of pad_id, labels of 0 and a loss_mask
     of 0 after its end, whatever eod_mask_loss says. With "best_fit" the label after each document is 0 with a loss_mask
-    of 0, too. In cu_seqlens, what such a row lacks is a document."""
+    of 0, too. In cu_seqlens, the rest after the end of such a row is a document."""
 
     index_split: Any = None  # Megatron chooses samplers by it
     _is_blend = False
@@ -95,13 +95,13 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
 
     config      a GPTDatasetConfig. Each prefix of its blend, or blend_per_split, is a dataset, or X.bin and X.idx for which
                 `tokmap index` has made X.tmi. Weights are shares of the samples; 0 leaves a prefix out. A blend without
-                weights is one corpus, each sample of which comes once. split cuts at the documents at which Megatron
-                cuts; a prefix that it cuts may be in a blend only once. multiple_validation_sets gives a list. Options for caches and for reading mean nothing here, and
-                those that are not supported, such as FIM, are refused
+                weights is one corpus: each of its samples comes once. split cuts at the same documents as Megatron; a
+                prefix that is cut may be in a blend only once. multiple_validation_sets gives a list. Options for
+                caches and for reading mean nothing here. Options that are not supported, such as FIM, are refused
     sizes       the number of samples of each split; None: an epoch; 0: None is returned for this split. A blend of several
                 prefixes without weights has at most one epoch. The order of samples does not depend on sizes
     is_built_on_rank    where it returns False, there is None in place of a data set. Everything is checked nevertheless
-    options     those of GPTDataset
+    options     as for GPTDataset
 
     Nothing is written, and ranks do not wait for each other: what is refused is refused on each. The samples of a blend
     have a dataset_id, the number of their prefix."""

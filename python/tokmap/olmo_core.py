@@ -17,16 +17,16 @@ from ._frameworks.samples import Resumable
 
 class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):
     """The batches of a Loader. The Trainer of OLMo-core saves its state. A checkpoint may be loaded with another
-    data-parallel degree, and with another global batch size, which a BatchSizeSchedulerCallback may also change in
-    mid-run.
+    data-parallel degree and another global batch size. A BatchSizeSchedulerCallback may also change the global batch
+    size during a run.
 
         data = tokmap.olmo_core.DataLoaderConfig("data/train", sequence_length=1024, global_batch_size=2**20, seed=1)
         loader = data.build(dp_process_group=train_module.dp_process_group)
         trainer = trainer_config.build(train_module, loader)
 
     A batch has input_ids, labels and, with generate_doc_lengths, the doc_lens and max_doc_lens that keep attention within
-    documents. All epochs of the Loader are one epoch of the Trainer; without max_epochs it has no end, so the duration
-    of the run must be given in steps or tokens, and not be left at its default of one epoch."""
+    documents. All epochs of the Loader are one epoch of the Trainer. Without max_epochs this epoch has no end: then
+    give the duration of the run in steps or tokens, because its default is one epoch."""
 
     def __init__(self, config: "DataLoaderConfig", *, dp_world_size: int = 1, dp_rank: int = 0,
                  collator: Optional[olmo_core.data.DataCollator] = None) -> None:
@@ -86,19 +86,19 @@ class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):
         return found
 
     def _count(self) -> None:
-        """As if all steps so far had been of this size."""
+        """Counts as if all steps so far had this size."""
         self.tokens_processed = self._loader._steps.position(self._loader.sample) * self._length
         self.batches_processed = self.tokens_processed // self.global_batch_size
 
 
 @dataclass
 class DataLoaderConfig(olmo_core.data.DataLoaderConfig[DataLoader]):  # type: ignore[no-untyped-call, unused-ignore]
-    """Of a DataLoader.
+    """The configuration of a DataLoader.
 
-    sources, sequence_length, seed      as of a Loader
+    sources, sequence_length, seed      as for a Loader
     global_batch_size       tokens of a step of all ranks
     generate_doc_lengths    whether attention stays within documents
-    first_sample            where a run begins that comes from another framework. A checkpoint knows better
+    first_sample            where a run that comes from another framework begins. A checkpoint overrides it
     options                 other arguments of a Loader, such as {"windows": "best_fit"}"""
 
     sources: Any
@@ -112,7 +112,7 @@ class DataLoaderConfig(olmo_core.data.DataLoaderConfig[DataLoader]):  # type: ig
     def build(self, *, collator: Optional[olmo_core.data.DataCollator] = None,
               mesh: Optional[torch.distributed.device_mesh.DeviceMesh] = None,
               dp_process_group: Optional[torch.distributed.ProcessGroup] = None) -> DataLoader:
-        """The data loader of this rank; mesh or dp_process_group: as of the configurations of OLMo-core's own loaders."""
+        """The data loader of this rank. mesh, dp_process_group: as in the configurations of OLMo-core's own loaders."""
         if dp_process_group is None and mesh is not None:
             dp_process_group = get_dp_process_group(mesh)
         return DataLoader(self, dp_world_size=get_world_size(dp_process_group), dp_rank=get_rank(dp_process_group),

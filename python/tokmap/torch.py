@@ -23,19 +23,19 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
         dataset = tokmap.torch.IterableDataset("data/train", sequence_length=1024, batch_rows=8, seed=1)
         for batch in tokmap.torch.data_loader(dataset, num_workers=2):
             loss = step(batch["inputs"], batch["labels"])
-            checkpoint = batch["state"]          # dataset.load_state_dict() of it continues after this batch
+            checkpoint = batch["state"]          # dataset.load_state_dict(checkpoint) continues after this batch
 
-    sources     a Loader, or what a Loader takes; only then there are other arguments, those of a Loader
+    sources     a Loader; or the sources of a Loader, and then also the other arguments of a Loader
 
     A batch is a dict: a tensor for each of the loader's outputs, max_seqlen with cu_seqlens, and "state", a dict
-    of plain types, which is the state after this batch, whatever workers have read ahead. Batches are complete,
-    so a DataLoader needs batch_size=None, which data_loader() gives it: without, it makes batches of batches.
+    of plain types. It is the state after this batch, whatever workers have read ahead. Batches are complete, so a
+    DataLoader needs batch_size=None; without it, it makes batches of batches. data_loader() sets batch_size=None.
 
-    Each iteration begins at the same place: that of a Loader that is given, or else sample 0, or that of
-    load_state_dict(). Persistent workers know only what was loaded before they began: data_loader() starts others
-    after a load_state_dict(), with another DataLoader the next iteration is a RuntimeError. Without max_epochs it has
-    no end: the loader counts the epochs, and shuffles each in another order. Ranks are found in the process that
-    makes the dataset, not in workers."""
+    Each iteration begins at the same place: where the given Loader stands, or at sample 0, or where
+    load_state_dict() says. Persistent workers know only a state that was loaded before they began. After a
+    load_state_dict(), data_loader() starts new workers; with another DataLoader the next iteration is a
+    RuntimeError. Without max_epochs the dataset has no end: the loader counts the epochs, and shuffles each in
+    another order. Ranks are found in the process that makes the dataset, not in workers."""
 
     _is_resumed = False  # whether this copy, in a worker, was iterated before
 
@@ -125,10 +125,10 @@ class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
 
 
 def data_loader(dataset: IterableDataset, **options: Any) -> "torch.utils.data.DataLoader[Dict[str, Any]]":
-    """The DataLoader for an IterableDataset, which returns its batches as they are: with batch_size=None. The other
-    options are those of DataLoader, such as num_workers and pin_memory, but not in_order=False: the state of a batch
-    says that all before it were taken. Workers write nothing into a ledger, so it is noted there where each iteration
-    begins; a batch_schedule is then refused."""
+    """A DataLoader for an IterableDataset. It returns the batches as they are (batch_size=None). options are the other
+    options of DataLoader, such as num_workers and pin_memory. in_order=False is refused, because the state of a batch
+    says that all batches before it were taken. Workers write nothing into a ledger, so this process notes there where
+    each iteration begins; a batch_schedule is then refused."""
     if "batch_size" in options or not isinstance(dataset, IterableDataset):
         raise TypeError("data_loader takes an IterableDataset of tokmap.torch, and no batch_size: batch_rows of the "
                         "dataset is the number of rows of a batch")
@@ -143,7 +143,7 @@ class MapDataset(Samples, torch.utils.data.Dataset[Dict[str, Any]]):
 
 
 def profiled(batches: Iterable[T], name: str = "tokmap.next") -> Iterator[T]:
-    """The same batches. Reading each is a range of this name in a trace of torch.profiler."""
+    """Returns the same batches. In a trace of torch.profiler, reading a batch is a range with this name."""
     iterator = iter(batches)
     while True:
         with torch.profiler.record_function(name):

@@ -13,26 +13,26 @@ from ._loader.options import Ranks, group
 
 
 class DataLoader(Resumable, BaseDataLoader):
-    """The batches of a Loader. The Trainer of torchtitan makes it of its Config, gives it the rank, the length and the
-    number of rows, and saves its state. A checkpoint may be loaded with another data-parallel degree.
+    """The batches of a Loader. The Trainer of torchtitan makes the DataLoader from its Config, gives it the rank, the
+    length and the number of rows, and saves its state. A checkpoint may be loaded with another data-parallel degree.
 
         config.dataloader = tokmap.torchtitan.DataLoader.Config(dataset_path="data/train", seed=1)
 
-    A batch has inputs, labels, and positions, which begin with 0 in each document: torchtitan makes of them the mask of
-    FlexAttention, or the lengths for varlen attention. Labels that would cross from one document to the next do not
-    count, as in torchtitan's own loaders. Without max_epochs the data have no end."""
+    A batch has inputs, labels, and positions. Positions begin with 0 in each document; from them torchtitan makes the
+    mask of FlexAttention, or the lengths for varlen attention. Labels that would cross from one document to the next do
+    not count, as in torchtitan's own loaders. Without max_epochs the data have no end."""
 
     @dataclass(kw_only=True, slots=True)
     class Config(BaseDataLoader.Config):
-        """What a Trainer.Config has as `dataloader`, and a Validator.Config too.
+        """The `dataloader` of a Trainer.Config, and of a Validator.Config.
 
         dataset_path    a path or a pattern
-        sources         in place of it, what else a Loader takes: a list of paths, of (path, weight), or of Sources
-        seed            of the order
-        documents       whether a row has separate documents. Else it is as if it were one: positions go on, and all labels
-                        count
-        infinite        False: the data have one epoch. A Validator that reads all of them sets it
-        first_sample    where a run begins that comes from another framework. A checkpoint knows better
+        sources         in place of dataset_path: a list of paths, of (path, weight), or of Sources, as for a Loader
+        seed            the seed of the order
+        documents       whether a row has separate documents. False: a row is treated as one document: positions go on,
+                        and all labels count
+        infinite        False: the data have one epoch. A Validator makes it False if it reads all data
+        first_sample    where a run that comes from another framework begins. A checkpoint overrides it
         options         other arguments of a Loader, such as {"windows": "best_fit"}; `documents` decides about mask_labels"""
 
         sources: Annotated[Any, tyro.conf.Suppress] = None

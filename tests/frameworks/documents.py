@@ -67,7 +67,7 @@ def run(command, folder):
 # ---- Python ----
 
 class Enough(Exception):
-    """Ends an endless loop over something else than a loader, or one of a recipe."""
+    """Ends an endless loop over something other than a loader, or one of a recipe."""
 
 
 def count_step(n_steps=itertools.count(1)):

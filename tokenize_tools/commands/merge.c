@@ -259,8 +259,8 @@ static const cli_manual manual = {
     .about = "Makes one dataset P from the datasets A, B, ..., in this order: from their "
              "documents, the names of their input files, and the values of the documents. The "
              "tokens are copied into P.bin unchanged, and their checksums are verified; A, B, ... "
-             "are no longer needed. A single dataset keeps its metadata and its id, so a joined "
-             "one becomes one with a token file of its own. The datasets must have the same dtype, "
+             "are no longer needed. A single dataset keeps its metadata and its id: that gives a "
+             "joined dataset a token file of its own. The datasets must have the same dtype, "
              "vocabulary and end-of-document id, the same tokenizer where it is known, known "
              "document boundaries, and values in the same columns. A dataset may be a pattern such "
              "as 'shards/*'; its matches are taken in natural order.",

@@ -421,7 +421,7 @@ void pack_kinds_text(const pack_inputs *inputs, char text[PACK_KINDS_BYTES])
     }
 }
 
-/* Refuses what is recognized as something else than text, or leaves it out. `code` is that of the
+/* Refuses what is recognized as something other than text, or leaves it out. `code` is that of the
  * other inputs. */
 static int settle_unsuitable(pack_inputs *inputs, const pack_options *options, int code)
 {

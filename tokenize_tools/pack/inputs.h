@@ -47,7 +47,7 @@ int pack_input_describe(const char *name, file_facts *facts);
 
 /* Opens each input that can be read again, and finds what it is or why it is refused: a bad input
  * ends a run before anything is packed. With --format auto, text beside records is refused. With
- * --skip-unsuitable, removes what is recognized as something else than text. Names all that cannot
+ * --skip-unsuitable, removes what is recognized as something other than text. Names all that cannot
  * be packed. Returns an exit code, and prints errors and notes. */
 int pack_inputs_look(pack_inputs *inputs, const pack_options *options);
 const char *pack_kind_name(corpus_format kind); /* CORPUS_AUTO is "empty" */

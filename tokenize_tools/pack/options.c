@@ -192,15 +192,15 @@ const cli_option pack_document_rows[] = {
              "may be given several times",
      .call = skip_input},
     {"include", 0, CLI_CALL, 0, "PATTERN",
-     .help = "of folders, take only what matches, such as '*.md' or 'docs/', also hidden files; "
+     .help = "in folders, take only what matches, such as '*.md' or 'docs/', also hidden files; "
              "PATTERN is as in a .gitignore of the folder; may be given several times",
      .call = include_names},
     {"exclude", 0, CLI_CALL, 0, "PATTERN",
-     .help = "of folders, leave out what matches, such as 'node_modules/'; wins over --include; "
+     .help = "in folders, leave out what matches, such as 'node_modules/'; wins over --include; "
              "may be given several times",
      .call = exclude_names},
     {"skip-unsuitable", 0, CLI_FLAG, TARGET(skip_unsuitable),
-     .help = "leave out files that are recognized as something else than text, such as archives "
+     .help = "leave out files that are recognized as something other than text, such as archives "
              "and images, and count them by kind; damaged files are still errors"},
     {"format", 0, CLI_WORD, TARGET(input.format), "WORD", .help = "what the files hold [auto]",
      .words = pack_formats},
@@ -211,16 +211,16 @@ const cli_option pack_document_rows[] = {
          "[text]"},
     {"tokens", 0, CLI_TEXT, TARGET(tokens), "PATH",
      .help = "for jsonl and parquet: the field that is a list of token ids, packed as they are; "
-             "--eod and --bos are none then, and with --eod a document that does not end with it "
-             "gets it"},
+             "--eod and --bos are then none by default, and --eod ID is added to documents that do "
+             "not end with it"},
     {"parts", 0, CLI_TEXT, TARGET(parts), "PATH",
      .help =
          "for jsonl and parquet: the field that is a list of {\"text\": ..., \"train\": true or "
          "false}, as 'tokmap render' makes of chats; the texts are encoded as one, and only tokens "
          "of parts with true count in the loss; --eod and --bos as with --tokens"},
     {"labels", 0, CLI_TEXT, TARGET(labels), "PATH",
-     .help = "with --tokens: the field that is a list of the ids again, with -100 for those that "
-             "must not count in the loss"},
+     .help = "with --tokens: the field that is a list of the ids again, with -100 in place of ids "
+             "that must not count in the loss"},
     {"loss-mask", 0, CLI_TEXT, TARGET(loss_mask), "PATH",
      .help = "with --tokens: the field that is a list of 1 for ids that count in the loss, and 0"},
     {"where", 0, CLI_TEXT, TARGET(where_text), "EXPR",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unsuitable.h - inputs that are recognized as something else than text: refuses them together, or
+/* unsuitable.h - inputs that are recognized as something other than text: refuses them together, or
  * says what was left out. */
 #pragma once
 

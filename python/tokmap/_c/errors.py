@@ -47,7 +47,7 @@ class FileError(Error, OSError):
 
 
 class NotADatasetError(Error, ValueError):
-    """The file is something else than a dataset."""
+    """The file is something other than a dataset."""
 
 
 class VersionError(Error, ValueError):

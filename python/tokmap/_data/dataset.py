@@ -32,8 +32,9 @@ class Document(NamedTuple):
 
 
 class Input(NamedTuple):
-    """An input file of a dataset, and what came from it. input_checksum is the XXH3-64 of its bytes (of a
-    Parquet file: of what was read of it, docs/FORMAT.md section 3.5); it and input_bytes are 0 if they are not known."""
+    """An input file of a dataset, and what came from it. input_checksum is the XXH3-64 of its bytes (for a Parquet
+    file, of the bytes that were read: docs/FORMAT.md, section 3.5). input_checksum and input_bytes are 0 if they are
+    not known."""
 
     name: str
     first_document: int
@@ -46,7 +47,7 @@ class Input(NamedTuple):
 
 class Span(NamedTuple):
     """Ids of a document that never count as labels: the first one, counted from the beginning of the document, and how
-    many. role: 0 of a prompt, 1 redacted, 2 of a prompt and redacted."""
+    many there are. role: 0: a prompt, 1: redacted, 2: a prompt and redacted."""
 
     first: int
     n: int
@@ -92,8 +93,8 @@ def _find_folders(path: str, seen: Set[Tuple[int, int]]) -> Iterator[str]:
 
 
 def match_pattern(pattern: str) -> List[str]:
-    """As glob.glob, which leaves out all that it cannot look at: here only what does not exist is no match. ** is any
-    number of folders, also none."""
+    """As glob.glob, but only what does not exist is left out; glob.glob also leaves out what it cannot look at. ** is
+    any number of folders, also none."""
     import fnmatch
     import glob
 
@@ -233,11 +234,11 @@ class Dataset:
 
     path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", or a list of
             both. Matches are taken in the order of the commands, part-2 before part-10; "data/**" is all datasets in
-            and below data. A folder that a pattern may match and that cannot be searched is a FileError, as is a link
-            whose target is missing. Paths that lead to one index are one dataset. The same path twice is a ValueError,
-            and a joined dataset beside one that has its tokens a MismatchError
-    mixed_tokenizers    whether the datasets may be of different tokenizers. Else MismatchError names two that
-            are, by what `tokmap pack` has stored; datasets that name no tokenizer go with all others
+            and below data. A folder that a pattern may match and that cannot be searched is a FileError. A link whose
+            target is missing is a FileError too. Paths that lead to one index are one dataset. The same path twice is
+            a ValueError. A joined dataset together with a dataset that has its tokens is a MismatchError
+    mixed_tokenizers    whether the datasets may be of different tokenizers. False: MismatchError names two datasets
+            with different tokenizers, by what `tokmap pack` has stored. A dataset that names none goes with all others
 
     n_tokens, n_documents, n_inputs: totals. dtype: of the tokens, uint16 or uint32. largest_id: the largest id
     in the data. vocab_size and eod_id: None if they are not known, or differ between the datasets. shards: the
@@ -308,17 +309,17 @@ class Dataset:
 
     @property
     def dataset_id(self) -> str:
-        """32 hexadecimal digits that depend on the content. Of one dataset, not of several."""
+        """32 hexadecimal digits that depend on the content. Only for a single dataset."""
         return bytes(self._only("dataset_id").info.dataset_id).hex()
 
     @property
     def spans_hash(self) -> int:
-        """Which ids never count as labels, without redacted ones; 0: none. Of one dataset, not of several."""
+        """A hash of which ids never count as labels, without redacted ones; 0: none. Only for a single dataset."""
         return int(self._only("spans_hash").info.spans_hash)
 
     @property
     def metadata(self) -> Dict[str, Any]:
-        """What the writer of the dataset stored: how it was made. Of one dataset, not of several."""
+        """What the writer of the dataset stored: how it was made. Only for a single dataset."""
         import json
 
         n_bytes, shard = ctypes.c_size_t(), self._only("metadata")  # which another thread may close meanwhile
@@ -458,8 +459,8 @@ class Dataset:
     def meta(self, name: Optional[str] = None) -> Union[Dict[str, str], Array]:
         """Without a name: the names of the values that documents have, and their types: "int64", "float64", "str",
         or "null" if no document has one. With a name: the values of all documents. Numbers are a read-only view of
-        the mapped file, as a masked array if some documents have none; those of several datasets are a copy.
-        Strings are an array of objects, with None where there is none."""
+        the mapped file, or a copy if there are several datasets; a masked array if some documents have no value.
+        Strings are an array of objects, with None for a document without a value."""
         columns = self._columns()
         if name is None:
             types = {one: [shard[one].type for shard in columns] for one in columns[0]}
@@ -489,8 +490,8 @@ class Dataset:
                 return [Span(one.first_token - found.first_token, one.n_tokens, one.role) for one in spans]
 
     def labels(self, index: int, ignore_index: int = -100) -> Array:
-        """The ids of a document as int64, and `ignore_index` for those that are not trained on: what transformers calls
-        labels, at the places of their ids."""
+        """The ids of a document as int64, with `ignore_index` in place of ids that are not trained on. These are the
+        labels of transformers: each stands at the place of its own id."""
         labels = self[index].astype(np.int64)
         for span in self.spans(index):
             labels[span.first:span.first + span.n] = ignore_index
@@ -547,5 +548,5 @@ def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:
 
 def open(path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> Dataset:
     """Opens a dataset: a path, a pattern such as "data/part-*", or a list of both. Reads no
-    tokens: the time depends on the number of files alone. mixed_tokenizers: as of Dataset."""
+    tokens: the time depends only on the number of files. mixed_tokenizers: as for Dataset."""
     return Dataset(path, mixed_tokenizers=mixed_tokenizers)

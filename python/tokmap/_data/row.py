@@ -27,10 +27,11 @@ def _joined(pieces: Any, n_tokens: int, token_bytes: int, pad_id: int) -> Array:
 class Row:
     """One sequence, and where it comes from.
 
-    tokens: sequence_length + 1 ids as stored, fewer at the end of a document within documents: a view of the
-    mapped file where that is possible, else a copy, as with windows="best_fit". It stays valid. source: the number of the source, dataset:
-    that of the dataset in it, epoch and window: of the source, first_token: in the dataset, sample: its number. cu_seqlens,
-    n_documents, longest_document, position_ids, document_ids and loss_mask: for this row, None or 0 if the
+    tokens: sequence_length + 1 ids as stored; with windows="within-document", fewer at the end of a document. It is
+    a view of the mapped file where that is possible, else a copy, as with windows="best_fit", and stays valid.
+    source: the number of the source. dataset: the number of the dataset in this source. epoch, window: the epoch and
+    the window of the source. first_token: its number in the dataset. sample: the number of the sample. cu_seqlens,
+    n_documents, longest_document, position_ids, document_ids and loss_mask are for this row, and None or 0 if the
     loader's outputs do not need them."""
 
     __slots__ = ("tokens", "source", "dataset", "epoch", "window", "first_token", "cu_seqlens", "n_documents",

@@ -171,8 +171,8 @@ class Tokenizer:
         ids, offsets = tokenizer.encode_batch(texts)        # of all texts, with all processors
         tokenizer.decode(ids[offsets[3]:offsets[4]])        # text number 3
 
-    The ids equal those of the reference implementation (tokenizers, tiktoken, sentencepiece), and those that
-    `tokmap pack` writes; a file for which that is not known is refused. No token is added before or after a
+    The ids equal the ids of the reference implementation (tokenizers, tiktoken, sentencepiece), and the ids that
+    `tokmap pack` writes. A file whose ids might differ is refused. No token is added before or after a
     text. Any number of threads may use one tokenizer, and so may forked processes; calls release the GIL. It is
     pickled by its path.
 
@@ -240,11 +240,11 @@ class Tokenizer:
         specials    what to do with special tokens that are written in the text: "text" treats them as plain
                     text, "match" replaces them with their ids, "error" raises MismatchError, "drop" leaves
                     them out
-        offsets     True: returns (ids, offsets). offsets is an array of shape (n, 2): the first byte of the
-                    UTF-8 that an id stands for, and the one after the last. They are in order and do not overlap;
-                    of an id that stands for no byte, such as a blank that is put before the text, both are the
-                    same. UnsupportedError: the tokenizer, or this text, has none, because the tokens are not
-                    what the text says, as in lower case"""
+        offsets     True: returns (ids, offsets). offsets is an array of shape (n, 2): for each id the first byte of
+                    its part of the UTF-8, and the byte after the last. The parts are in order and do not overlap.
+                    If an id stands for no byte, such as a blank that is put before the text, both numbers are the
+                    same. UnsupportedError: there are no offsets for this tokenizer, or for this text, because the
+                    tokens do not spell the text, as with lower case"""
         if type(text) is str and _ASCII_OFFSET is not None and text.isascii():
             data: Any = text
             one = TokenText(id(data) + _ASCII_OFFSET, len(data))
@@ -273,17 +273,17 @@ class Tokenizer:
                      token_offsets: bool = False
                      ) -> Union[Tuple[NDArray[np.uint32], NDArray[np.int64]],
                                 Tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]]:
-        """The ids of many texts, one after another, and n + 1 offsets: those of text i are
-        ids[offsets[i]:offsets[i + 1]]. Python needs a part of the time to turn str into UTF-8: bytes are
+        """The ids of many texts, one after another, and n + 1 offsets: the ids of text i are
+        ids[offsets[i]:offsets[i + 1]]. A part of the time is spent on turning str into UTF-8: bytes are
         faster, and one buffer is fastest.
 
         texts            an iterable of str or bytes
-        offsets          then `texts` is one buffer of UTF-8 (bytes, a NumPy array, a memoryview) and text i is
-                         from offsets[i] to offsets[i + 1], as in Arrow's arrays of strings
+        offsets          if given, `texts` is one buffer of UTF-8 (bytes, a NumPy array, a memoryview), and text i
+                         is from offsets[i] to offsets[i + 1], as in Arrow's arrays of strings
         specials         as in `encode`
-        n_threads        at most so many; 0: one for each processor of the process
-        token_offsets    True: returns (ids, offsets, token_offsets), the latter as `encode` returns them, of all
-                         ids, counted from the beginning of their text"""
+        n_threads        the largest number of threads; 0: one for each processor of the process
+        token_offsets    True: returns (ids, offsets, token_offsets). token_offsets are the offsets of `encode`, for
+                         all ids, counted from the beginning of the text of each id"""
         if isinstance(texts, (str, bytes)) and offsets is None:
             raise TypeError("texts: is one text; encode() takes one, encode_batch() a list")
         if offsets is None:
@@ -296,7 +296,7 @@ class Tokenizer:
         return (*encoded, _array(out.token_offsets, (out.n_ids, 2), "=i8")) if token_offsets else encoded
 
     def decode_bytes(self, ids: Any) -> bytes:
-        """The text of the ids as UTF-8, which is not valid if they do not begin and end with whole characters.
+        """The text of the ids as UTF-8. It is not valid if the ids do not begin and end with whole characters.
         Special tokens become their content."""
         array = _to_ids(ids)
         handle, out = self._handle, TokenText()

@@ -77,8 +77,8 @@ class Column:
         return found
 
     def groups(self, first: int, n: int) -> Tuple[Array, List[Value]]:
-        """For each of n documents, from a multiple of 8 on, the number of its value in the list, which is the second
-        result."""
+        """(numbers, values): for each of n documents, from a multiple of 8 on, the number of its value in the list of
+        values."""
         values: List[Value]
         if self.type == STRING and self.info.code_bytes:
             if self._table is None:

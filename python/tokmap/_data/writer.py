@@ -57,14 +57,14 @@ class Writer:
                 w.document(ids)
 
     Leaving the block finishes the dataset. After an exception nothing is left on the disk. Several threads may
-    write documents, whose order is then that of the calls. Forked processes may not: ForkedError.
+    write documents; their order is the order of the calls. A forked process may not write: ForkedError.
 
     prefix      the path without .bin and .tmi
-    vocab_size  ids are below it; it decides whether a token takes 2 or 4 bytes
+    vocab_size  all ids are below this number; it decides whether a token takes 2 or 4 bytes
     eod_id      the id that ends documents, if there is one: the documents contain it
     replace     whether a dataset of this name may be replaced
     meta        names of values that documents can have, such as ["score", "lang"]
-    spans       whether documents may have ids that are not trained on; not needed if the first one has"""
+    spans       whether documents may have ids that are not trained on; not needed if the first document has some"""
 
     def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
                  replace: bool = False, meta: Sequence[str] = (), spans: bool = False) -> None:
@@ -96,10 +96,10 @@ class Writer:
 
     def document(self, ids: Union[Iterable[int], npt.NDArray[Any]], meta: Optional[Mapping[str, Any]] = None,
                  train: Any = None) -> None:
-        """Appends a document: an array or any iterable of ids. An array of uint32 is not converted. meta: its
-        values by name, ints, floats or strings; a name that is left out has none, which is what None means too.
-        A name has either numbers or strings; ints become floats if there is a float too. train: for each id whether it
-        counts as a label, or (first, end) of each run of ids that do; None: all do."""
+        """Appends a document: an array or any iterable of ids. An array of uint32 is not converted. meta: the values of
+        the document by name: ints, floats or strings; None, or a name that is left out, means no value. A name has
+        either numbers or strings; ints become floats if there is a float too. train: for each id whether it counts as a
+        label, or (first, end) of each run of ids that count; None: all ids count."""
         array = _as_ids(ids)
         spans = [] if train is None else _masked_spans(train, array.size)
         row = _meta.row_of(self._columns, meta or {})

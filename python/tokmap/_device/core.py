@@ -19,8 +19,8 @@ Edit = Optional[Callable[[List[Row], int], None]]
 
 
 class Lender(Protocol):
-    """What a stage needs of a Loader: it takes the handle, and leaves another one that says why it is gone. A stage
-    that the Loader opened for itself may have steps of several sizes."""
+    """What a stage needs of a Loader. The stage takes the handle, and leaves another handle that says why the first is
+    gone. A stage that the Loader opened for itself may have steps of several sizes."""
 
     drop_last: bool
     _steps: Any

@@ -46,7 +46,7 @@ class DeviceArray:
     """An output of a batch: torch.from_dlpack(), jax.dlpack.from_dlpack(), cupy.from_dlpack() and, on
     the host, numpy.from_dlpack() use it without a copy, and keep its memory as long as they need it.
 
-    shape, dtype; address: of the first number in device memory, valid until the batch is released."""
+    shape, dtype. address: where its first number is in device memory, valid until the batch is released."""
 
     def __init__(self, batch: "DeviceBatch", name: str, address: int) -> None:
         self._batch, self._name, self.address = batch, name, address
@@ -114,8 +114,8 @@ class DeviceBatch:
     A tensor is safe to use in the stream for which it was made: PyTorch's current stream when
     batch.torch() or from_dlpack() is called. Tensors of a batch may be made for several streams. A
     tensor that is used in any other stream must not be deleted before that stream has been joined to the
-    one for which it was made (in PyTorch: first.wait_stream(other)). JAX does not tell in which stream it computes: let
-    it copy the array, and wait for the copy before the array is deleted."""
+    stream for which the tensor was made (in PyTorch: first.wait_stream(other)). JAX does not tell in which stream it
+    computes: let it copy the array, and wait for the copy before the array is deleted."""
 
     def __init__(self, stage: "Stage", stream: int) -> None:
         self._stage, self._stream = stage, stream
@@ -165,7 +165,7 @@ class DeviceBatch:
         return capsule
 
     def release(self, stream: Any = None) -> None:
-        """Declares that later work in the stream (None: that of next) does not use the batch. Tensors made
+        """Declares that later work in the stream (None: the stream of next) does not use the batch. Tensors made
         from it stay valid."""
         stream = self._stream if stream is None else self._stage._find_stream(stream)
         with self._stage._core as core:
@@ -248,27 +248,27 @@ class Stage:
                 inputs, labels = batch.torch()      # label i is the token after input i
                 loss = cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
 
-    Experimental: no long training has used it yet. Its names, options and batches may change in any release; its states are
-    those of a Loader, and do not change. The option `device` of a Loader opens a Stage.
+    Experimental: no long training has used it yet. Its names, options and batches may change in any release. Its states
+    are the states of a Loader, and do not change. The option `device` of a Loader opens a Stage.
 
-    loader      a Loader. It belongs to the stage until the stage is closed, and then has the position
-                of the stage. The last three outputs need a loader with the
-                output "cu_seqlens"; a loader with the output "loss_mask" makes labels ignore_index where it is 0
+    loader      a Loader. It belongs to the stage until the stage is closed, and then has the position of the stage.
+                The outputs "position_ids", "document_ids" and "cu_seqlens" need a loader with the output "cu_seqlens".
+                If the loader has the output "loss_mask", labels become ignore_index where the mask is 0
     device      a number, "cuda:1", a torch.device, or "host": ordinary memory, for any machine
     outputs     some of "inputs", "labels", "position_ids", "document_ids", "cu_seqlens"
     positions   "document" or "row": where position_ids begin at 0
     input_dtype, label_dtype    "int32" or "int64"
-    ignore_index    the label where the loss mask is 0; pad_id: the inputs after a short row
-    max_documents   of a batch: entries of cu_seqlens, of 4 bytes in every slot; 0: enough for any batch
+    ignore_index    the label where the loss mask is 0. pad_id: the input after the end of a short row
+    max_documents   entries of cu_seqlens in a batch, each of 4 bytes in every slot; 0: enough for any batch
     n_slots     batches in device memory. One fewer may be held at a time; a `for` loop holds one while
                 it gets the next
-    n_host_slots    batches in pinned memory, 1 to 64; 0: what fits 64 MiB, 2 to 8
+    n_host_slots    batches in pinned memory, 1 to 64; 0: as many as fit into 64 MiB, at least 2, at most 8
     thread      False: no thread; next does all the work
     log         called with a line of text when memory cannot be pinned or the device fails, in any thread
-    edit        called with the rows of a step (like those of a Batch) and the sample number of the first,
-                ahead of time and in another thread. May set row.tokens to other tokens, of the same
-                number and width, and row.loss_mask to sequence_length bytes of 0 and 1. next raises its
-                exceptions.
+    edit        called with the rows of a step (as in Batch.rows) and the sample number of the first row,
+                ahead of time and in another thread. It may set row.tokens to other tokens, of the same
+                number and width, and row.loss_mask to sequence_length bytes of 0 and 1. If it raises an
+                exception, next raises it.
 
     Neither log nor edit may use the stage.
 

@@ -43,7 +43,7 @@ def _special_id(config: Any, name: str) -> Optional[int]:
 
 
 def padding_id(config: Any) -> Optional[int]:
-    """As Megatron finds it: the id of padding in the data, unless it is that of another special token."""
+    """The id of padding in the data, as Megatron finds it, unless another special token has the same id."""
     pad, *others = (_special_id(config, name) for name in ("pad", "eos", "eod"))
     return None if pad in others and not config.allow_ambiguous_pad_tokens else pad
 
@@ -107,7 +107,7 @@ def _document_at(prefix: str, dataset: Dataset, token: int) -> int:
 
 def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str, Dataset], share: Tuple[float, float],
              split: str) -> List[Source]:
-    """One for each prefix, or, if there are no weights, one of all."""
+    """One Source for each prefix, or, without weights, one Source of all prefixes."""
     prefixes, weights = blend
     found = [opened[prefix] for prefix in prefixes]
     documents = [_documents(prefix, dataset, share) for prefix, dataset in zip(prefixes, found)]

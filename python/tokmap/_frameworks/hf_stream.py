@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .._loader.options import SampleOptions
 
     class _Stream(datasets.IterableDataset, torch.utils.data.IterableDataset[Dict[str, Any]]):  # type: ignore[misc,unused-ignore]
-        """What datasets.IterableDataset becomes where PyTorch is installed."""
+        """The type that a datasets.IterableDataset gets where PyTorch is installed."""
 else:
     _Stream = datasets.IterableDataset
 
@@ -31,8 +31,8 @@ _LOGGED = ("position", "samples_skipped", "bytes_read", "n_waits", "ns_waited", 
 
 
 class _Rows(datasets.iterable_dataset._BaseExamplesIterable):  # type: ignore[misc,unused-ignore]
-    """The rows of one rank, as the library datasets wants them. Those of rank r of n are the samples r, n + r, 2 * n + r,
-    ... after the start: when all ranks have given as many, which is so after each step, they have the same state."""
+    """The rows of one rank, as the library datasets wants them. Rank r of n gives the samples r, n + r, 2 * n + r, ...
+    after the start. When all ranks have given equally many, as after each step, they have the same state."""
 
     num_shards = 2**24  # ranks that there may be
     _sleep_on_threads_shutdown = False
@@ -84,12 +84,12 @@ class IterableDataset(_Stream):
         arguments = transformers.TrainingArguments("run", max_steps=1000, accelerator_config={"dispatch_batches": False})
         transformers.Trainer(model, arguments, train_dataset=data, callbacks=[tokmap.huggingface.Callback(data)]).train()
 
-    sources, sequence_length, options   as for a CausalLMDataset. Ranks and rows of a batch are the business of the Trainer
+    sources, sequence_length, options   as for a CausalLMDataset. The Trainer decides on ranks and the rows of a batch
 
     The frameworks give each process its shard: rank r of n gets the samples r, n + r, 2 * n + r, ..., so that a step of
-    all ranks has the same samples for any number of them. They must not read in rank 0 for all, nor read all in each
-    rank: without dispatch_batches=False and split_batches=False, several processes get a RuntimeError. So do several
-    workers: num_workers is 0 or 1. map, filter, shuffle and select_columns are a TypeError, so TRL needs
+    all ranks has the same samples for any number of ranks. They must not read in rank 0 for all, nor read all in each
+    rank: without dispatch_batches=False and split_batches=False, several processes get a RuntimeError. Several workers
+    get one too: num_workers is 0 or 1. map, filter, shuffle and select_columns are a TypeError, so TRL needs
     dataset_kwargs={"skip_prepare_dataset": True}."""
 
     def __init__(self, sources: Any, sequence_length: int, **options: "Unpack[SampleOptions]") -> None:
@@ -126,7 +126,8 @@ class IterableDataset(_Stream):
                           "order alone: without max_epochs the data have no end, and each of their epochs is shuffled")
 
     def state_dict(self) -> Dict[str, Any]:
-        """Where the last iteration is, or the next one begins: as of a Loader, the same for any number of ranks."""
+        """Where the last iteration is, or where the next one begins. As with a Loader, it is the same for any number of
+        ranks."""
         return dict(self._state_dict["examples_iterable"])
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -152,11 +153,11 @@ class Callback(transformers.TrainerCallback):
 
     data    the train_dataset: an IterableDataset or a CausalLMDataset
 
-    trainer_state.json has the values. Those that report are the callbacks after this one, such as a WandbCallback in the
-    list behind it; what report_to names comes before it, and has already reported.
+    trainer_state.json has the values. The callbacks after this one report them, such as a WandbCallback later in the
+    list. A callback that report_to names comes before this one, and has already reported.
 
-    An IterableDataset is a batch ahead of the training, and so are its values. At the start of the training a ValueError
-    says if the collator drops position_ids, as that of TRL does, or if the data end before max_steps."""
+    An IterableDataset is a batch ahead of the training, and its values are too. At the start of the training it is a
+    ValueError if the collator drops position_ids, as TRL's collator does, or if the data end before max_steps."""
 
     def __init__(self, data: Any) -> None:
         self._data, self._is_stream = data, isinstance(data, IterableDataset)

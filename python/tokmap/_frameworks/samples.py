@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def loader_of(sources: Any, options: Mapping[str, Any], *sizes: Tuple[str, int, int]) -> "Loader[Any]":
-    """The Loader that is given, or one with these sizes and options, which a Loader that is given has itself.
-    sizes: of each its name, its value, and that which stands for no value."""
+    """The Loader that is given, or a new Loader with these sizes and options. A given Loader has its own.
+    sizes: for each its name, its value, and the value that means none."""
     options = given_ones(options)
     if not isinstance(sources, Loader):
         return Loader(sources, **{**options, **{name: value for name, value, _ in sizes}})
@@ -49,7 +49,7 @@ def alone(given: Options) -> Options:
 
 
 class Resumable:
-    """What has a Loader whose state a framework saves."""
+    """An object with a Loader whose state a framework saves."""
 
     _loader: "Loader[Any]"
 
@@ -87,9 +87,9 @@ class Samples:
         samples = tokmap.Samples("data/train", sequence_length=1024, seed=1)
         samples[7]["inputs"]
 
-    sources     a Loader, or what a Loader takes; only then there are other arguments, those of a Loader. Ranks and
-                batch_rows do not matter. Without max_epochs it has one epoch, or as many as n_samples takes
-    n_samples   the first so many, or fewer where max_epochs ends before. None: all
+    sources     a Loader; or the sources of a Loader, and then also the other arguments of a Loader. Ranks and
+                batch_rows do not matter. Without max_epochs there is one epoch, or as many as n_samples needs
+    n_samples   how many samples, from the first on; fewer if max_epochs ends before. None: all
 
     Threads may share it. Other processes get it by pickle or by fork."""
 

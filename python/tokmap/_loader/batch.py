@@ -37,14 +37,14 @@ class Batch(Of[T]):
     order, and `dict(batch)` has them by name. The arrays are the caller's and stay valid; their memory is used again
     for a later batch when nothing refers to it any longer.
 
-    inputs, labels: n_rows x sequence_length ids; label i is the token after input i. position_ids: of each
-    input in its document. document_ids: from 0 in each row. loss_mask: 1 where the label counts, 0 where it is
-    the first token of another document or of a masked source. cu_seqlens: the first input of each document of
-    the batch, counted through all rows, and then the number of inputs. Each is None if it is not among the
-    outputs. max_seqlen: inputs of the longest document, with cu_seqlens.
+    inputs, labels: n_rows x sequence_length ids; label i is the token after input i. position_ids: the position of
+    each input in its document. document_ids: the document of each input, from 0 in each row. loss_mask: 1 where the
+    label counts, 0 where it is the first token of another document or belongs to a masked source. cu_seqlens: the
+    first input of each document of the batch, counted through all rows, and then the number of inputs. Each is None
+    if it is not among the outputs. max_seqlen: inputs of the longest document, with cu_seqlens.
 
-    n_rows: rows of this batch. first_sample: the number of the first row's sample; the others follow it, without
-    those that are skipped. next_sample: where the next step of all ranks begins."""
+    n_rows: rows of this batch. first_sample: the number of the first row's sample; the samples of the other rows
+    follow it, without skipped ones. next_sample: where the next step of all ranks begins."""
 
     # What a batch does not have; in the class, because setting them in each batch takes a microsecond.
     inputs: T = None  # type: ignore[assignment]
@@ -70,7 +70,7 @@ class Batch(Of[T]):
 
     @property
     def state(self) -> bytes:
-        """128 bytes: Loader.restore() of them continues after this batch, whatever was read ahead."""
+        """128 bytes, with which Loader.restore() continues after this batch, whatever was read ahead."""
         if self._state is None:
             self._state = save_at(self._origin.handle, self.next_sample)
         return self._state
@@ -152,7 +152,7 @@ def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, ste
 
 
 def _no_rows(turn: int) -> None:
-    """Of a batch that came from another process."""
+    """A batch that came from another process has no rows."""
 
 
 def sources_of(handle: Handle, first: int, end: int) -> Array:

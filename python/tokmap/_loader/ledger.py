@@ -26,12 +26,12 @@ _STEPS = ("ranks", "batch_rows", "micro_batches")
 
 
 def order_ids(source: Dict[str, Any]) -> List[Any]:
-    """Of a source of a line: what its order depends on, the ids of its datasets, and which documents of them."""
+    """What the order of a source of a line depends on: the ids of its datasets, and which of their documents it has."""
     return [(dataset.get("order_of", dataset["id"]), dataset.get("documents")) for dataset in source["datasets"]]
 
 
 def _bytes_of(text: str) -> bytes:
-    """A path: bytes that are no printable ASCII stand there as \\xHH."""
+    """The bytes of a path in which bytes that are not printable ASCII are written as \\xHH."""
     return re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode())
 
 
@@ -62,7 +62,7 @@ class Line:
                 if int(phase["sample"]) < sample]
 
     def paths(self) -> List[List[str]]:
-        """Of the datasets of each source."""
+        """The paths of the datasets of each source."""
         folder = _bytes_of(self.fields["folder"])
         return [[os.fsdecode(os.path.join(folder, _bytes_of(d["index"]))) for d in source["datasets"]]
                 for source in self.fields["sources"]]
@@ -102,7 +102,7 @@ def _parse(path: str, data: bytes) -> List[Line]:
 
 
 def _whole(path: str, data: bytes) -> bytes:
-    """Without a last line that has no end."""
+    """The data without a last line that was not written to its end."""
     end = data.rfind(b"\n") + 1
     if end < len(data):
         warnings.warn(f"{path}:{data.count(10) + 1}: this line was not written to its end, and is left out: "
@@ -128,7 +128,7 @@ class Segment(NamedTuple):
 
 
 def _attempts(lines: List[Line]) -> List[Segment]:
-    """Each with its own end, where the ledger has it."""
+    """The attempts, each with its own end if the ledger has it."""
     found: List[Segment] = []
     for line in lines:
         if line.event in ("closed", "batch", "moved"):
@@ -148,8 +148,8 @@ def _may_lead_to(attempt: Segment, line: Line) -> bool:
 
 
 def _predecessors(attempts: List[Segment]) -> List[int]:
-    """Of each attempt, the one that was moved ahead to it; or the latest one before it whose samples may have led to it;
-    or the latest one that began before it. -1: there is none."""
+    """For each attempt the number of its predecessor: the attempt that was moved ahead to it; or the latest attempt
+    before it whose samples may have led to it; or the latest attempt that began before it. -1: there is none."""
     found = []
     for i, (begin, _, line) in enumerate(attempts):
         before = range(i - 1, -1, -1)
@@ -168,9 +168,9 @@ def _way_to(attempts: List[Segment], predecessors: List[int], last: int) -> List
 
 
 def history(lines: List[Line]) -> List[Segment]:
-    """How the run came to where its last line is: from there back, always to the latest line whose samples may have
-    led on. What a run that went back to an earlier sample had come to is not among them. There are gaps where it was
-    moved ahead."""
+    """How the run came to its last line: from this line back, each time to the latest line whose samples may have led
+    there. Samples that the run gave up when it went back are not among them. There are gaps where the run was moved
+    ahead."""
     attempts = _attempts(lines)
     return _way_to(attempts, _predecessors(attempts), len(attempts) - 1)
 
@@ -200,7 +200,7 @@ def given_up(lines: List[Line]) -> List[GivenUp]:
 
 
 def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
-    """Those that a run may have had when it came to this sample, the likeliest first."""
+    """The mixtures that a run may have had when it came to this sample, the likeliest first."""
     found: List[Mixture] = []
     lines = read(path)
     for line in [segment.line for segment in reversed(history(lines))] + lines[::-1]:
@@ -235,7 +235,7 @@ class Ledger:
             self.due, self.next_sample = None, sample
 
     def write(self, event: Optional[str], sample: int) -> None:
-        """Unless the last line says the same. event None: what it is follows from the last line."""
+        """Writes a line, unless the last line says the same. event None: the last line decides which event it is."""
         if self._process != os.getpid():
             return
         with open(self.path, "a+b") as file:

@@ -45,8 +45,8 @@ _NO_LIMIT = 2**64 - 1
 
 
 class Sample(NamedTuple):
-    """Where a sample comes from: the number of its source, of the dataset in it, epoch and window of the source,
-    its first token in the dataset, and how many tokens its row has."""
+    """Where a sample comes from: the number of its source, the number of the dataset in this source, the epoch and the
+    window of the source, the first token in the dataset, and how many tokens the row has."""
 
     source: int
     dataset: int
@@ -63,7 +63,7 @@ def _check_fork(status: int) -> None:
 
 
 class Piece(NamedTuple):
-    """Tokens of a document of a dataset in a row; place: where they begin in the row."""
+    """The tokens of a document that are in a row. place: where they begin in the row."""
 
     document: int
     first_token: int
@@ -80,29 +80,29 @@ class Loader(Of[T]):
             ...
         state = loader.state()          # 128 bytes; restore() continues here, on any number of ranks
 
-    sources     a path, a pattern or a Dataset; a list of them, which are the shards of one corpus; {path: weight}, a list
-                of (path, weight), or a list of Sources
+    sources     one corpus: a path, a pattern, a Dataset, or a list of these, its shards. A mixture: {path: weight}, a
+                list of (path, weight), or a list of Sources
     sequence_length     inputs of a row
     batch_rows  rows of this rank in a step
     seed        of the order; the order does not depend on ranks and batch_rows
     shuffle     "full", "none", or "block" for cold data: blocks of rows, see Order
     windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary;
-                "best_fit": rows of several whole documents, and pieces of longer ones, that waste next to nothing, with
-                the label between two documents masked. More than 10,000,000 documents need `tokmap rows` first
-    max_epochs  the loader ends before the epoch after these, for sources that do not say; None or 0: no end
+                "best_fit": rows of whole documents, and of pieces of longer ones, with almost no padding. The label
+                between two documents is masked. More than 10,000,000 documents need `tokmap rows` first
+    max_epochs  the loader ends before a source begins more epochs than this; a Source can set its own. None, 0: no end
     outputs     some of "inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens". With (),
                 a batch has only its `rows`, which are not copied
-    dtype       of inputs and labels: int32 or int64, as text, NumPy's or PyTorch's
+    dtype       the type of inputs and labels: int32 or int64, as text, or of NumPy or PyTorch
     framework   "numpy" or "torch": what the outputs are. With a GPU, tensors are pinned, except in forks and workers
-    device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
-                step by a Stage, which is experimental
-    ledger      a file, to which the Loader of rank 0 adds a line at its first batch, whenever it then goes on in
-                another way, and when it is closed: what trace and report need. With workers: help(tokmap.torch.data_loader)
+    device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory. A Stage copies them there ahead of
+                the step; it is experimental
+    ledger      a file for `tokmap trace` and `tokmap report`. The Loader of rank 0 adds a line at its first batch, at
+                each later change, and when it is closed. With workers: help(tokmap.torch.data_loader)
     order, rows, ranks, reading, resume, record, slots     groups of other options: help(tokmap.Order) and so on
 
     Several threads may take batches from one loader: each batch goes to one of them, and calls wait for each other.
     If something takes batches ahead of the training step (a framework that prefetches, a queue, a thread), save
-    the `state` of the last batch that was trained on, not that of the loader."""
+    the `state` of the last batch that was trained on, not the state of the loader."""
 
     if TYPE_CHECKING:
         @overload
@@ -401,7 +401,7 @@ class Loader(Of[T]):
             self._token_counts[row.source] += row.n_tokens - 1
 
     def _after(self, first: int) -> int:
-        """The first sample of the next step of all ranks, from that of this rank in a step."""
+        """The first sample of the next step of all ranks, from the first sample of this rank in a step."""
         return self._steps.sample(self._steps.position(first) + self._to_next)
 
     def _set_rows(self, batch_rows: int) -> None:
@@ -525,14 +525,14 @@ class Loader(Of[T]):
         return self._windows
 
     def _free_handle(self) -> Any:
-        """One that no stage uses: with a device another one, which is opened when it is needed first."""
+        """A handle that no stage uses. With a device it is a second handle, opened when it is first needed."""
         if self._stage is None or self._handle is self._own_handle:
             return self._handle
         self._finder = self._finder or self._opener.open(self._mixture, batch_rows=1, io=choose("io", "map", Io))
         return self._finder
 
     def seek(self, sample: int) -> None:
-        """The next step starts at this sample, or after those that are skipped there."""
+        """The next step starts at this sample, or, if it is skipped, at the next sample that is not."""
         sample = number("sample", sample, 2**62)
         with self._lock:
             self._note_position(sample)
@@ -548,7 +548,7 @@ class Loader(Of[T]):
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
     def pieces(self, sample: int) -> List[Piece]:
-        """With windows="best_fit", what the row of a sample has of which documents."""
+        """With windows="best_fit", the pieces of documents in the row of a sample."""
         with self._lock:
             out = self._locate(sample)
             return [Piece(p.document, p.first_token, p.n_tokens, p.place) for p in out.pieces[:out.n_pieces]]
@@ -573,14 +573,14 @@ class Loader(Of[T]):
     # ---- State ----
 
     def state(self) -> bytes:
-        """128 bytes, the same on every rank. restore() continues after the last batch that was taken, which may be
-        later than the last one that was trained on: Batch.state is the state after that batch."""
+        """128 bytes, the same on every rank. restore() continues after the last batch that was taken. If the last
+        batch that was trained on is an earlier one, save its Batch.state instead."""
         with self._lock:
             return save_at(self._own_handle, self.sample)
 
     def restore(self, state: Union[bytes, bytearray, memoryview]) -> None:
         """Continues where a state was taken. MismatchError says what is different here: data, sequence_length, seed,
-        shuffle, windows or mixture; and which order_of data need that were redacted since."""
+        shuffle, windows or mixture. If data were redacted since then, it says which order_of they need."""
         self._continue(state, self._options.resume.on_mismatch == "amend")
 
     def _continue(self, given: Union[bytes, bytearray, memoryview], amends: bool) -> None:
@@ -601,7 +601,7 @@ class Loader(Of[T]):
 
     @property
     def phases(self) -> Dict[int, List[float]]:
-        """{sample: [weight of each source from there on, ...]}, from sample 0: what the argument phases may be."""
+        """{sample: [weight of each source from there on, ...]}, from sample 0: a value for the argument phases."""
         return {sample: list(weights) for sample, weights in self._mixture.phases}
 
     def state_dict(self) -> Dict[str, Any]:
@@ -632,7 +632,7 @@ class Loader(Of[T]):
     def stats(self) -> Dict[str, Any]:
         """How it reads ("io", "look_ahead") and why ("io_reason"), its memory ("resident_bytes"), how many steps had
         to wait and how long ("n_waits", "ns_waited", ...). With io="map" and outputs=() no waits are counted, because a
-        step waits where its rows are used. With a device, those of the stage."""
+        step waits where its rows are used. With a device: Stage.stats."""
         if self._stage is not None:
             staged: Dict[str, Any] = self._stage.stats
             return staged
@@ -643,9 +643,9 @@ class Loader(Of[T]):
         return found
 
     def metrics(self, *, text: bool = False) -> Any:
-        """What was read and used so far, as a dict or as the text of OpenMetrics: position, waits, bytes read; of each
-        source samples, tokens and epochs of all ranks. Unless windows is "concat", tokens are those that this process
-        has given out since the first call (tokens_of_process)."""
+        """What was read and used so far, as a dict or as the text of OpenMetrics: position, waits, bytes read, and for
+        each source the samples, tokens and epochs of all ranks. Unless windows is "concat", only the tokens that this
+        process has given out since the first call are counted (tokens_of_process)."""
         if self._token_counts is None and self._opener.has_short_rows:
             self._token_counts = [0] * len(self._sources)
         found = self._collect()
@@ -677,7 +677,7 @@ def of_worker(given: Options) -> Options:
 
 
 def note_start(given: Options, state_dict: Mapping[str, Any]) -> None:
-    """In the ledger of a run whose batches other processes give."""
+    """Notes the start in the ledger of a run whose batches other processes give."""
     if given.ledger is not None:
         if given.order.batch_schedule:
             raise ValueError("the ledger would not say where batch_schedule changes the rows of a step, because workers "

@@ -29,8 +29,8 @@ def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
 
 
 class Before(NamedTuple):
-    """What is known of the mixture that a run had: find gives those that it may have had at a sample, the likeliest
-    first."""
+    """What is known of the mixture that a run had. find gives the mixtures that the run may have had at a sample, the
+    likeliest first."""
 
     name: str
     find: Callable[[int], Sequence[Optional[Mixture]]]
@@ -61,7 +61,7 @@ class Opener:
             raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
 
     def open(self, mixture: Mixture, **batches: int) -> Handle:
-        """batches: who gets which rows; and options that are to be others than those given."""
+        """batches: who gets which rows, and options that replace given ones."""
         shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
         handle = Handle(lib.tokmap_loader_close, shards)
         options = mixture.as_options(**{**self._options, **batches})
@@ -97,8 +97,8 @@ _OF_MIXTURE = re.compile("number of sources|saved with [0-9]+ sources|weights|ph
 
 
 def explain(error: Exception, state: bytes, before: Before, mixture: Mixture) -> Exception:
-    """What to raise for a state that this mixture does not continue: if it is about mixtures, both of them, and what to
-    do."""
+    """What to raise for a state that this mixture does not continue. If the mixtures differ, it names both, and says
+    what to do."""
     if not isinstance(error, MismatchError) or not _OF_MIXTURE.search(str(error)):
         return error
     sample, n_sources, n_phases = (int.from_bytes(state[a:b], "little") for a, b in ((24, 32), (32, 36), (36, 40)))

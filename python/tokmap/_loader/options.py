@@ -97,7 +97,7 @@ class _Group:
 
 
 def _checked(field: Any, value: Any) -> Any:
-    """A value of a group as what it must be by the type of its field."""
+    """A value of a group, converted to the type of its field."""
     name: str = field.name
     if name in _RANGES:
         return number(name, value, *_RANGES[name])
@@ -143,22 +143,22 @@ _RULES: Dict[str, Callable[[str, Any], Any]] = {
 class Order(_Group):
     """Which samples a run has, and in which steps: the argument `order` of a Loader.
 
-    weights     "samples": the weight of a source is its share of the samples. "tokens": it is the share of the labels,
-                as many as its rows have on average
-    phases      {first_sample: [weight of each source, ...]}: new weights from that sample on. Those of sample 0 are
-                used in place of the weights of the sources
-    skip        [(first, end), ...]: samples that are left out, from the first one to the one before the end of each
-                pair. They count as used, so all other samples stay what they are. A state has the skips that come
-                after it: `amend` is needed to continue it with others. Skips that are over may be left out
+    weights     "samples": the weight of a source is its share of the samples. "tokens": it is its share of the labels,
+                counted with the average number of labels in a row of the source
+    phases      {first_sample: [weight of each source, ...]}: new weights from that sample on. The weights of sample 0
+                replace the weights of the sources
+    skip        [(first, end), ...]: samples that are left out, from `first` up to, but not including, `end`. They count
+                as used, so all other samples stay what they are. A state has the skips that come after it: to continue
+                it with other skips, use `amend`. Skips that come before it may be left out
     drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
                 False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
                 left out, a warning says so
-    batch_schedule  [(sample, rows), ...]: from the first step that begins at this sample or later, the rows of a step
-                of all ranks, in place of n_ranks * batch_rows. The order of samples does not depend on it
+    batch_schedule  [(sample, rows), ...]: from the first step that begins at this sample or later, a step of all ranks
+                has this many rows, in place of n_ranks * batch_rows. The order of samples does not depend on it
     random_offset   whether the windows of each epoch begin at another token
-    block_windows   with shuffle="block": windows of a block, which lie one after another in the data; 0: as many as fit into
-                1 MiB
-    group_blocks    with shuffle="block": blocks whose rows are shuffled together; 0: 64"""
+    block_windows   with shuffle="block": how many windows are in a block. They lie one after another in the data.
+                0: as many as fit into 1 MiB
+    group_blocks    with shuffle="block": how many blocks have their rows shuffled together; 0: 64"""
 
     weights: Weights = "samples"
     phases: Optional[Mapping[int, Sequence[float]]] = None
@@ -174,15 +174,15 @@ class Order(_Group):
 class Rows(_Group):
     """What a row has, and how it is written: the argument `rows` of a Loader.
 
-    align, documents_per_row, whole_documents   with windows="best_fit": documents begin at multiples of `align`, at
-                most so many (0: any number) are in a row, and longer ones than a row are "split", "drop"ped or
-                "truncate"d
-    mask_labels     whether labels whose loss_mask is 0 become ignore_index. Without it, and if the data have spans, the
-                labels in spans do, and with the output loss_mask all labels whose loss_mask is 0
+    align, documents_per_row, whole_documents   with windows="best_fit". Documents begin at multiples of align. At most
+                documents_per_row documents are in a row (0: any number). whole_documents says what becomes of documents
+                that are longer than a row: "split", "drop" or "truncate"
+    mask_labels     whether labels whose loss_mask is 0 become ignore_index. False: if the data have spans, labels in
+                spans still become ignore_index; with the output loss_mask, all labels whose loss_mask is 0
     ignore_index    the value of labels that do not count, and of labels after the end of a shorter row
     pad_id      the value of inputs after the end of a shorter row
-    contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, which takes
-                one copy in place of two. They need windows="concat", and cannot have mask_labels"""
+    contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, so one copy is made
+                in place of two. This needs windows="concat", and excludes mask_labels"""
 
     align: int = 1
     documents_per_row: int = 0
@@ -198,16 +198,16 @@ class Ranks(_Group):
     """Which rows this process gets: the argument `ranks` of a Loader.
 
     rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Open MPI,
-                MPICH or Slurm. RuntimeError at the first batch: torch.distributed was initialized since, and says
-                another rank. Ranks that are to get the same data, as in tensor parallelism, must be given the
+                MPICH or Slurm. If torch.distributed is initialized later and says another rank, the first batch is a
+                RuntimeError. Processes that must get the same data, as in tensor parallelism, must be given the
                 same rank
-    mesh, dims  in place of rank and n_ranks: a DeviceMesh, and those of its dimensions in which ranks get different rows.
-                Ranks that differ in other dimensions, as of tensor, context or pipeline parallelism, get the same
-    cp_rank, cp_size, cp_mode   for context parallelism: the arrays have sequence_length / cp_size columns, the inputs of a
-                row that this rank computes: "contiguous", number cp_rank of cp_size parts; "zigzag", numbers cp_rank and
-                2 * cp_size - 1 - cp_rank of twice as many; "documents", the same of each document, with "best_fit" and an
-                align that is a multiple of 2 * cp_size. position_ids and cu_seqlens are those of the whole rows. Give all
-                ranks that share rows the same rank"""
+    mesh, dims  in place of rank and n_ranks: a DeviceMesh, and its dimensions in which ranks get different rows. Ranks
+                that differ only in other dimensions (tensor, context or pipeline parallelism) get the same rows
+    cp_rank, cp_size, cp_mode   for context parallelism: the arrays have only the sequence_length / cp_size columns that
+                this rank computes. "contiguous": part cp_rank of cp_size parts of a row. "zigzag": parts cp_rank and
+                2 * cp_size - 1 - cp_rank of 2 * cp_size parts. "documents": as "zigzag", in each document; this needs
+                "best_fit" and an align that is a multiple of 2 * cp_size. position_ids and cu_seqlens are always for
+                the whole rows. Give all ranks that share rows the same rank"""
 
     rank: Optional[int] = None
     n_ranks: Optional[int] = None
@@ -222,15 +222,15 @@ class Ranks(_Group):
 class Reading(_Group):
     """How the data are read: the argument `reading` of a Loader. No order and no state depends on it.
 
-    io          the environment variable TOKMAP_IO overrides it, and Loader.stats["io_reason"] says why a way was
-                taken. "auto" chooses: "map" if the data are in memory and the file system can say so; "direct" if they
-                are larger than memory; else "populate". "map": the memory map, nothing is read ahead. "populate": a thread
-                brings the next rows into the map. "read": it copies them. "direct": it reads them past the page cache.
-                "copy": each row is copied when it is asked for, without a thread. docs/SHARED.md: which one where
-    look_ahead  steps to read ahead. 0: 256 rows, and up to 4,096 rows and 64 MiB where batches had to be waited for
+    io          "auto" chooses: "map" if the data are in memory and the file system can say so; "direct" if they are
+                larger than memory; else "populate". "map": the memory map; nothing is read ahead. "populate": a thread
+                brings the next rows into the map. "read": a thread copies them. "direct": a thread reads them past the
+                page cache. "copy": each row is copied when it is asked for, without a thread. TOKMAP_IO in the
+                environment overrides io. Loader.stats["io_reason"] says why a way was taken. See docs/SHARED.md
+    look_ahead  steps to read ahead. 0: 256 rows, and after waits for batches up to 4,096 rows and 64 MiB
     drop_behind     whether used rows leave the page cache, with "populate" and "read"
-    mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. Else
-                that is a MismatchError; datasets that name no tokenizer go with all others"""
+    mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. False: such
+                datasets are a MismatchError. A dataset that names no tokenizer goes with all others"""
 
     io: Io = "auto"
     look_ahead: int = 0
@@ -242,12 +242,12 @@ class Reading(_Group):
 class Resume(_Group):
     """How a run that was changed goes on: the argument `resume` of a Loader.
 
-    amend       a state of a run with other weights, phases, max_epochs or skip, or without the last sources: this loader
-                continues it, and what was trained on stays as it was. The weights are those from the state's sample
-                on. Then write Loader.phases into the script, as phases of Order, which restores later states
+    amend       a state of a run with other weights, phases, max_epochs or skip, or without the last sources. This
+                loader continues the run, and what was trained on stays as it was. Its weights apply from the sample of
+                the state on. To restore later states, write Loader.phases into the script, as phases of Order
     amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...], "skip": [...]} of that run, or the path of its
-                ledger. None: that of `ledger`; without one, phases are all those of the run, the first max_epochs are
-                its own, and it had no other skip ahead
+                ledger. None: the file of `ledger`. Without a ledger, the phases here must be all phases of the run, the
+                first max_epochs must be the run's own, and the run must have had no other skip ahead
     on_mismatch     "error", or "amend": what restore and load_state_dict do with the state of such a run"""
 
     amend: Optional[bytes] = None
@@ -260,9 +260,9 @@ class Record(_Group):
     """What is written of a run beside its ledger: the argument `record` of a Loader.
 
     micro_batches   for the ledger: batches in a step of the optimizer; 0: not known
-    metrics_file    a file for a collector of Prometheus, written again with metrics(text=True) at most every
-                metrics_seconds, when a batch is taken; .NAME.partial until it is complete; {rank} in its name is the
-                rank"""
+    metrics_file    a file for a collector of Prometheus: metrics(text=True), written again when a batch is taken, at
+                most every metrics_seconds. Until it is complete its name is .NAME.partial. {rank} in its name is
+                replaced by the rank"""
 
     micro_batches: int = 0
     metrics_file: Optional[Path] = None
@@ -274,7 +274,7 @@ class Slots(_Group):
     """Batches in the memory of a GPU: the argument `slots` of a Loader with a device. See Stage.
 
     n_slots     batches in device memory. One fewer may be held at a time; 0: 4
-    max_documents   of a batch: entries of cu_seqlens; 0: enough for any batch
+    max_documents   entries of cu_seqlens in a batch; 0: enough for any batch
     log         called with a line of text when memory cannot be pinned or the device fails, in any thread"""
 
     n_slots: int = 0

@@ -50,8 +50,8 @@ def _discover() -> Tuple[int, int, str]:
 
 
 def _rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
-    """Returns (rank, n_ranks) among the processes of a DeviceMesh that differ in these dimensions, the last of which
-    counts fastest. Those that differ in others alone have the same rank."""
+    """Returns (rank, n_ranks) among the processes of a DeviceMesh that differ in these dimensions. The last dimension
+    counts fastest. Processes that differ only in other dimensions have the same rank."""
     if not hasattr(mesh, "mesh_dim_names"):
         raise TypeError(f"mesh is {mesh!r:.80}: must be a DeviceMesh")
     names, rank, n_ranks = tuple(mesh.mesh_dim_names or ()), 0, 1
@@ -91,7 +91,7 @@ def find_rank(given: Ranks) -> Ranks:
 
 
 def check_found(found: Ranks) -> None:
-    """Of a rank that was found: RuntimeError if torch.distributed was initialized since, and says another."""
+    """RuntimeError if torch.distributed was initialized after the rank was found, and says another rank."""
     now = _ask_torch()
     if now is not None and now[1] > 1 and now != (found.rank, found.n_ranks):
         raise RuntimeError(f"this was made for rank {found.rank} of {found.n_ranks}, before torch.distributed was initialized: the "

@@ -18,18 +18,18 @@ Range = Tuple[int, int]
 class Source:
     """One corpus of a mixture.
 
-    data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order. Of paths in a list that
-                lead to one index the first is taken, unless an argument below has a list with one for each dataset
+    data        a path, a pattern, a Dataset, or a list of these: its datasets, in their order. If paths in a list lead
+                to one index, only the first is used, unless an argument below has a list with one item for each dataset
     weight      share of the samples, relative to the weights of the other sources
-    max_epochs  the loader ends before the epoch after these; 0: no limit; None: as the loader says
-    masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels
+    max_epochs  the loader ends before this source begins more epochs than this; 0: no limit; None: as for the Loader
+    masked      whether loss_mask is 0 for all labels of this source. It needs the output loss_mask, or mask_labels
     rows_files  with windows="best_fit": the path of a rows file of `tokmap rows`, or a list with one for each dataset;
-                None: the one beside it, if there is one
-    order_of    for a dataset that was redacted: an id that it had before, or a list with one for each dataset (None: its
-                own). Samples and states are then those of the dataset that had this id
-    documents   (first, end): the dataset is served as if it had no other documents than these, end excluded; or a list
-                with one for each dataset (None: all). No document may be in two sources. With windows="best_fit" its
-                rows are always packed in memory"""
+                None: the rows file beside the dataset, if there is one
+    order_of    for a dataset that was redacted: an id that it had before, or a list with one id for each dataset (None:
+                its own). Samples and states are then the same as of the dataset that had this id
+    documents   (first, end): only the documents from first up to, not including, end are served; or a list with one
+                pair for each dataset (None: all). No document may be in two sources. With windows="best_fit" the rows
+                of such a dataset are always packed in memory"""
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
                  masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,

@@ -36,7 +36,7 @@ def as_schedule(given: Any, n_rows: int, n_ranks: int) -> Pairs:
 
 class Steps:
     """skip: sorted intervals. schedule: (sample, rows of a step that begins there or later), sorted, from sample 0 on.
-    The position of a sample is the number of those before it that are not skipped."""
+    The position of a sample is the number of samples before it that are not skipped."""
 
     def __init__(self, skip: Pairs, schedule: Pairs) -> None:
         self.skips, self.changes = bool(skip), len(schedule) > 1
@@ -57,7 +57,7 @@ class Steps:
         return position + self._passed[bisect_right(self._positions, position)]
 
     def rows(self, position: int) -> int:
-        """Of all ranks, in a step that begins there."""
+        """The rows of all ranks in a step that begins at this position."""
         return self._schedule[bisect_right(self._changes, position) - 1][1]
 
     def changes_between(self, first: int, last: int) -> bool:

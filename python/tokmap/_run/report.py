@@ -21,8 +21,8 @@ _Groups = Callable[[int, Array], Tuple[Array, List[Any]]]
 
 
 class Share(NamedTuple):
-    """What a run had of a source, an input, a value or a host: how many tokens were labels, counted as often as they
-    were, and how many documents had one."""
+    """What a run had of a source, an input, a value or a host: how many tokens were labels, each counted as often as it
+    was a label, and how many documents had a label."""
 
     name: Any
     tokens: int

@@ -33,7 +33,7 @@ class TracedDocument(NamedTuple):
 
 
 class TracedRow(NamedTuple):
-    """A row of a run. given_up: the run went back behind it, so it does not count."""
+    """A row of a run. given_up: the run went back to an earlier sample, so this row does not count."""
 
     sample: int
     step: int
@@ -74,13 +74,14 @@ class Run:
         for row in run.step(2):
             print(row.sample, [document.number for document in run.documents(row)])
 
-    ledger      the path of the ledger, whose datasets must be where they were; or a Loader: then its steps have had its
-                n_ranks and batch_rows from sample 0 on
-    until       a sample or a state: where the run is. None: where its ledger says that it was closed, or the Loader is
+    ledger      the path of the ledger, whose datasets must be where they were; or a Loader, if its n_ranks and
+                batch_rows were the same from sample 0 on
+    until       a sample or a state: where the run is. None: where the ledger says that the run was closed, or where the
+                Loader is
     all_attempts    whether the answers are also about what the run did before it went back to an earlier sample
 
-    given_up: what it did before it went back, as pairs of samples; the end is None where the
-    ledger does not know it, and then nothing is said about it."""
+    given_up: what the run did before it went back, as pairs of samples. If the ledger does not have the end of such a
+    part, the end is None, and the answers leave the part out."""
 
     def __init__(self, ledger: Union[Path, Loader[Any]], until: Union[None, int, bytes] = None, *,
                  all_attempts: bool = False) -> None:
@@ -155,13 +156,13 @@ class Run:
 
     @property
     def n_ranks(self) -> int:
-        """The most that a step had."""
+        """The largest number of ranks that a step had."""
         ranks: List[int] = [part.segment.line.fields["ranks"] for run in self._attempts for part in run._parts]
         return max(ranks)
 
     def step(self, step: int, rank: Optional[int] = None) -> List[TracedRow]:
-        """The rows of a step of all ranks, or of one. A step has all of its micro-batches, if the ledger has their
-        number."""
+        """The rows of a step of all ranks, or of one rank. A step has all of its micro-batches if the ledger has the
+        number of micro-batches."""
         step = integer("step", step)
         parts = [(run, part) for run in self._attempts for part in run._parts
                  if part.first_step <= step < part.first_step + part.n_steps]
@@ -184,7 +185,7 @@ class Run:
         return any(a <= sample < b for a, b in self._spans) and steps.sample(steps.position(sample)) == sample
 
     def rows(self, sample: int) -> List[TracedRow]:
-        """The row of a sample that was used; and with all_attempts those that do not count."""
+        """The row of a sample that was used; with all_attempts also the rows that do not count."""
         sample = integer("sample", sample)
         found = [run._row(sample) for run in self._attempts if run._has(sample)]
         if not found:
@@ -193,7 +194,7 @@ class Run:
         return found
 
     def row(self, sample: int) -> TracedRow:
-        """The row of a sample that was used, the one that counts if there is one."""
+        """The row of a sample that was used: the row that counts, if there is such a row."""
         return self.rows(sample)[0]
 
     def _row(self, sample: int) -> TracedRow:
@@ -227,7 +228,7 @@ class Run:
         return [(run.loader, *span) for run in self._attempts for span in run._spans]
 
     def samples(self, path: Path, first_document: int, n_documents: int = 1) -> List[TracedRow]:
-        """The rows in which one of these documents of a dataset was, in the order of training."""
+        """The rows that had one of these documents of a dataset, in the order of training."""
         same = {name: dataset for name, dataset in self._by_path.items() if _is_same(name, path)}
         if not same:
             raise LookupError(f"{os.fspath(path)}: is no dataset of the run")
@@ -270,7 +271,7 @@ def find_samples(loader: Loader[Any], source: int, dataset: int, epoch: int, fir
 
 
 def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocument]:
-    """Of so many tokens."""
+    """The documents of this many tokens."""
     while left > 0:
         document = dataset.find_document(at)
         n = min(left, document.first_token + document.n_tokens - at)
@@ -280,7 +281,7 @@ def _documents_of(dataset: Dataset, at: int, left: int) -> Iterator[TracedDocume
 
 
 def _check_state(state: bytes, segments: Sequence[Segment]) -> None:
-    """Of the last segment, or, where it begins, of the one before."""
+    """Checks a state of the last segment, or, where this begins, of the segment before it."""
     begins = segments[-1].begin == int.from_bytes(state[24:32], "little")
     for segment in segments[:-3:-1] if begins else segments[-1:]:
         with _open(segment.line, segment.line.skips) as loader:

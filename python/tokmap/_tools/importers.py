@@ -36,7 +36,7 @@ def _need(module: str) -> Any:
 
 
 def _load_tokenizer(name: str) -> Any:
-    """That of transformers, without the network."""
+    """The tokenizer of transformers, without the network."""
     os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     transformers = _need("transformers")
@@ -73,7 +73,7 @@ def _from_bytes(data: bytes, path: str, o: argparse.Namespace) -> Array:
 # ---- Masks, and rows of several documents ----
 
 def _fields(found: Iterable[str], path: str, o: argparse.Namespace) -> List[str]:
-    """The name of the ids, and those of masks and of where documents begin."""
+    """The name of the field of ids, and the names of the fields of masks and of where documents begin."""
     names = list(found)
     ids = _choose(o.field, names, path)
     masks = [name for name in (o.labels, o.loss_mask) if name] or [name for name in _MASKS if name in names and name != ids]

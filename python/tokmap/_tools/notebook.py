@@ -33,7 +33,7 @@ def _page(title: str, *sections: Tuple[str, Rows]) -> str:
 
 
 def _bars(values: Sequence[Tuple[str, float, str]]) -> Rows:
-    """Of each its name, its size, and what stands behind the bar."""
+    """For each value its name, its size, and the text after its bar."""
     most = max((size for _, size, _ in values), default=0) or 1
     return [(name, _BAR.format(200 * size / most, html.escape(text))) for name, size, text in values]
 

@@ -99,7 +99,7 @@ def _parse(arguments: List[str]) -> argparse.Namespace:
                         "role and content [messages]")
     parser.add_argument("--chat-template", metavar="FILE", help="the template in place of the tokenizer's, such as one "
                         "for training of TRL")
-    parser.add_argument("--tools", default="tools", metavar="NAME", help="the field of the tools, which may lack: a "
+    parser.add_argument("--tools", default="tools", metavar="NAME", help="the field of the tools, if there is one: a "
                         "list of schemas, or such a list as text [tools]")
     parser.add_argument("-o", "--output", metavar="OUTPUT", help="the file to write, complete or not at all [stdout]")
     parser.add_argument("-f", "--force", action="store_true", help="replace OUTPUT if it already exists")

@@ -23,7 +23,7 @@ int tokenizer_choice_fail(const failure *err, const char *advice);
     "tokenizer.model or tekken.json; or 'bytes', where each byte is its own id and 256 ends a "    \
     "document. Ids equal those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and "      \
     "later; a file whose ids would differ is refused. hf://OWNER/NAME[@REVISION], or OWNER/NAME, " \
-    "is that of a repository of the Hugging Face Hub, in its cache"
+    "names a repository of the Hugging Face Hub that is in its cache"
 /* The rows of --pattern, --specials-file and --download, for a tokenizer_choice at this offset. */
 #define TOKENIZER_ROWS(offset)                                                                     \
     {.name = "pattern",                                                                            \
