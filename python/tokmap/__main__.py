@@ -22,6 +22,8 @@ def run_command(command: str, arguments: List[str]) -> None:
 def run_for_program() -> None:
     """Runs tokmap-python VERSION PROGRAM COMMAND ARGUMENT..., which the program has executed. Never executes the
     program in turn, which could go on for ever."""
+    if len(sys.argv) < 4:
+        sys.exit("tokmap-python: the program tokmap executes this script; run tokmap, or the Python of this environment")
     (version, program, command, *arguments), package = sys.argv[1:], os.path.dirname(__file__)
     if version != _native.VERSION:
         print(f"tokmap {command}: {program} is of version {version}, but the Python package {package} "

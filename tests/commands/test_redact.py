@@ -406,6 +406,7 @@ def exports_say_what_is_trained_on(folder):
     p, q = folder / "m", folder / "q"
     said("pack", "-q", folder / "d.jsonl", "--also", "megatron", "-o", p)
     redact(p, [3, 4], q)
+    expect("2 of tokens whose labels never count, all redacted\n" in tokmap("info", q)[1], "info")
     for to in ("megatron", "llmc", "raw"):
         options = ["export", "-q", "--to", to, q, "-o", folder / "x"]
         code, _, err = tokmap(*options)

@@ -126,6 +126,17 @@ def a_run_without_a_ledger_is_that_of_a_loader(folder):
         assert {one["name"]: one["tokens"] for one in report["shares"]} == wanted
 
 
+def a_run_of_a_loader_has_its_micro_batches(folder):
+    """As the ledger of that loader has them."""
+    with tokmap.Loader(folder / "flat", LENGTH, 3, seed=5, ranks=tokmap.Ranks(rank=0, n_ranks=2), ledger=folder / "micro.ledger",
+                       record=tokmap.Record(micro_batches=4)) as loader:
+        for _ in range(12):
+            next(loader)
+        rows = [[row.sample for row in tokmap.Run(loader).step(step)] for step in range(3)]
+    assert rows == [[row.sample for row in tokmap.Run(folder / "micro.ledger").step(step)] for step in range(3)]
+    assert rows == [list(range(24 * step, 24 * step + 24)) for step in range(3)], rows
+
+
 def values_are_found_and_counted(folder):
     options = (folder / "flat", *ORDER, "--until", 150)
     dataset = tokmap.open(folder / "flat")

@@ -89,6 +89,15 @@ def what_a_loader_has_itself_is_not_given_beside_it(folder):
         raise AssertionError(options)
 
 
+def a_ledger_is_refused(folder):
+    try:
+        tokmap.Samples(folder / "a", 10, ledger=folder / "run.ledger")
+    except ValueError as error:
+        assert "leave it out" in str(error) and not (folder / "run.ledger").exists(), error
+        return
+    raise AssertionError("taken")
+
+
 def threads_and_children_share_samples(folder):
     samples = tokmap.Samples(folder / "a", 10, seed=5)
     truth = [samples[i]["inputs"].tolist() for i in range(300)]

@@ -300,8 +300,11 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
     print_columns(ds, info);
     if (info->n_spans) {
         print_key("spans:");
-        printf("%s of tokens whose labels never count, hash %016" PRIx64 "\n",
-               cli_count(info->n_spans).s, info->spans_hash);
+        printf("%s of tokens whose labels never count", cli_count(info->n_spans).s);
+        if (info->spans_hash)
+            printf(", hash %016" PRIx64 "\n", info->spans_hash);
+        else
+            puts(", all redacted");
     }
     print_ids(ds, info);
     print_tokenizer(ds);

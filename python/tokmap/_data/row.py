@@ -27,7 +27,7 @@ def _joined(pieces: Any, n_tokens: int, token_bytes: int, pad_id: int) -> Array:
 class Row:
     """One sequence, and where it comes from.
 
-    tokens: sequence_length + 1 ids as stored; with windows="within-document", fewer at the end of a document. It is
+    tokens: sequence_length + 1 ids as stored, fewer in a short row (unless windows is "concat"). It is
     a view of the mapped file where that is possible, else a copy, as with windows="best_fit", and stays valid.
     source: the number of the source. dataset: the number of the dataset in this source. epoch, window: the epoch and
     the window of the source. first_token: its number in the dataset. sample: the number of the sample. cu_seqlens,

@@ -39,9 +39,9 @@ class Batch(Of[T]):
 
     inputs, labels: n_rows x sequence_length ids; label i is the token after input i. position_ids: the position of
     each input in its document. document_ids: the document of each input, from 0 in each row. loss_mask: 1 where the
-    label counts, 0 where it is the first token of another document or belongs to a masked source. cu_seqlens: the
-    first input of each document of the batch, counted through all rows, and then the number of inputs. Each is None
-    if it is not among the outputs. max_seqlen: inputs of the longest document, with cu_seqlens.
+    label counts; 0 where it is the first token of another document, in a span or of a masked source, and after the end
+    of a short row. cu_seqlens: the first input of each document of the batch, counted through all rows, and then the
+    number of inputs; the end of a short row is a document, too. Each is None if it is not among the outputs. max_seqlen: inputs of the longest document, with cu_seqlens.
 
     n_rows: rows of this batch. first_sample: the number of the first row's sample; the samples of the other rows
     follow it, without skipped ones. next_sample: where the next step of all ranks begins."""

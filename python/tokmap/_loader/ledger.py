@@ -212,9 +212,9 @@ def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
     return found
 
 
-def line_of(handle: Handle) -> Line:
+def line_of(handle: Handle, micro_batches: int) -> Line:
     """What a ledger would say about a loader."""
-    return Ledger(os.devnull, 0, handle)._line("opened", 0, None)
+    return Ledger(os.devnull, micro_batches, handle)._line("opened", 0, None)
 
 
 class Ledger:

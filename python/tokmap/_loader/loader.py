@@ -510,7 +510,7 @@ class Loader(Of[T]):
 
     @property
     def epochs(self) -> List[int]:
-        """How many epochs of each source are over."""
+        """How many epochs of each source are over. metrics()["sources"] has fractions of them, too."""
         with self._lock:
             return [n // n_windows for n, n_windows in zip(counts_before(self._own_handle, self.sample).tolist(), self._n_windows())]
 
@@ -644,8 +644,8 @@ class Loader(Of[T]):
 
     def metrics(self, *, text: bool = False) -> Any:
         """What was read and used so far, as a dict or as the text of OpenMetrics: position, waits, bytes read, and for
-        each source the samples, tokens and epochs of all ranks. Unless windows is "concat", only the tokens that this
-        process has given out since the first call are counted (tokens_of_process)."""
+        each source the samples, tokens (inputs) and epochs of all ranks. Unless windows is "concat", tokens are only
+        those that this process has given out since the first call: call it once before the loop."""
         if self._token_counts is None and self._opener.has_short_rows:
             self._token_counts = [0] * len(self._sources)
         found = self._collect()

@@ -177,8 +177,9 @@ class Rows(_Group):
     align, documents_per_row, whole_documents   with windows="best_fit". Documents begin at multiples of align. At most
                 documents_per_row documents are in a row (0: any number). whole_documents says what becomes of documents
                 that are longer than a row: "split", "drop" or "truncate"
-    mask_labels     whether labels whose loss_mask is 0 become ignore_index. False: if the data have spans, labels in
-                spans still become ignore_index; with the output loss_mask, all labels whose loss_mask is 0
+    mask_labels     whether all labels whose loss_mask is 0 become ignore_index. False: labels in spans still do, and
+                labels between two documents of a "best_fit" row. If the data have spans and loss_mask is an output,
+                False has the effect of True
     ignore_index    the value of labels that do not count, and of labels after the end of a shorter row
     pad_id      the value of inputs after the end of a shorter row
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, so one copy is made

@@ -74,8 +74,8 @@ class Run:
         for row in run.step(2):
             print(row.sample, [document.number for document in run.documents(row)])
 
-    ledger      the path of the ledger, whose datasets must be where they were; or a Loader, if its n_ranks and
-                batch_rows were the same from sample 0 on
+    ledger      the path of the ledger, whose datasets must be where its last line says; or a Loader, if its n_ranks,
+                batch_rows and micro_batches were the same from sample 0 on
     until       a sample or a state: where the run is. None: where the ledger says that the run was closed, or where the
                 Loader is
     all_attempts    whether the answers are also about what the run did before it went back to an earlier sample
@@ -92,7 +92,7 @@ class Run:
         if isinstance(ledger, Loader):
             if ledger._steps.changes:
                 raise ArgumentError("with batch_schedule, only a ledger says which steps there were", -1)
-            segments = [Segment(0, None, _ledger.line_of(ledger._own_handle))]
+            segments = [Segment(0, None, _ledger.line_of(ledger._own_handle, ledger._options.record.micro_batches))]
             until = ledger.sample if until is None else until
         else:
             lines = _ledger.read(ledger)

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from fractions import Fraction
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .._data import values as _meta
 from .._data.dataset import Dataset
@@ -46,7 +46,7 @@ def _condition(text: str) -> Tuple[str, str]:
 def _add_run(parser: Parser) -> None:
     """Adds the options that say which run it is."""
     group = parser.add_argument_group("The run")
-    group.add_argument("--ledger", metavar="FILE", help="the ledger of the run; its datasets must be where they were")
+    group.add_argument("--ledger", metavar="FILE", help="the ledger of the run; its datasets must be where its last line says")
     group.add_argument("--all-attempts", action="store_true", help="also show what the run gave up when it went back")
     until = group.add_mutually_exclusive_group()
     until.add_argument("--until", type=int, metavar="SAMPLE", help="the sample that the run is at [where it closed]")
@@ -64,7 +64,7 @@ def _add_run(parser: Parser) -> None:
 def _parse_trace(arguments: List[str]) -> argparse.Namespace:
     parser = Parser("trace", trace.__doc__)
     what = parser.add_argument_group("What to trace").add_mutually_exclusive_group(required=True)
-    what.add_argument("--step", type=int, metavar="N", help="a step of the optimizer, counted from 0")
+    what.add_argument("--step", type=int, metavar="N", help="a step of the optimizer, counted from 0 where the ledger begins")
     what.add_argument("--sample", type=int, metavar="G", help="one row")
     what.add_argument("--document", type=_document, metavar="P:N", help="document number N of dataset P")
     what.add_argument("--input", metavar="FILE", help="the documents of this input; its name without folders is enough")
@@ -229,7 +229,13 @@ def _report(run: Run, given: argparse.Namespace) -> None:
         writer.writerow([name, "tokens", "documents", "share"])
         writer.writerows([_name(one), one.tokens, one.documents, f"{one.tokens / max(total, 1):.9f}"] for one in found)
     else:
+        if by == "source":
+            found = [one._replace(name=f"{one.name} {_paths_of(run._datasets[one.name])}") for one in found]
         _print_table(name, found, total)
+
+
+def _paths_of(datasets: Sequence[Dataset]) -> str:
+    return datasets[0].paths[0] + (f" and {len(datasets) - 1} more" if len(datasets) > 1 else "")
 
 
 def _name(share: Share) -> str:
