@@ -24,8 +24,8 @@ class GPTDataset(MapDataset):
     config      a GPTDatasetConfig. Its sequence_length, random_seed, reset_position_ids, reset_attention_mask,
                 eod_mask_loss, create_attention_mask and inter_document_masking are used, and the ids of its tokenizer for
                 padding. Options that would change samples in another way are refused. Documents end at the boundaries
-                of the dataset: at the end-of-document ids that Megatron looks for, unless documents have none
-    options     as for a Loader, and n_samples as for Samples. Without max_epochs and n_samples there is one epoch
+                of the dataset, also if they have no end-of-document id, which Megatron looks for
+    options     as for a Loader without ledger, and n_samples as for Samples. Without max_epochs and n_samples there is one epoch
     inter_document_masking  replaces the option of the config, which Megatron-core up to 0.16.1 does not have. True:
                 cu_seqlens and max_seqlen take the place of attention_mask, and position_ids are reset
 

@@ -44,8 +44,9 @@ def read_blocks(path):
 
 
 def blocks(name):
-    """(title of the section, language, text) of each code block of docs/NAME."""
-    return [(block.heading, block.language, block.text) for block in read_blocks(ROOT / "docs" / name)]
+    """(title of the section, language, text) of each code block of docs/NAME that is to be run."""
+    return [(block.heading, block.language, block.text) for block in read_blocks(ROOT / "docs" / name)
+            if block.mark and block.mark[0] == "run by"]
 
 
 def environment():
