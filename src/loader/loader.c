@@ -140,6 +140,19 @@ static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
                                                                                 : FAIL_MEMORY(err);
 }
 
+/* Sets where the tokens of a sample are in its dataset: two ranges if it wraps around `within`.
+ * Returns how many. */
+static uint32_t find_ranges(const tokmap_sample *at, tokmap_i_extent within,
+                            tokmap_i_extent ranges[2])
+{
+    const uint64_t end = at->first_token + at->n_tokens;
+    ranges[0] = (tokmap_i_extent){at->first_token, MIN(end, within.end)};
+    if (end <= within.end)
+        return 1;
+    ranges[1] = (tokmap_i_extent){within.begin, within.begin + (end - within.end)};
+    return 2;
+}
+
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
@@ -170,6 +183,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     }
     /* Its tokens are where they were read, in a map, or in a copy. */
     const tokmap_i_extent within = s->windows.ranges[at.dataset].tokens;
+    tokmap_i_extent ranges[2];
     const bool may_map = !fetched && l->io != TOKMAP_IO_COPY;
     if (fetched)
         row->tokens = fetched->tokens;
@@ -179,7 +193,8 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
         status = map_or_copy(l, i, (tokmap_i_token_range){ds, at.first_token, at.n_tokens, within},
                              0, may_map, &row->tokens, err);
     if (!status && l->parts.wanted != 0 &&
-        tokmap_i_row_parts_fill(&l->parts, i, ds, within, s->masked, row))
+        tokmap_i_row_parts_fill(&l->parts, i, ds, ranges, find_ranges(&at, within, ranges),
+                                s->masked, row))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
     return status || l->slice.size == 1 ? status : slice_row(l, i, err);
 }

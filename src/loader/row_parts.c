@@ -166,16 +166,20 @@ static void fill_parts(tokmap_i_row_parts *p, uint32_t i, boundaries *b, tokmap_
 }
 
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
-                                      tokmap_i_extent within, bool masked, tokmap_row *row)
+                                      const tokmap_i_extent *ranges, uint32_t n_ranges, bool masked,
+                                      tokmap_row *row)
 {
     const uint32_t n_inputs = row->n_tokens - 1;
-    const uint32_t n_here = (uint32_t)MIN(n_inputs, within.end - row->first_token);
     const size_t at = (size_t)i * p->length;
     boundaries b = {.cu = p->cu_seqlens + at + i, .n = 1, .index = p->index};
+    tokmap_status status = TOKMAP_OK;
     b.cu[0] = 0;
-    tokmap_status status = add_boundaries(&b, ds, row->first_token, n_here, 0);
-    if (!status && n_here < n_inputs)
-        status = add_boundaries(&b, ds, within.begin, n_inputs - n_here, n_here);
+    for (uint32_t k = 0, place = 0; place < n_inputs && k < n_ranges && !status; k++) {
+        const uint64_t n_here = ranges[k].end - ranges[k].begin;
+        const uint32_t n = (uint32_t)MIN(n_here, n_inputs - place);
+        status = add_boundaries(&b, ds, ranges[k].begin, n, place);
+        place += n;
+    }
     if (status)
         return status;
     if (p->loss_mask) {
@@ -187,11 +191,11 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
         const bool crosses = (p->wanted & TOKMAP_ROW_SPAN_MASK) == TOKMAP_ROW_SPAN_MASK;
         for (uint32_t k = 1; k < b.n && !crosses; k++)
             mask[b.cu[k] - 1] = 0;
-        const uint64_t first = row->first_token + 1, end = row->first_token + row->n_tokens;
-        const uint64_t n_first = MIN(end, within.end) - first;
-        status = mask_spans(p, ds, first, n_first, mask);
-        if (!status && end > within.end)
-            status = mask_spans(p, ds, within.begin, end - within.end, mask + n_first);
+        for (uint32_t k = 0; k < n_ranges && !status; k++) {
+            const uint64_t first = ranges[k].begin + (k == 0); /* the first token is no label */
+            status = mask_spans(p, ds, first, ranges[k].end - first, mask);
+            mask += ranges[k].end - first;
+        }
     }
     if (!status)
         fill_parts(p, i, &b, row);

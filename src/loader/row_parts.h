@@ -21,11 +21,13 @@ bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t le
                              uint32_t n_rows);
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 
-/* Fills in the wanted parts, at least one, of row number i, whose position is set. within: where it
- * may wrap around. masked: none of its labels counts. After an error, tokmap_i_index_cache_fail
- * fills in the details. */
+/* Fills in the wanted parts, at least one, of row number i, whose position is set. ranges: where
+ * its tokens are in the dataset, in the order of the row; each but the last ends with a document.
+ * masked: none of its labels counts. After an error, tokmap_i_index_cache_fail fills in the
+ * details. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
-                                      tokmap_i_extent within, bool masked, tokmap_row *row);
+                                      const tokmap_i_extent *ranges, uint32_t n_ranges, bool masked,
+                                      tokmap_row *row);
 
 /* The same as tokmap_i_row_parts_fill, with a row of pieces of documents. */
 tokmap_status tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i,
