@@ -192,7 +192,7 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
         for (uint32_t k = 1; k < b.n && !crosses; k++)
             mask[b.cu[k] - 1] = 0;
         for (uint32_t k = 0; k < n_ranges && !status; k++) {
-            const uint64_t first = ranges[k].begin + (k == 0); /* the first token is no label */
+            const uint64_t first = ranges[k].begin + (k == 0); /* the first token has no label */
             status = mask_spans(p, ds, first, ranges[k].end - first, mask);
             mask += ranges[k].end - first;
         }
