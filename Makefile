@@ -268,6 +268,7 @@ docs: deps-docs
 	@rm -rf $(BUILD)/docs $(BUILD)/docs-trees
 	@$(BUILD)/docs-venv/bin/python docs/site/pages.py $(BUILD)/docs-pages
 	@$(BUILD)/docs-venv/bin/python -m sphinx -q -W --keep-going -c docs/site -d $(BUILD)/docs-trees $(BUILD)/docs-pages $(BUILD)/docs
+	@sed 's,(\([A-Za-z-]*\)\.md),(docs/\1.html),g' docs/llms.txt >$(BUILD)/docs/llms.txt
 	@echo "The site: $(BUILD)/docs/index.html"
 
 # ---- Tests ----

@@ -65,7 +65,7 @@ def header(path):
     text = path.read_text()
     first, _, rest = text.partition("*/\n")[2].partition("*/\n")
     page = f"# {path.name}\n\n```text\n{re.sub(r'^(/[*]| [*]) ?', '', first, flags=re.MULTILINE)}\n```\n"
-    rest = rest[re.search(r"^/\* ---- ", rest, re.MULTILINE).start():].rpartition("#ifdef __cplusplus")[0]
+    rest = rest[rest.rindex("#include"):].partition("\n")[2].rpartition("#ifdef __cplusplus")[0]
     for part in re.split(r"\n\n|\n(?=/\*)", rest):
         comment, code = re.match(r"((?:/\*.*?\*/\n?)?)(.*)", part, re.DOTALL).groups()
         words = " ".join(re.sub(r"^/\*| \*/$|^ \*", "", comment.strip(), flags=re.MULTILINE).split())
@@ -73,7 +73,7 @@ def header(path):
             page += f"\n## {words.strip('- ')}\n"
             continue
         name = re.search(r"\b(tokmap_\w+)\(|^} (\w+);|^typedef .*\b(\w+);", code, re.MULTILINE)
-        page += f"\n### {next(filter(None, name.groups()))}\n" if name else ""
+        page += f"\n### {next(filter(None, name.groups()))}\n" if name and "\n## " in page else ""
         page += "\n" + re.sub(r"([*<_`])", r"\\\1", words) + "\n" if words else ""
         page += f"\n```c\n{code.strip()}\n```\n" if code.strip() else ""
     return page
@@ -103,7 +103,7 @@ def with_links(text, page, folder):
         to_root = "../" * len(page.relative_to(ROOT).parts[1:])
         if target.suffix == ".h":
             return f"[{words}]({to_root}c/{target.name[:-2]}.md)"
-        if target.is_dir():
+        if target.is_dir() or target.name == "llms.txt":  # which lies beside the first page
             return words
         if target == ROOT / "README.md":
             return f"[{words}]({to_root}index.md{anchor})"
@@ -116,6 +116,8 @@ def with_links(text, page, folder):
 
 
 def main(folder):
+    if folder.exists() and not (folder / "index.md").exists():
+        sys.exit(f"pages.py: {folder} was not made by it")
     shutil.rmtree(folder, ignore_errors=True)
     pages = {name: (ROOT / f"{name}.md") for names in MENU.values() for name in names if "/" in name or name.isupper()}
     texts = {f"{name}.md": with_links(path.read_text(), path, folder) for name, path in pages.items()}

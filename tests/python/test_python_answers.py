@@ -211,6 +211,27 @@ def attempts_are_shown_if_asked_for(folder):
     assert status == 0 and "the ledger does not have: 1." in errors, errors
 
 
+def sources_of_other_attempts_are_named_only_if_they_agree(folder):
+    def go_on(paths, n_steps, **options):
+        with tokmap.Loader([(folder / path, 1) for path in paths], LENGTH, 4, seed=1, ledger=folder / "other.ledger",
+                           ranks=tokmap.Ranks(rank=0, n_ranks=1), **options) as loader:
+            states = [next(loader).state for _ in range(n_steps)]
+        return states
+
+    states = go_on(["flat"], 4)
+    go_on(["flat", "joined"], 4, resume=tokmap.Resume(amend=states[3]))
+    with tokmap.Loader([(folder / "flat", 1)], LENGTH, 4, seed=1, ledger=folder / "other.ledger",
+                       ranks=tokmap.Ranks(rank=0, n_ranks=1)) as loader:
+        loader.restore(states[1])
+        next(loader)
+    lines = says("report", "--ledger", folder / "other.ledger", "--all-attempts").splitlines()
+    assert [line.split()[:2] for line in lines[1:3]] == [["0", f"{folder}/flat.tmi"], ["1", f"{folder}/joined.tmi"]], lines
+    call("pack", "-q", folder / "more.txt", "-o", folder / "third")
+    go_on(["flat", "third"], 4, resume=tokmap.Resume(amend=states[1]))
+    lines = says("report", "--ledger", folder / "other.ledger", "--all-attempts").splitlines()
+    assert lines[1].split()[1].endswith("/flat.tmi") and lines[2].split()[0] == "1" and "tmi" not in lines[2], lines
+
+
 def what_is_wrong_is_refused(folder):
     ledger = folder / "refused.ledger"
     with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=ledger, seed=5, order=tokmap.Order(skip=[(8, 10)])) as loader:

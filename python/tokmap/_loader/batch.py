@@ -41,7 +41,8 @@ class Batch(Of[T]):
     each input in its document. document_ids: the document of each input, from 0 in each row. loss_mask: 1 where the
     label counts; 0 where it is the first token of another document, in a span or of a masked source, and after the end
     of a short row. cu_seqlens: the first input of each document of the batch, counted through all rows, and then the
-    number of inputs; the end of a short row is a document, too. Each is None if it is not among the outputs. max_seqlen: inputs of the longest document, with cu_seqlens.
+    number of inputs; the end of a short row is a document, too. max_seqlen: inputs of the longest document, with
+    cu_seqlens. Each is None if it is not among the outputs.
 
     n_rows: rows of this batch. first_sample: the number of the first row's sample; the samples of the other rows
     follow it, without skipped ones. next_sample: where the next step of all ranks begins."""

@@ -230,12 +230,15 @@ def _report(run: Run, given: argparse.Namespace) -> None:
         writer.writerows([_name(one), one.tokens, one.documents, f"{one.tokens / max(total, 1):.9f}"] for one in found)
     else:
         if by == "source":
-            found = [one._replace(name=f"{one.name} {_paths_of(run._datasets[one.name])}") for one in found]
+            found = [one._replace(name=f"{one.name} {_paths_of(run, one.name)}".rstrip()) for one in found]
         _print_table(name, found, total)
 
 
-def _paths_of(datasets: Sequence[Dataset]) -> str:
-    return datasets[0].paths[0] + (f" and {len(datasets) - 1} more" if len(datasets) > 1 else "")
+def _paths_of(run: Run, source: int) -> str:
+    """The datasets of a source; nothing if attempts had different ones."""
+    found = {tuple(d.paths[0] for d in one._datasets[source]) for one in run._attempts if source < len(one._datasets)}
+    paths = found.pop()
+    return "" if found else paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
 
 
 def _name(share: Share) -> str:
