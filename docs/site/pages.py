@@ -66,7 +66,7 @@ def header(path):
     first, _, rest = text.partition("*/\n")[2].partition("*/\n")
     page = f"# {path.name}\n\n```text\n{re.sub(r'^(/[*]| [*]) ?', '', first, flags=re.MULTILINE)}\n```\n"
     rest = rest[rest.rindex("#include"):].partition("\n")[2].rpartition("#ifdef __cplusplus")[0]
-    for part in re.split(r"\n\n|\n(?=/\*)", rest):
+    for part in re.split(r"\n\n|\n(?=/\*)", rest.replace('#ifdef __cplusplus\nextern "C" {\n#endif\n', "")):
         comment, code = re.match(r"((?:/\*.*?\*/\n?)?)(.*)", part, re.DOTALL).groups()
         words = " ".join(re.sub(r"^/\*| \*/$|^ \*", "", comment.strip(), flags=re.MULTILINE).split())
         if words.startswith("----"):
