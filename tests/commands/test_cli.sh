@@ -209,6 +209,7 @@ says pack_limit_documents tokmap pack -f --lines --limit-documents 7 30.txt -o x
 says pack_limit_tokens tokmap pack -f --lines --limit-tokens 50 30.txt one.txt -o x
 says pack_dry_run tokmap pack --dry-run --split valid=0.005 one.txt two.txt lines.txt -o y
 says pack_dry_run_json tokmap pack --dry-run --json one.txt two.txt -o y
+says pack_dry_run_without_output tokmap pack --dry-run one.txt
 says pack_dry_run_stdin tokmap pack --dry-run - -o y
 rm -f x.* x-valid.*
 says pack_last_format_counts bash -c 'tokmap pack --format jsonl --lines -qj2 30.txt --eo=none -o x &&

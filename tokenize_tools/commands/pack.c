@@ -52,7 +52,7 @@ static const cli_option other_rows[] = {
     {"resume", 0, CLI_CALL, 0, .help = "resume an interrupted run, if there is one [default]",
      .call = choose_resume},
     {"dry-run", 0, CLI_FLAG, TARGET(dry_run),
-     .help = "show the inputs and an estimate of the result; write nothing"},
+     .help = "show the inputs and an estimate of the result; write nothing, so needs no -o"},
     {"report", 0, CLI_TEXT, TARGET(report), "FILE",
      .help = "write all counts, in total and for each input, and the place and reason of each "
              "document that was left out as bad, as a JSON object"},
@@ -107,6 +107,8 @@ static int run_plain(pack_arguments *args, char **names, size_t n_names)
         return cli_usage("%s works only with --plan", args->task ? "--task" : "--verify");
     if (n_names == 0)
         return cli_usage("no input given");
+    if (!args->pack.output && args->pack.dry_run)
+        args->pack.output = "P"; /* nothing is written */
     if (!args->pack.output)
         return cli_usage("option --output P is required");
     pack_options *options = &args->pack;
