@@ -4,6 +4,7 @@
 docs/trained-on.md shows what its commands print; `test_python_scripts.py --write` writes it there."""
 
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -12,7 +13,7 @@ import sys
 import tempfile
 
 from package import ROOT
-from ref_protocol import expect_equal, run_in_folders
+from ref_protocol import expect_equal, program, run_in_folders
 
 import tokmap
 
@@ -52,17 +53,21 @@ def a_stage_gives_the_samples_of_its_loader(folder):
 PAGE = ROOT / "docs/trained-on.md"
 
 
-def shown(folder):
+def shown(place):
     """The page with what the commands in it print, if they run in this folder."""
     for path in [*(ROOT / "docs/demo").glob("*.txt"), ROOT / "docs/examples/trained_on.py"]:
-        shutil.copy(path, folder)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"),
-                   "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])}
+        shutil.copy(path, place)
+    (place / "bin").mkdir()
+    for name, text in (("python", f'exec "{sys.executable}" "$@"'),  # and commands in Python run by this one
+                       ("tokmap", f'case $1 in trace | report) exec python -m tokmap "$@" ;; esac\nexec "{program("tokmap")}" "$@"')):
+        (place / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (place / "bin" / name).chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PATH": f"{place}/bin:{os.environ['PATH']}"}
 
     def with_output(match):
-        done = subprocess.run(["bash", "-ec", match[1]], cwd=folder, capture_output=True, text=True, env=environment)
+        done = subprocess.run(["bash", "-ec", match[1]], cwd=place, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, (match[1], done.stderr)
-        return f"```sh\n{match[1]}```\n\n```\n{done.stdout.replace(os.path.realpath(folder), '/runs')}```\n"
+        return f"```sh\n{match[1]}```\n\n```\n{done.stdout.replace(os.path.realpath(place), '/runs')}```\n"
 
     return re.sub(r"```sh\n(.*?)```\n\n```\n.*?```\n", with_output, PAGE.read_text(), flags=re.DOTALL)
 
@@ -73,6 +78,6 @@ def the_page_shows_what_a_run_was_trained_on(folder):
 
 if sys.argv[1:] == ["--write"]:
     with tempfile.TemporaryDirectory() as folder:
-        PAGE.write_text(shown(folder))
+        PAGE.write_text(shown(pathlib.Path(folder)))
     sys.exit()
 sys.exit(run_in_folders("scripts_", prepare=write))
