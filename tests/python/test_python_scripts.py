@@ -62,7 +62,8 @@ def shown(place):
                        ("tokmap", f'case $1 in trace | report) exec python -m tokmap "$@" ;; esac\nexec "{program("tokmap")}" "$@"')):
         (place / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
         (place / "bin" / name).chmod(0o755)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PATH": f"{place}/bin:{os.environ['PATH']}"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PATH": f"{place}/bin:{os.environ['PATH']}",
+                   "PYTHONUNBUFFERED": "1"}
 
     def with_output(match):
         done = subprocess.run(["bash", "-ec", match[1]], cwd=place, capture_output=True, text=True, env=environment)
