@@ -41,7 +41,7 @@ def run_on_device(folder, script, **environment):
     text += ON_DEVICE.format(tests=str(ROOT / "tests/python"), build=str(BUILD),
                              folder=str(folder))
     done = subprocess.run([sys.executable, "-c", text + script], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, **environment,
+                          env={**os.environ, **environment,
                                             "LD_LIBRARY_PATH": os.path.dirname(program("stand_in/libcuda.so.1"))})
     assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
 

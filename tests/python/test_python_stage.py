@@ -717,7 +717,7 @@ LIBRARIES_AT_THE_END = {
 def run_end(folder, name, script):
     text = BEGIN.format(python=str(ROOT / "python"), folder=str(folder)) + script + "\n"
     done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", text],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), (name, done.returncode, done.stderr)
 
 

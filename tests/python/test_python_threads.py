@@ -274,7 +274,7 @@ def a_signal_handler_may_ask_for_the_state_but_not_for_a_batch(folder):
 def in_a_process(test):
     def run(folder):
         found = subprocess.run([sys.executable, "-X", "faulthandler", __file__, test.__name__, str(folder)],
-                               capture_output=True, text=True, timeout=120)
+                               capture_output=True, text=True)
         if found.returncode:
             raise AssertionError(f"exit {found.returncode}: {found.stderr[-700:]}")
 
