@@ -58,30 +58,35 @@ bool tokmap_i_meta_name_valid(const char *name, size_t n_bytes)
 
 /* ---- Places ---- */
 
+bool tokmap_i_meta_place_column(tokmap_i_meta_column *c, uint64_t n_documents, uint64_t *end)
+{
+    const bool is_null = c->type == TOKMAP_I_META_NULL, codes = c->type == TOKMAP_I_META_DICTIONARY;
+    const uint64_t width = codes ? c->code_bytes : c->number_bytes;
+    const uint64_t n_bytes[] = {div_up(n_documents, 8), width * n_documents, 8 * (c->n_strings + 1),
+                                c->text_bytes};
+    c->has[TOKMAP_I_META_VALIDITY] = !is_null && c->n_nulls > 0;
+    c->has[TOKMAP_I_META_VALUES] = !is_null && c->type != TOKMAP_I_META_STRING;
+    c->has[TOKMAP_I_META_OFFSETS] = c->has[TOKMAP_I_META_TEXT] =
+        c->type == TOKMAP_I_META_STRING || codes;
+    for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {
+        c->n_bytes[part] = c->has[part] ? n_bytes[part] : 0;
+        c->at[part] = c->has[part] ? round_up(*end, TOKMAP_I_META_ALIGNMENT) : 0;
+        if ((c->has[part] && __builtin_add_overflow(c->at[part], c->n_bytes[part], end)) ||
+            *end > UINT64_MAX / 4)
+            return false;
+    }
+    return true;
+}
+
 bool tokmap_i_meta_place(tokmap_i_meta *m)
 {
     uint64_t end = TOKMAP_I_META_HEAD_BYTES + (uint64_t)m->n_columns * TOKMAP_I_META_ENTRY_BYTES;
     for (uint32_t i = 0; i < m->n_columns; i++)
         end += m->columns[i].name_bytes;
     m->directory_bytes = end;
-    for (uint32_t i = 0; i < m->n_columns; i++) {
-        tokmap_i_meta_column *c = &m->columns[i];
-        const uint64_t width = c->type == TOKMAP_I_META_DICTIONARY ? c->code_bytes : 8;
-        const uint64_t n_bytes[] = {div_up(m->n_documents, 8), width * m->n_documents,
-                                    8 * (c->n_strings + 1), c->text_bytes};
-        const bool is_null = c->type == TOKMAP_I_META_NULL;
-        c->has[TOKMAP_I_META_VALIDITY] = !is_null && c->n_nulls > 0;
-        c->has[TOKMAP_I_META_VALUES] = !is_null && c->type != TOKMAP_I_META_STRING;
-        c->has[TOKMAP_I_META_OFFSETS] = c->has[TOKMAP_I_META_TEXT] =
-            c->type == TOKMAP_I_META_STRING || c->type == TOKMAP_I_META_DICTIONARY;
-        for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {
-            c->n_bytes[part] = c->has[part] ? n_bytes[part] : 0;
-            c->at[part] = c->has[part] ? round_up(end, TOKMAP_I_META_ALIGNMENT) : 0;
-            if ((c->has[part] && __builtin_add_overflow(c->at[part], c->n_bytes[part], &end)) ||
-                end > UINT64_MAX / 4)
-                return false;
-        }
-    }
+    for (uint32_t i = 0; i < m->n_columns; i++)
+        if (!tokmap_i_meta_place_column(&m->columns[i], m->n_documents, &end))
+            return false;
     m->section_bytes = end;
     return true;
 }
@@ -107,11 +112,19 @@ uint64_t tokmap_i_meta_directory_bytes(const uint8_t *head)
     return TOKMAP_I_META_HEAD_BYTES + n_columns * TOKMAP_I_META_ENTRY_BYTES + names_bytes;
 }
 
-static bool counts_fit(const tokmap_i_meta_column *c, uint64_t n_documents)
+static bool width_fits(const tokmap_i_meta_column *c)
+{
+    const uint32_t n = c->number_bytes;
+    if (c->type == TOKMAP_I_META_INT64)
+        return n == 1 || n == 2 || n == 4 || n == 8;
+    return c->type == TOKMAP_I_META_FLOAT64 ? n == 4 || n == 8 : n == 0;
+}
+
+bool tokmap_i_meta_column_fits(const tokmap_i_meta_column *c, uint64_t n_documents)
 {
     const bool codes = c->type == TOKMAP_I_META_DICTIONARY;
     const uint64_t most = c->code_bytes == 1 ? 256 : TOKMAP_I_MAX_META_DICTIONARY;
-    if (c->type > TOKMAP_I_META_DICTIONARY)
+    if (c->type > TOKMAP_I_META_DICTIONARY || !width_fits(c))
         return false;
     if (codes ? c->code_bytes != 1 && c->code_bytes != 2 : c->code_bytes != 0)
         return false;
@@ -154,13 +167,14 @@ const char *tokmap_i_meta_decode(const uint8_t *bytes, tokmap_i_meta *m)
             .name_bytes = (size_t)(name_end - name_start),
         };
         name_start = name_end;
+        c->number_bytes = tokmap_i_meta_number_bytes(c->type);
         bool is_new = true;
         for (uint32_t k = 0; k < i; k++)
             is_new &= m->columns[k].name_bytes != c->name_bytes ||
                       memcmp(m->columns[k].name, c->name, c->name_bytes) != 0;
         if (!tokmap_i_meta_name_valid(c->name, c->name_bytes) || !is_new)
             return "the name of a column is not valid";
-        if (!counts_fit(c, m->n_documents))
+        if (!tokmap_i_meta_column_fits(c, m->n_documents))
             return "the type or a count of a column is out of range";
     }
     if (name_start != names_bytes)
@@ -201,6 +215,32 @@ size_t tokmap_i_meta_encode(const tokmap_i_meta *m, uint8_t *bytes)
 
 /* ---- Values ---- */
 
+/* Returns a number as it is stored, with its sign extended. */
+static int64_t get_integer(const uint8_t *p, uint32_t n_bytes)
+{
+    switch (n_bytes) {
+    case 1:
+        return (int8_t)*p;
+    case 2:
+        return (int16_t)le_get16(p);
+    case 4:
+        return (int32_t)le_get32(p);
+    default:
+        return (int64_t)le_get64(p);
+    }
+}
+
+static double get_real(const uint8_t *p, uint32_t n_bytes)
+{
+    const uint64_t bits = n_bytes == 8 ? le_get64(p) : 0;
+    const uint32_t half = n_bytes == 8 ? 0 : le_get32(p);
+    double real;
+    float single;
+    memcpy(&real, &bits, sizeof real);
+    memcpy(&single, &half, sizeof single);
+    return n_bytes == 8 ? real : (double)single;
+}
+
 static tokmap_status get_string(const tokmap_i_meta *m, const tokmap_i_meta_column *c,
                                 uint64_t index, tokmap_value *out)
 {
@@ -232,10 +272,12 @@ tokmap_status tokmap_i_meta_get(const tokmap_i_meta *m, uint32_t column, uint64_
     if (c->type == TOKMAP_I_META_DICTIONARY)
         return get_string(
             m, c, c->code_bytes == 1 ? values[document] : le_get16(values + 2 * document), out);
-    const uint64_t bits = le_get64(values + 8 * document);
+    const uint8_t *number = values + c->number_bytes * document;
     out->type = tokmap_i_meta_value_type(c);
-    memcpy(c->type == TOKMAP_I_META_INT64 ? (void *)&out->integer : (void *)&out->real, &bits,
-           sizeof bits);
+    if (c->type == TOKMAP_I_META_INT64)
+        out->integer = get_integer(number, c->number_bytes);
+    else
+        out->real = get_real(number, c->number_bytes);
     return TOKMAP_OK;
 }
 

@@ -41,6 +41,7 @@ typedef enum tokmap_i_meta_part {
 typedef struct tokmap_i_meta_column {
     uint32_t type; /* tokmap_i_meta_type */
     uint32_t code_bytes;
+    uint32_t number_bytes; /* of an int64 or float64: 8 in this section; else 0 */
     uint64_t n_nulls, n_strings, text_bytes;
     const char *name; /* in the directory */
     size_t name_bytes;
@@ -60,6 +61,17 @@ typedef struct tokmap_i_meta {
 
 /* Whether a column can have this name. */
 bool tokmap_i_meta_name_valid(const char *name, size_t n_bytes);
+
+/* Returns the size of a number of this type in the section. */
+static inline uint32_t tokmap_i_meta_number_bytes(uint32_t type)
+{
+    return type == TOKMAP_I_META_INT64 || type == TOKMAP_I_META_FLOAT64 ? 8 : 0;
+}
+/* Whether type, sizes and counts of a column go together. */
+bool tokmap_i_meta_column_fits(const tokmap_i_meta_column *c, uint64_t n_documents);
+/* Computes where the parts of a column are behind byte *end, and moves *end behind the last one.
+ * Returns false if the column would be too large. */
+bool tokmap_i_meta_place_column(tokmap_i_meta_column *c, uint64_t n_documents, uint64_t *end);
 
 /* Returns the size of the directory that begins with these 16 bytes; 0 if it cannot be one. */
 uint64_t tokmap_i_meta_directory_bytes(const uint8_t *head);
