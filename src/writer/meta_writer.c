@@ -22,8 +22,7 @@ enum {
     CHECKSUM_BYTES = 8,
     CHUNK_COLUMN_BYTES = 16,
     MAX_HEAD_BYTES =
-        NAMES_AT + TOKMAP_I_MAX_META_COLUMNS * (8 + TOKMAP_I_MAX_META_NAME) + CHECKSUM_BYTES,
-    SHOWN_BYTES = 40 /* length of a string in a message */
+        NAMES_AT + TOKMAP_I_MAX_META_COLUMNS * (8 + TOKMAP_I_MAX_META_NAME) + CHECKSUM_BYTES
 };
 
 static size_t chunk_head_bytes(const tokmap_i_meta_writer *w)
@@ -150,74 +149,15 @@ void tokmap_i_meta_writer_close(tokmap_i_meta_writer *w)
     free(w);
 }
 
-/* ---- Types ---- */
-
-static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,
-                               const tokmap_value *v, tokmap_error *err)
-{
-    const tokmap_i_meta_state *c = &w->columns[column];
-    char is[SHOWN_BYTES + 32];
-    if (v->type == TOKMAP_VALUE_STRING)
-        snprintf(is, sizeof is, "string '%.*s%s'", (int)MIN(v->text_bytes, SHOWN_BYTES), v->text,
-                 v->text_bytes > SHOWN_BYTES ? "..." : "");
-    else if (v->type == TOKMAP_VALUE_INT64)
-        snprintf(is, sizeof is, "number %" PRId64, v->integer);
-    else
-        snprintf(is, sizeof is, "number %.17g", v->real);
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: column '%s' is a %s in document %" PRIu64 ", but the %s in document %" PRIu64,
-                w->path, w->names[column], c->type != TOKMAP_VALUE_STRING ? "number" : "string",
-                c->first_document, is, w->n_rows);
-}
+/* ---- Rows ---- */
 
 /* Stores what is known of a column after it has this value in document n_rows. */
 static tokmap_status take_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_value *v,
                                 tokmap_error *err)
 {
-    tokmap_i_meta_state *c = &w->columns[column];
-    const char *path = w->path, *name = w->names[column];
-    const bool is_string = v->type == TOKMAP_VALUE_STRING;
-    if ((uint32_t)v->type > TOKMAP_VALUE_STRING)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: column '%s', document %" PRIu64 ": there is no type %d", path, name,
-                    w->n_rows, (int)v->type);
-    if (is_string && v->text_bytes > TOKMAP_I_MAX_META_STRING)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: column '%s' has a string of %zu bytes in document %" PRIu64
-                    "; the limit is 64 KiB",
-                    path, name, v->text_bytes, w->n_rows);
-    if (is_string && !v->text && v->text_bytes > 0)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: column '%s', document %" PRIu64 ": text is NULL",
-                    path, name, w->n_rows);
-    c->n_nulls += v->type == TOKMAP_VALUE_NULL;
-    if (v->type == TOKMAP_VALUE_NULL)
-        return TOKMAP_OK;
-    if (c->type == TOKMAP_VALUE_NULL)
-        c->first_document = w->n_rows;
-    else if ((c->type == TOKMAP_VALUE_STRING) != is_string)
-        return fail_sort(w, column, v, err);
-    if (v->type == TOKMAP_VALUE_FLOAT64 && c->type != TOKMAP_VALUE_FLOAT64)
-        c->first_real = w->n_rows;
-    if (v->type == TOKMAP_VALUE_FLOAT64 || c->type == TOKMAP_VALUE_NULL)
-        c->type = v->type;
-    if (is_string)
-        c->text_bytes += v->text_bytes;
-    const bool is_integer = v->type == TOKMAP_VALUE_INT64;
-    const double as_real = is_integer ? (double)v->integer : 0;
-    if (is_integer && !c->has_inexact && (as_real >= 0x1p63 || (int64_t)as_real != v->integer)) {
-        c->has_inexact = true;
-        c->inexact = v->integer;
-        c->inexact_document = w->n_rows;
-    }
-    if (c->type != TOKMAP_VALUE_FLOAT64 || !c->has_inexact)
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: column '%s' is %" PRId64 " in document %" PRIu64
-                ", which is not exact as a float64, and has a float64 in document %" PRIu64,
-                path, name, c->inexact, c->inexact_document, c->first_real);
+    const tokmap_i_value_place at = {w->path, w->names[column], w->n_rows};
+    return tokmap_i_meta_state_take(&w->columns[column], &at, v, err);
 }
-
-/* ---- Rows ---- */
 
 tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_value *values,
                                        tokmap_error *err)

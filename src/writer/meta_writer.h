@@ -11,17 +11,7 @@
 #include "format/format_limits.h"
 #include "format/journal_record.h"
 #include "tokmap.h"
-
-/* What is known of a column so far. */
-typedef struct tokmap_i_meta_state {
-    tokmap_value_type type;
-    uint64_t n_nulls, text_bytes;
-    uint64_t first_document; /* first document with a value, if the type is not NULL */
-    uint64_t first_real;     /* first document with a double, if the type is FLOAT64 */
-    bool has_inexact;        /* some integer is not exact as a double; the first one is: */
-    int64_t inexact;
-    uint64_t inexact_document;
-} tokmap_i_meta_state;
+#include "writer/value_types.h"
 
 typedef struct tokmap_i_meta_writer {
     const char *path; /* owned by the caller */
