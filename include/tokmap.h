@@ -223,8 +223,8 @@ TOKMAP_API tokmap_status tokmap_dataset_get_spans(const tokmap_dataset *ds, uint
 
 /* ---- Use: values of documents ---- */
 
-/* A column: one value for each document. The arrays have the layout of Apache Arrow (Int64,
- * Float64, LargeUtf8, Dictionary), little-endian, and begin at multiples of 64 bytes in the map.
+/* A column: one value for each document. The arrays have the layout of Apache Arrow (Int8 to Int64,
+ * Float, Double, LargeUtf8, Dictionary), little-endian, and begin at multiples of 64 bytes in the map.
  * Their content is not checked: before use, compare codes with n_strings, and offsets with
  * text_bytes. All pointers are valid until close. */
 typedef struct tokmap_meta_column {
@@ -236,11 +236,14 @@ typedef struct tokmap_meta_column {
     uint64_t n_nulls;        /* documents without a value */
     uint64_t n_strings;      /* STRING: in `text`; n_documents if code_bytes is 0 */
     const uint8_t *validity; /* bit d % 8 of byte d / 8: document d has a value; NULL: all have */
-    const void *values;      /* int64_t or double of each document; NULL for other types */
+    const void *values;      /* a number of each document; NULL for other types */
     const void *codes;       /* of each document, u8 or u16; NULL if code_bytes is 0 */
     const void *offsets; /* STRING: n_strings + 1 u64: string i begins at offsets[i] in `text` */
     const char *text;    /* and ends before offsets[i + 1]; NULL for other types */
     uint64_t text_bytes;
+    /* Size of a number: 8 in the index; in a late column 1, 2, 4 or 8 (INT64), 4 or 8 (FLOAT64) */
+    uint32_t number_bytes;
+    const char *path; /* of the file of a late column; NULL: the column is in the index */
 } tokmap_meta_column;
 
 /* Describes column number `column`, below n_meta_columns of tokmap_dataset_info.
@@ -251,6 +254,42 @@ TOKMAP_API tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds
  * there is no such column or document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
 TOKMAP_API tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint32_t column,
                                                  uint64_t document, tokmap_value *out);
+
+/* ---- Use: columns by name ---- */
+
+/* A column of the dataset, or a late column, which was added later in a file of its own
+ * (tokmap_writer.h). Does not change after open. */
+typedef struct tokmap_column tokmap_column;
+
+/* Opens the column of this name: that of the index, else P.NAME.tmc. The dataset must stay open.
+ * TOKMAP_ERR_ARGUMENT: there is no such column. TOKMAP_ERR_MISMATCH: the file is of another dataset.
+ * TOKMAP_ERR_CORRUPT, TOKMAP_ERR_VERSION: it is damaged, or newer than this library. */
+TOKMAP_API tokmap_status tokmap_column_open(tokmap_column **out, const tokmap_dataset *ds,
+                                            const char *name, tokmap_error *err);
+/* Pointers that other calls returned for the column are invalid afterwards. */
+TOKMAP_API void tokmap_column_close(tokmap_column *column);
+TOKMAP_API tokmap_status tokmap_column_get_info(const tokmap_column *column,
+                                                tokmap_meta_column *out);
+/* The same as tokmap_dataset_get_meta. */
+TOKMAP_API tokmap_status tokmap_column_get_value(const tokmap_column *column, uint64_t document,
+                                                 tokmap_value *out);
+/* Reads and checks every byte of a late column. Columns of the index are checked by
+ * tokmap_dataset_verify. TOKMAP_ERR_CORRUPT: it is damaged. */
+TOKMAP_API tokmap_status tokmap_column_verify(const tokmap_column *column, tokmap_error *err);
+
+/* Receives which of the n documents from number `first` on are kept: bit i % 64 of kept[i / 64] is
+ * that of document first + i, and the bits after the last document are 0. `first` is a multiple of
+ * 65,536, and n at most 65,536. A status other than TOKMAP_OK ends the call. */
+typedef tokmap_status tokmap_use_kept(void *context, uint64_t first, uint32_t n,
+                                      const uint64_t *kept, tokmap_error *err);
+/* Evaluates an expression, as --where of tokmap-pack(1), for all documents, in their order. Late
+ * columns are checked as they are read, so what `use` received counts only if the call succeeds.
+ * TOKMAP_ERR_ARGUMENT: the expression is not one, or names a column that does not exist.
+ * TOKMAP_ERR_MISMATCH: the document boundaries are not known. Other errors are those of
+ * tokmap_column_open. */
+TOKMAP_API tokmap_status tokmap_dataset_select(const tokmap_dataset *ds, const char *where,
+                                               tokmap_use_kept *use, void *context,
+                                               tokmap_error *err);
 
 /* ---- Use: verify ---- */
 

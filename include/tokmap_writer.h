@@ -307,6 +307,42 @@ TOKMAP_API uint64_t tokmap_writer_n_documents(const tokmap_writer *w);
 /* Returns the number of the last checkpoint, made or resumed from; 0: none. */
 TOKMAP_API uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w);
 
+/* ---- Late columns ---- */
+
+/* Adds a column of values to a dataset P that is complete, in a file of its own: P.NAME.tmc. P does
+ * not change, and readers find the column by its name (tokmap_column_open). Values can be given in
+ * any order; in the order of the documents is fastest. They wait in a file without a name, of 9
+ * bytes for each document and the strings. The file is complete or absent, and its numbers have the
+ * smallest size that holds them all. Takes 4 MiB, with strings up to 40 MiB.
+ *
+ * The types are those of the values of documents above: numbers, integers among them as doubles if
+ * one is a double, or strings. */
+typedef struct tokmap_column_writer tokmap_column_writer;
+
+typedef struct tokmap_column_options {
+    size_t struct_size; /* sizeof(tokmap_column_options) */
+    const char *name;   /* 1 to 64 of A-Z, a-z, 0-9, _ and - */
+    int32_t replace;    /* replace a late column of this name */
+} tokmap_column_options;
+
+/* Begins a column. The dataset must stay open until close. TOKMAP_ERR_EXISTS: the dataset has a
+ * column of this name; with `replace`, only if it is in the index. TOKMAP_ERR_LOCKED: another
+ * process is adding it. TOKMAP_ERR_MISMATCH: the document boundaries are not known. */
+TOKMAP_API tokmap_status tokmap_column_writer_open(tokmap_column_writer **out,
+                                                   const tokmap_dataset *ds,
+                                                   const tokmap_column_options *options,
+                                                   tokmap_error *err);
+/* Sets the values of the documents from number `first` on. A document gets a value once; without
+ * one it is null. TOKMAP_ERR_ARGUMENT: a value does not go with those before it, or there is no such
+ * document. */
+TOKMAP_API tokmap_status tokmap_column_writer_put(tokmap_column_writer *w, uint64_t first,
+                                                  const tokmap_value *values, uint64_t n_values,
+                                                  tokmap_error *err);
+/* Writes the file and gives it its name. */
+TOKMAP_API tokmap_status tokmap_column_writer_finish(tokmap_column_writer *w, tokmap_error *err);
+/* Closes the writer; without finish nothing is left. */
+TOKMAP_API void tokmap_column_writer_close(tokmap_column_writer *w);
+
 #ifdef __cplusplus
 }
 #endif

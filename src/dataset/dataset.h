@@ -82,6 +82,11 @@ static inline bool tokmap_i_is_set_aside(const tokmap_dataset *ds)
 /* Fails with TOKMAP_ERR_CORRUPT: `what`, at this byte of the index, is wrong. */
 tokmap_status tokmap_i_fail_damaged(const tokmap_dataset *ds, uint64_t offset, const char *problem,
                                     tokmap_error *err);
+/* Whether the index has a column of this name; sets *index to its number, or to n_columns. */
+bool tokmap_i_find_column(const tokmap_dataset *ds, const char *name, uint32_t *index);
+/* Describes a column to a caller. path: of the file of a late column, else NULL. */
+tokmap_status tokmap_i_give_column(const tokmap_i_meta *m, uint32_t column, const char *path,
+                                   tokmap_meta_column *out);
 /* Makes the names of the index. *prefix_bytes becomes the length of the prefix P in `path`, which
  * is P, P.tmi or P.suffix. */
 tokmap_status tokmap_i_find_index(tokmap_dataset *ds, const char *path, size_t *prefix_bytes,

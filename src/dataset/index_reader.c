@@ -209,10 +209,8 @@ enum {
 _Static_assert(RUN_BYTES + 0 <= TOKMAP_I_READER_BUFFER_BYTES, "buffer too small");
 
 typedef struct column_check {
-    tokmap_i_index_reader *r;
-    const tokmap_i_meta *meta;
+    const tokmap_i_stored_column *at;
     const tokmap_i_meta_column *c;
-    uint64_t section_offset;
     uint64_t n_valid, last_offset;
     uint32_t width[TOKMAP_I_META_PARTS]; /* bytes of an entry */
     uint8_t *run[TOKMAP_I_META_PARTS];   /* the entries of the current run */
@@ -222,14 +220,14 @@ static tokmap_status read_entries(const column_check *k, tokmap_i_meta_part part
                                   uint32_t n, tokmap_error *err)
 {
     const uint32_t width = k->width[part];
-    return tokmap_i_read_exactly(k->r->file, k->section_offset + k->c->at[part] + first * width,
+    return tokmap_i_read_exactly(k->at->file, k->at->offset + k->c->at[part] + first * width,
                                  (size_t)n * width, k->run[part], err);
 }
 
 static tokmap_status fail_column(const column_check *k, const char *problem, tokmap_error *err)
 {
-    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, k->section_offset, "%s: damaged: column '%.*s': %s",
-                   k->r->ds->index_path, (int)k->c->name_bytes, k->c->name, problem);
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, k->at->offset, "%s: damaged: column '%.*s': %s",
+                   k->at->file.name, (int)k->c->name_bytes, k->c->name, problem);
 }
 
 static const char *check_offsets(column_check *k, uint64_t n_strings)
@@ -274,7 +272,7 @@ static tokmap_status check_column(column_check *k, tokmap_error *err)
 {
     const tokmap_i_meta_column *c = k->c;
     const bool is_string = c->type == TOKMAP_I_META_STRING;
-    const uint64_t n_documents = c->type == TOKMAP_I_META_NULL ? 0 : k->meta->n_documents;
+    const uint64_t n_documents = c->type == TOKMAP_I_META_NULL ? 0 : k->at->n_documents;
     const uint64_t n_strings = c->type == TOKMAP_I_META_DICTIONARY ? c->n_strings : 0;
     tokmap_status status = TOKMAP_OK;
     const char *problem = NULL;
@@ -312,7 +310,7 @@ static tokmap_status check_gaps(column_check *k, uint64_t *end, tokmap_error *er
             continue;
         const size_t n_bytes = (size_t)(k->c->at[part] - *end);
         const tokmap_status status =
-            tokmap_i_read_exactly(k->r->file, k->section_offset + *end, n_bytes, gap, err);
+            tokmap_i_read_exactly(k->at->file, k->at->offset + *end, n_bytes, gap, err);
         if (status)
             return status;
         if (!is_zero(gap, n_bytes))
@@ -322,24 +320,31 @@ static tokmap_status check_gaps(column_check *k, uint64_t *end, tokmap_error *er
     return TOKMAP_OK;
 }
 
+tokmap_status tokmap_i_verify_column(const tokmap_i_stored_column *at, uint64_t *end,
+                                     tokmap_error *err)
+{
+    const tokmap_i_meta_column *c = at->column;
+    column_check k = {
+        .at = at,
+        .c = c,
+        .width = {1, c->code_bytes ? c->code_bytes : c->number_bytes, 8},
+        .run = {at->buffer, at->buffer + VALIDITY_BYTES,
+                at->buffer + VALIDITY_BYTES + 8 * (size_t)RUN_DOCUMENTS},
+    };
+    const tokmap_status status = check_gaps(&k, end, err);
+    return status ? status : check_column(&k, err);
+}
+
 tokmap_status tokmap_i_verify_meta(tokmap_i_index_reader *r, tokmap_error *err)
 {
     const tokmap_i_meta *meta = r->ds->meta;
+    const uint64_t offset = tokmap_i_section_find(&r->ds->header, TOKMAP_I_META)->offset;
     uint64_t end = meta->directory_bytes;
     tokmap_status status = TOKMAP_OK;
     for (uint32_t i = 0; !status && i < meta->n_columns; i++) {
-        column_check k = {
-            .r = r,
-            .meta = meta,
-            .c = &meta->columns[i],
-            .section_offset = tokmap_i_section_find(&r->ds->header, TOKMAP_I_META)->offset,
-            .width = {1, meta->columns[i].code_bytes ? meta->columns[i].code_bytes : 8, 8},
-            .run = {r->buffer, r->buffer + VALIDITY_BYTES,
-                    r->buffer + VALIDITY_BYTES + 8 * (size_t)RUN_DOCUMENTS},
-        };
-        status = check_gaps(&k, &end, err);
-        if (!status)
-            status = check_column(&k, err);
+        const tokmap_i_stored_column at = {r->file, offset, &meta->columns[i], meta->n_documents,
+                                           r->buffer};
+        status = tokmap_i_verify_column(&at, &end, err);
     }
     return status;
 }

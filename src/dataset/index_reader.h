@@ -30,6 +30,18 @@ typedef tokmap_status tokmap_i_use_ends(void *context, const uint64_t *ends, uin
 tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i_use_ends *use,
                                               void *context, tokmap_error *err);
 
+/* A column in a file: its parts are counted from byte `offset`. */
+typedef struct tokmap_i_stored_column {
+    tokmap_i_named_file file;
+    uint64_t offset;
+    const tokmap_i_meta_column *column;
+    uint64_t n_documents;
+    uint8_t *buffer; /* TOKMAP_I_READER_BUFFER_BYTES */
+} tokmap_i_stored_column;
+/* Reads a column and checks what the format requires of it. *end: where the bytes before it end; it
+ * becomes the end of its last part. */
+tokmap_status tokmap_i_verify_column(const tokmap_i_stored_column *at, uint64_t *end,
+                                     tokmap_error *err);
 /* Reads all values of documents and checks what the format requires of them. Open has checked the
  * directory. */
 tokmap_status tokmap_i_verify_meta(tokmap_i_index_reader *r, tokmap_error *err);

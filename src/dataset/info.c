@@ -115,20 +115,29 @@ tokmap_status tokmap_dataset_get_spans(const tokmap_dataset *ds, uint64_t first,
 
 /* ---- Values of documents ---- */
 
+bool tokmap_i_find_column(const tokmap_dataset *ds, const char *name, uint32_t *index)
+{
+    const uint32_t n_columns = ds->meta ? ds->meta->n_columns : 0;
+    for (*index = 0; *index < n_columns; ++*index) {
+        const tokmap_i_meta_column *c = &ds->meta->columns[*index];
+        if (c->name_bytes == strlen(name) && memcmp(c->name, name, c->name_bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
 static const void *part_at(const tokmap_i_meta *m, const tokmap_i_meta_column *c,
                            tokmap_i_meta_part part)
 {
     return c->has[part] ? m->section + c->at[part] : NULL;
 }
 
-tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t column,
-                                             tokmap_meta_column *out)
+tokmap_status tokmap_i_give_column(const tokmap_i_meta *m, uint32_t column, const char *path,
+                                   tokmap_meta_column *out)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_meta_column, name)};
-    if (!ds || !ds->meta || column >= ds->meta->n_columns)
-        return TOKMAP_ERR_ARGUMENT;
-    const tokmap_i_meta_column *c = &ds->meta->columns[column];
-    const void *values = part_at(ds->meta, c, TOKMAP_I_META_VALUES);
+    const tokmap_i_meta_column *c = &m->columns[column];
+    const void *values = part_at(m, c, TOKMAP_I_META_VALUES);
     const tokmap_meta_column full = {
         .name = c->name,
         .name_bytes = c->name_bytes,
@@ -136,14 +145,24 @@ tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t 
         .code_bytes = c->code_bytes,
         .n_nulls = c->n_nulls,
         .n_strings = c->n_strings,
-        .validity = part_at(ds->meta, c, TOKMAP_I_META_VALIDITY),
+        .validity = part_at(m, c, TOKMAP_I_META_VALIDITY),
         .values = c->code_bytes > 0 ? NULL : values,
         .codes = c->code_bytes > 0 ? values : NULL,
-        .offsets = part_at(ds->meta, c, TOKMAP_I_META_OFFSETS),
-        .text = part_at(ds->meta, c, TOKMAP_I_META_TEXT),
+        .offsets = part_at(m, c, TOKMAP_I_META_OFFSETS),
+        .text = part_at(m, c, TOKMAP_I_META_TEXT),
         .text_bytes = c->text_bytes,
+        .number_bytes = c->number_bytes,
+        .path = path,
     };
     return tokmap_i_give_struct(out, &full, &kind, NULL);
+}
+
+tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t column,
+                                             tokmap_meta_column *out)
+{
+    return ds && ds->meta && column < ds->meta->n_columns
+               ? tokmap_i_give_column(ds->meta, column, NULL, out)
+               : TOKMAP_ERR_ARGUMENT;
 }
 
 tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint32_t column, uint64_t document,

@@ -17,14 +17,14 @@
 #include "base/utf8.h"
 
 typedef enum comparison { /* a bit for each order of two values that the comparison accepts */
-    IS_LESS = 1,
-    IS_EQUAL = 2,
+    IS_LESS = WHERE_LESS,
+    IS_EQUAL = WHERE_EQUAL,
     IS_LESS_OR_EQUAL = IS_LESS | IS_EQUAL,
-    IS_GREATER = 4,
+    IS_GREATER = WHERE_GREATER,
     IS_UNEQUAL = IS_LESS | IS_GREATER,
     IS_GREATER_OR_EQUAL = IS_GREATER | IS_EQUAL,
-    IS_NULL = 8,
-    IS_NOT_NULL = 16
+    IS_NULL = WHERE_NULL,
+    IS_NOT_NULL = WHERE_NOT_NULL
 } comparison;
 
 typedef struct operand {
@@ -40,8 +40,8 @@ typedef struct test {
     size_t if_true, if_false;
 } test;
 
-#define EXIT_TRUE SIZE_MAX
-#define EXIT_FALSE (SIZE_MAX - 1)
+#define EXIT_TRUE WHERE_TRUE
+#define EXIT_FALSE WHERE_FALSE
 #define EXIT_HELD (SIZE_MAX - 2) /* replaces one of the two exits while they are exchanged */
 
 struct where {
@@ -116,6 +116,34 @@ bool where_holds(const where *w, const tokmap_value *values)
     while (at < w->n_tests)
         at = test_holds(&w->tests[at], values) ? w->tests[at].if_true : w->tests[at].if_false;
     return at == EXIT_TRUE;
+}
+
+size_t where_n_tests(const where *w)
+{
+    return w->n_tests;
+}
+
+static size_t field_of(const operand *o)
+{
+    return o->is_field ? o->field : WHERE_NO_FIELD;
+}
+
+where_test where_get_test(const where *w, size_t number)
+{
+    const test *t = &w->tests[number];
+    return (where_test){field_of(&t->left), field_of(&t->right), (unsigned)t->comparison,
+                        t->if_true, t->if_false};
+}
+
+unsigned where_test_order(const where *w, size_t number, const tokmap_value *values)
+{
+    const test *t = &w->tests[number];
+    return order_values(value_of(&t->left, values), value_of(&t->right, values));
+}
+
+bool where_test_holds(const where *w, size_t number, const tokmap_value *values)
+{
+    return test_holds(&w->tests[number], values);
 }
 
 /* ---- Words of the expression ---- */
@@ -366,11 +394,22 @@ static bool parse_list(parser *p, test *t)
     return advance(p);
 }
 
+/* Whether an operand that this token follows stands alone. */
+static bool ends_operand(token_kind kind)
+{
+    return kind == TOKEN_END || kind == TOKEN_CLOSE || kind == TOKEN_AND || kind == TOKEN_OR;
+}
+
 static bool parse_comparison(parser *p)
 {
     test t = {.if_true = EXIT_TRUE, .if_false = EXIT_FALSE};
     if (!read_operand(p, &t.left))
         return false;
+    if (t.left.is_field && ends_operand(p->next.kind)) {
+        t.comparison = IS_UNEQUAL;
+        t.right = (operand){.literal.type = TOKMAP_VALUE_INT64, .at = t.left.at};
+        return add_test(p, &t);
+    }
     t.comparison = p->next.comparison;
     if (p->next.kind == TOKEN_IS)
         return read_is(p, &t) && add_test(p, &t);

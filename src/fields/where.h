@@ -5,6 +5,7 @@
  *     and-part   = not-part { "and" not-part }
  *     not-part   = "not" not-part | "(" expression ")" | comparison
  *     comparison = operand ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) operand
+ *                | field
  *                | field "is" [ "not" ] "null"
  *                | field "in" "(" value { "," value } ")"
  *     operand    = field | value
@@ -15,7 +16,7 @@
  *     string     = '"' characters '"' | "'" characters "'", with the escapes of JSON, and \'
  *
  * White space may stand between all of these. At least one operand of a comparison is a field.
- * `x in (1, 2)` is x == 1 or x == 2. A field named "in" needs no quotes where a field is expected.
+ * `x in (1, 2)` is x == 1 or x == 2. A field alone is `field != 0`. A field named "in" needs no quotes where a field is expected.
  * `true` is 1 and `false` 0, as in the values. Strings are compared by their bytes. Numbers of any
  * length are compared exactly, as they are written (number.h), except that a literal with a
  * fraction or an exponent stands for the nearest double when it is compared with a double of a
@@ -51,3 +52,33 @@ bool where_holds(const where *w, const tokmap_value *values);
  * fields->names[i], TOKMAP_VALUE_NULL if it is not known. Returns false if the expression compares
  * a number with a string, or a time with a literal that is not a time. */
 bool where_check_types(const where *w, const tokmap_value_type *types, failure *err);
+
+/* ---- The tests of an expression, for select.c, which evaluates many documents at once ---- */
+
+#define WHERE_NO_FIELD SIZE_MAX /* the operand is a literal */
+/* Where evaluation ends; any other exit is the number of a later test. */
+#define WHERE_TRUE SIZE_MAX
+#define WHERE_FALSE (SIZE_MAX - 1)
+
+/* What a test accepts: some orders of its operands, or some fields. */
+enum {
+    WHERE_LESS = 1,
+    WHERE_EQUAL = 2,
+    WHERE_GREATER = 4,
+    WHERE_NULL = 8,
+    WHERE_NOT_NULL = 16
+};
+
+typedef struct where_test {
+    size_t left, right; /* fields, or WHERE_NO_FIELD */
+    unsigned accepts;   /* bits of the enum */
+    size_t if_true, if_false;
+} where_test;
+
+/* Evaluation begins with test 0. */
+size_t where_n_tests(const where *w);
+where_test where_get_test(const where *w, size_t test);
+/* Returns the order of the operands: WHERE_LESS if the left one is less, and so on; 0 if they cannot
+ * be compared. */
+unsigned where_test_order(const where *w, size_t test, const tokmap_value *values);
+bool where_test_holds(const where *w, size_t test, const tokmap_value *values);

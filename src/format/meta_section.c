@@ -241,9 +241,10 @@ static double get_real(const uint8_t *p, uint32_t n_bytes)
     return n_bytes == 8 ? real : (double)single;
 }
 
-static tokmap_status get_string(const tokmap_i_meta *m, const tokmap_i_meta_column *c,
-                                uint64_t index, tokmap_value *out)
+tokmap_status tokmap_i_meta_get_string(const tokmap_i_meta *m, uint32_t column, uint64_t index,
+                                       tokmap_value *out)
 {
+    const tokmap_i_meta_column *c = &m->columns[column];
     if (index >= c->n_strings)
         return TOKMAP_ERR_CORRUPT;
     const uint8_t *entry = m->section + c->at[TOKMAP_I_META_OFFSETS] + 8 * index;
@@ -268,10 +269,11 @@ tokmap_status tokmap_i_meta_get(const tokmap_i_meta *m, uint32_t column, uint64_
         (c->has[TOKMAP_I_META_VALIDITY] && !(validity[document / 8] >> document % 8 & 1)))
         return TOKMAP_OK;
     if (c->type == TOKMAP_I_META_STRING)
-        return get_string(m, c, document, out);
+        return tokmap_i_meta_get_string(m, column, document, out);
     if (c->type == TOKMAP_I_META_DICTIONARY)
-        return get_string(
-            m, c, c->code_bytes == 1 ? values[document] : le_get16(values + 2 * document), out);
+        return tokmap_i_meta_get_string(
+            m, column, c->code_bytes == 1 ? values[document] : le_get16(values + 2 * document),
+            out);
     const uint8_t *number = values + c->number_bytes * document;
     out->type = tokmap_i_meta_value_type(c);
     if (c->type == TOKMAP_I_META_INT64)

@@ -89,5 +89,9 @@ size_t tokmap_i_meta_encode(const tokmap_i_meta *meta, uint8_t *bytes);
  * be outside its part. */
 tokmap_status tokmap_i_meta_get(const tokmap_i_meta *meta, uint32_t column, uint64_t document,
                                 tokmap_value *out);
+/* Returns string number `index` of a column of strings, or of a dictionary. The errors are those of
+ * tokmap_i_meta_get. */
+tokmap_status tokmap_i_meta_get_string(const tokmap_i_meta *meta, uint32_t column, uint64_t index,
+                                       tokmap_value *out);
 /* Returns the type that users see. */
 tokmap_value_type tokmap_i_meta_value_type(const tokmap_i_meta_column *column);

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/le.h"
+#include "dataset/side_file.h"
 #include "dataset/token_files.h"
 #include "system/platform.h"
 
@@ -32,16 +33,13 @@ tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *
 char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kind)
 {
     static const char *const whole[] = {"", "-drop", "-truncate"};
-    const size_t n_prefix = strlen(ds->index_names[0]) - strlen(".tmi"), n_bytes = n_prefix + 96;
-    char *path = malloc(n_bytes), align[32] = "", most[32] = "";
+    char align[32] = "", most[32] = "";
     if (kind->align > 1)
         snprintf(align, sizeof align, "-align%" PRIu32, kind->align);
     if (kind->most > 0)
         snprintf(most, sizeof most, "-max%" PRIu32, kind->most);
-    if (path)
-        snprintf(path, n_bytes, "%.*s.%" PRIu32 "%s%s%s.tmr", (int)n_prefix, ds->index_names[0],
-                 kind->length, align, most, whole[kind->whole]);
-    return path;
+    return tokmap_i_side_path(ds, "%" PRIu32 "%s%s%s.tmr", kind->length, align, most,
+                              whole[kind->whole]);
 }
 
 void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, char *text)

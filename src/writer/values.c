@@ -105,16 +105,6 @@ static bool is_name(const tokmap_i_meta_column *c, const char *name)
     return c->name_bytes == strlen(name) && memcmp(c->name, name, c->name_bytes) == 0;
 }
 
-/* Returns the number of the column of ds with this name; n_columns if there is none. */
-static uint32_t find_column(const tokmap_dataset *ds, const char *name)
-{
-    const uint32_t n_columns = ds->meta ? ds->meta->n_columns : 0;
-    for (uint32_t i = 0; i < n_columns; i++)
-        if (is_name(&ds->meta->columns[i], name))
-            return i;
-    return n_columns;
-}
-
 tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
                                           tokmap_error *err)
 {
@@ -133,8 +123,8 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
     const uint32_t n_wants = w->meta ? w->meta->n_columns : 0;
     for (uint32_t i = 0; i < n_wants; i++) {
         const char *name = w->meta->names[i];
-        const uint32_t from = find_column(ds, name);
-        if (from == n_has)
+        uint32_t from;
+        if (!tokmap_i_find_column(ds, name, &from))
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: has no column '%s' of values, but the output has one", ds->index_path,
                         name);
@@ -173,7 +163,7 @@ tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, tokmap_i_index_rea
     if (!status)
         status = tokmap_i_verify_meta(reader, err);
     for (uint32_t i = 0; i < n_columns; i++)
-        from[i] = find_column(ds, w->meta->names[i]);
+        tokmap_i_find_column(ds, w->meta->names[i], &from[i]);
     for (uint64_t d = 0; !status && d < ds->header.n_documents; d++) {
         tokmap_value row[TOKMAP_I_MAX_META_COLUMNS];
         for (uint32_t i = 0; i < n_columns; i++)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* column.h - a column of values by its name: that of the index, or a late column in a file of its
+ * own. docs/FORMAT.md section 14. */
+#pragma once
+
+#include "base/hash.h"
+#include "dataset/token_files.h"
+#include "format/column_file.h"
+
+struct tokmap_column {
+    const tokmap_dataset *ds;
+    const tokmap_i_meta *meta; /* of the dataset, or `late` */
+    uint32_t index;            /* in meta */
+
+    /* A late column: */
+    char *path; /* NULL: not late */
+    int fd;     /* -1: not late */
+    uint64_t n_bytes;
+    const uint8_t *map;
+    uint64_t checksums[TOKMAP_I_META_PARTS];
+    tokmap_i_meta *late;
+    char name[TOKMAP_I_COLUMN_NAME_MAX + 1];
+};
+
+#define TOKMAP_I_DAMAGED_COLUMN "%s: damaged: does not match its checksum: add the column again"
+
+static inline const tokmap_i_meta_column *tokmap_i_column_of(const tokmap_column *c)
+{
+    return &c->meta->columns[c->index];
+}
+
+/* Returns the path of the file of a late column; the caller frees it. NULL: out of memory. */
+char *tokmap_i_column_path(const tokmap_dataset *ds, const char *name);

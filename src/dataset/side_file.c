@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dataset/side_file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dataset/dataset.h"
+
+/* Whether the file may be replaced: it does not exist, or begins with the magic. */
+static bool may_replace(const char *path, const uint8_t magic[8])
+{
+    uint8_t bytes[8];
+    size_t n_read = 0;
+    int fd;
+    if (tokmap_i_file_open(path, &fd))
+        return !tokmap_i_file_exists(path);
+    const int error = tokmap_i_file_read(fd, bytes, sizeof bytes, 0, &n_read);
+    tokmap_i_file_close(fd);
+    return !error && n_read == sizeof bytes && memcmp(bytes, magic, n_read) == 0;
+}
+
+tokmap_status tokmap_i_side_file_open(tokmap_i_side_file *f, const char *path,
+                                      const uint8_t magic[8], const char *what, tokmap_error *err)
+{
+    const char *text;
+    *f = (tokmap_i_side_file){.fd = -1, .path = strdup(path)};
+    if (!f->path || asprintf(&f->partial, "%s.partial", path) < 0) {
+        f->partial = NULL;
+        return FAIL_MEMORY(err);
+    }
+    if (!may_replace(path, magic))
+        return FAIL(err, TOKMAP_ERR_EXISTS,
+                    "%s: exists and is not %s: remove it, or choose another path", path, what);
+    int error = tokmap_i_file_lock(f->partial, &f->fd);
+    if (error == EWOULDBLOCK)
+        return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another process is writing this file", path);
+    if (error)
+        return FAIL_IO(err, error, "%s: %s", f->partial, tokmap_i_file_lock_text(error));
+    f->is_locked = true;
+    error = tokmap_i_file_probe(path, &text);
+    if (error)
+        return FAIL_IO(err, error, "%s: %s", path, text);
+    return CHECK_IO(err, tokmap_i_file_resize(f->fd, 0), "%s: cannot write", f->partial);
+}
+
+tokmap_status tokmap_i_side_file_finish(tokmap_i_side_file *f, tokmap_error *err)
+{
+    tokmap_status status = CHECK_IO(err, tokmap_i_file_sync(f->fd), "%s: cannot write", f->partial);
+    if (!status && tokmap_i_file_exists(f->path))
+        status = CHECK_IO(err, tokmap_i_file_remove(f->path), "%s: cannot replace", f->path);
+    if (!status)
+        status = CHECK_IO(err, tokmap_i_file_rename(f->partial, f->path), "%s: cannot be named",
+                          f->path);
+    if (status)
+        return status;
+    f->is_locked = false;
+    return CHECK_IO(err, tokmap_i_folder_sync(f->path), "%s: cannot be made durable", f->path);
+}
+
+void tokmap_i_side_file_close(tokmap_i_side_file *f)
+{
+    if (f->is_locked)
+        tokmap_i_file_remove(f->partial);
+    tokmap_i_file_close(f->fd);
+    free(f->partial);
+    free(f->path);
+    *f = (tokmap_i_side_file){.fd = -1};
+}
+
+char *tokmap_i_side_path(const tokmap_dataset *ds, const char *format, ...)
+{
+    const char *index = ds->index_names[0];
+    char *name = NULL, *path = NULL;
+    va_list args;
+    va_start(args, format);
+    const int n = vasprintf(&name, format, args);
+    va_end(args);
+    if (n < 0)
+        return NULL;
+    if (asprintf(&path, "%.*s.%s", (int)(strlen(index) - strlen(".tmi")), index, name) < 0)
+        path = NULL;
+    free(name);
+    return path;
+}
