@@ -86,22 +86,34 @@ static size_t field_of(const where_test *t)
 
 /* ---- Bounds ---- */
 
-/* Numbers in the order of these keys; there are no NaN. */
-static double real_of_key(int64_t key)
+/* Returns the real number of a key. Keys have the order of their numbers, of which each is one that
+ * the column can have; there is no NaN. */
+static double real_of_key(const tokmap_i_meta_column *c, int64_t key)
 {
-    const uint64_t bits = key >= 0 ? (uint64_t)key : (uint64_t)INT64_MIN | ~(uint64_t)key;
+    const uint64_t size = key >= 0 ? (uint64_t)key : ~(uint64_t)key;
+    const uint32_t half = (uint32_t)size | (key < 0 ? 1u << 31 : 0);
+    const uint64_t bits = size | (key < 0 ? (uint64_t)1 << 63 : 0);
     double real;
+    float single;
     memcpy(&real, &bits, sizeof real);
-    return real;
+    memcpy(&single, &half, sizeof single);
+    return c->number_bytes == 4 ? (double)single : real;
 }
 
-#define LARGEST_KEY 0x7ff0000000000000 /* of infinity */
+/* Returns the largest key: that of infinity, or of the largest integer. The smallest one is its
+ * complement. */
+static int64_t largest_key(const tokmap_i_meta_column *c)
+{
+    if (c->type == TOKMAP_I_META_INT64)
+        return INT64_MAX >> (64 - 8 * c->number_bytes);
+    return c->number_bytes == 4 ? 0x7f800000 : 0x7ff0000000000000;
+}
 
 static tokmap_value value_of_key(const tokmap_i_meta_column *c, int64_t key)
 {
     if (c->type == TOKMAP_I_META_INT64)
         return (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = key};
-    return (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = real_of_key(key)};
+    return (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = real_of_key(c, key)};
 }
 
 /* Returns the order of the column's number to the literal, for the number of this key. */
@@ -139,8 +151,7 @@ static bool find_bounds(selection *s, size_t test)
     const bool is_left = t->test.left != WHERE_NO_FIELD, is_real = c->type == TOKMAP_I_META_FLOAT64;
     const unsigned less = is_left ? WHERE_LESS : WHERE_GREATER,
                    greater = is_left ? WHERE_GREATER : WHERE_LESS;
-    const int64_t most = is_real ? LARGEST_KEY : INT64_MAX >> (64 - 8 * c->number_bytes);
-    const int64_t least = ~most; /* of reals the key of -infinity */
+    const int64_t most = largest_key(c), least = ~most;
     if (order_of_key(s, test, least) == 0 || order_of_key(s, test, most) == 0)
         return false;
     t->bounds = (bounds){.less = (t->test.accepts & less) != 0,
@@ -158,8 +169,8 @@ static bool find_bounds(selection *s, size_t test)
     t->bounds.low.integer = low;
     t->bounds.high.integer = high;
     if (is_real) {
-        t->bounds.low.real = real_of_key(low);
-        t->bounds.high.real = real_of_key(high);
+        t->bounds.low.real = real_of_key(c, low);
+        t->bounds.high.real = real_of_key(c, high);
     }
     return true;
 }
@@ -335,7 +346,7 @@ static void compare(const select_test *t, const uint8_t *values, size_t n, uint8
     const uint32_t width = t->column->number_bytes;
     const double low = b->low.real, high = b->high.real;
     if (t->column->type == TOKMAP_I_META_FLOAT64 && width == 4)
-        COMPARE(float, low, high);
+        COMPARE(float, (float)low, (float)high);
     else if (t->column->type == TOKMAP_I_META_FLOAT64)
         COMPARE(double, low, high);
     else if (width == 1)
