@@ -72,6 +72,15 @@ bool field_list_add(field_list *l, const char *name, size_t n_bytes, size_t *ind
     return true;
 }
 
+bool field_list_add_key(field_list *l, const char *name, size_t n_bytes, failure *err)
+{
+    size_t at;
+    return check_name(name, n_bytes, &at) || memchr(name, '.', n_bytes) ||
+           (n_bytes == strlen(FIELD_ROW) && memcmp(name, FIELD_ROW, n_bytes) == 0) ||
+           utf8_valid_prefix((const uint8_t *)name, n_bytes) < n_bytes ||
+           field_list_add(l, name, n_bytes, &at, err);
+}
+
 bool field_list_parse(field_list *l, const char *text, failure *err)
 {
     size_t text_bytes = strlen(text);

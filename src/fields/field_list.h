@@ -31,11 +31,14 @@ void field_list_free(field_list *l);
 /* Returns the position of a name in the list; n_fields if it is not in it. */
 size_t field_list_find(const field_list *l, const char *name, size_t n_bytes);
 
-/* ---- For field_list_parse and where_compile ---- */
+/* ---- Names one by one ---- */
 
 /* Adds the name, unless the list has it, and sets *index to its position. The place of a failure is
  * a byte of the name. */
 bool field_list_add(field_list *l, const char *name, size_t n_bytes, size_t *index, failure *err);
+/* Adds the name that a key or a column of a file has, unless no list can have it, or it would mean
+ * something else there: a path, or FIELD_ROW. */
+bool field_list_add_key(field_list *l, const char *name, size_t n_bytes, failure *err);
 /* Makes byte `at` of the text the place of the failure, as a character counted from 1. Returns
  * false. */
 bool field_fail_at(failure *err, const char *text, size_t at);

@@ -89,3 +89,30 @@ TEST(a_name_is_added_once)
     CHECK_EQ(l.n_fields, 2);
     field_list_free(&l);
 }
+
+static bool add_key(field_list *l, const char *name, failure *err)
+{
+    return field_list_add_key(l, name, strlen(name), err);
+}
+
+TEST(keys_that_cannot_be_fields_are_left_out)
+{
+    static const char *const left_out[] = {"", "a.b", "@row", " a", "a\n", "a\xff", "."};
+    field_list l = {0};
+    failure err;
+    char name[300] = "";
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        CHECK(add_key(&l, left_out[i], &err));
+    memset(name, 'x', sizeof name - 1);
+    CHECK(add_key(&l, name, &err));
+    CHECK_EQ(l.n_fields, 0);
+    for (int i = 0; i < FIELD_LIST_MAX; i++) {
+        snprintf(name, sizeof name, "a, %d", i);
+        CHECK(add_key(&l, name, &err) && add_key(&l, name, &err));
+    }
+    CHECK_EQ(l.n_fields, FIELD_LIST_MAX);
+    CHECK(add_key(&l, "a.b", &err) && add_key(&l, "", &err));
+    CHECK(!add_key(&l, "b", &err));
+    CHECK_STR(err.text, "more than 64 fields");
+    field_list_free(&l);
+}

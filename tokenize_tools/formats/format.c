@@ -114,6 +114,10 @@ reader_result reader_next(reader *r, document *d, failure *err)
     const field_list *fields = r->options->fields;
     *d = (document){0};
     reader_result result = r->kind->next(r, d, err);
+    if (result == READER_NULL && r->options->fields_only) {
+        d->text = (const uint8_t *)"";
+        result = READER_DOCUMENT;
+    }
     if (result == READER_DOCUMENT && fields && !d->values)
         result = fail(err, "is of a format without fields, which --meta or --where needs");
     if (result >= READER_DOCUMENT && fields && d->values) {
@@ -130,6 +134,14 @@ reader_result reader_next(reader *r, document *d, failure *err)
     if (result == READER_FAILED)
         name_place(r, err);
     return result;
+}
+
+bool reader_list_fields(reader *r, field_list *fields, failure *err)
+{
+    const bool done = r->kind->list_fields
+                          ? r->kind->list_fields(r, fields, err)
+                          : fail(err, "is a tar archive, whose fields cannot be listed; name them");
+    return done || name_place(r, err);
 }
 
 reader_result reader_refuse_long(const reader *r, document *d)
@@ -197,6 +209,8 @@ void reader_summarize(const reader *r, reader_summary *summary)
              is_archive && codec ? ", " : "", codec ? codec : "");
     if (r->kind->summarize)
         r->kind->summarize(r, summary);
+    if (r->options->fields_only)
+        *summary->column = 0;
     if (*summary->column)
         summary->why_column =
             strcmp(corpus_field(r->options), "text") == 0 ? "the default" : "named by --field";

@@ -7,8 +7,9 @@
 #include "input/window.h"
 
 /* The functions have the meaning of those in reader.h with the same names. `next` fills r->values
- * and sets d->values; FIELD_ROW and options->where are the business of format.c, and so is the name
- * of the input in a failure. The records in the place that `where` returns are counted where the
+ * and sets d->values; with options->fields_only, each record that is not bad is READER_NULL.
+ * FIELD_ROW and options->where are the business of format.c, and so is the name of the input in a
+ * failure. The records in the place that `where` returns are counted where the
  * position moves on, not where a record is handed out: pack compares the two. */
 typedef struct reader_kind {
     size_t reader_bytes; /* of a structure that begins with a `reader` */
@@ -25,6 +26,7 @@ typedef struct reader_kind {
     input_prefix (*stored)(const reader *r);                     /* NULL: of the window's stream */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
     void (*note_fields)(const reader *r);                        /* NULL: nothing is remarkable */
+    bool (*list_fields)(reader *r, field_list *fields, failure *err); /* NULL: of tar */
 } reader_kind;
 
 /* The first member of the reader of every kind. */

@@ -56,9 +56,11 @@ typedef struct line_reader {
     const uint8_t *not_found_at;
     bool had_string; /* one of them was a string */
 
-    use use;          /* of the current string */
-    bool has_lone;    /* a lone surrogate is in the current string */
-    size_t key_bytes; /* of the current key, if it has an escape */
+    use use;             /* of the current string */
+    bool has_lone;       /* a lone surrogate is in the current string */
+    size_t key_bytes;    /* of the current key, if it has an escape */
+    const uint8_t *name; /* the last key of the line itself that can be the name of a field */
+    size_t name_bytes;
 
     uint8_t *out; /* where the next decoded string goes */
     const uint8_t *text;
@@ -242,6 +244,7 @@ static void read_key(line_reader *r)
     r->use = r->depth == r->level ? USE_KEY : USE_NONE;
     r->has_lone = false;
     r->key_bytes = 0;
+    r->name = NULL;
     const uint8_t *key = read_string(r, &n_bytes);
     if (!key)
         return;
@@ -252,6 +255,8 @@ static void read_key(line_reader *r)
     r->state = EXPECT_COLON;
     if (r->use != USE_KEY || r->has_lone)
         return;
+    r->name = r->key_bytes <= r->paths->buffer_bytes ? key : NULL;
+    r->name_bytes = n_bytes;
     r->value = json_key_find(r->object, key, n_bytes);
     if (r->value && r->value->leads_to_text)
         set_not_found(r, "the field is missing");
@@ -395,6 +400,10 @@ static void read_value(line_reader *r, uint8_t c)
     } else if (r->value && r->value->is_text && c != (r->paths->lists ? '[' : '"')) {
         set_not_found(r, r->paths->lists ? "the field is not a list" : "the field is not a string");
     }
+    if (r->paths->listed && r->depth == 1 && r->name && c != '{' && c != '[' &&
+        !field_list_add_key(r->paths->listed, (const char *)r->name, r->name_bytes,
+                            r->paths->why_not_listed))
+        r->reason = "too many fields";
     if (c == '"') {
         read_string_value(r);
     } else if (c == '{' || c == '[') {

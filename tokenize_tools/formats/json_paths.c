@@ -57,7 +57,7 @@ json_paths *json_paths_new(const char *text, const field_list *fields)
         p->keys = malloc(n_keys * sizeof *p->keys);
     if (p && p->keys) {
         p->fields = fields;
-        p->buffer_bytes = WORD_DISTANCE_LONGEST;
+        p->buffer_bytes = FIELD_NAME_MAX;
         p->keys[p->n_keys++] = (json_key){.field = JSON_NO_FIELD};
         add_path(p, text, true)->is_text = true;
         for (size_t i = 0; i < n_fields; i++) {

@@ -36,14 +36,17 @@ typedef struct json_paths {
     json_key *keys;           /* the first one is the line */
     size_t n_keys;
     uint8_t *buffer;     /* for a key with escapes */
-    size_t buffer_bytes; /* as many as the longest key here has, and as json_paths_see looks at */
+    size_t buffer_bytes; /* as many as the longest key here has, and as a field may have */
     uint64_t line;       /* number of the current line, from 1 */
     uint64_t n_lines;    /* that were objects */
     bool bare_string;    /* a line may be a string, which is the text if its path is "text" */
     bool strict;         /* NaN, Infinity and -Infinity are malformed */
     bool lists;          /* the text is a list; so is the last field, if `marks` */
     bool marks;
-    simd_level level; /* of the code that reads; the next best if this machine lacks it */
+    simd_level level;   /* of the code that reads; the next best if this machine lacks it */
+    field_list *listed; /* not NULL: keys of the line are added whose values are neither objects nor
+                           lists; if that fails, the line is malformed */
+    failure *why_not_listed;
     unsigned types[FIELD_LIST_MAX]; /* of the values of each field: bits */
 } json_paths;
 

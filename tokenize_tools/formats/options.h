@@ -76,8 +76,11 @@ typedef struct reader_options {
     size_t sample_bytes; /* not 0: CORPUS_TEXT ends a larger document after about so many bytes, at
                             a line end; for estimates */
     const field_list *fields; /* to be read beside the text; NULL: none */
-    size_t n_kept;            /* so many of them, the first, are handed out with documents */
-    const where *where;       /* decides by them which records are documents; NULL: all */
+    bool fields_only; /* records have no text: each is a document with an empty text and its values;
+                         one of the fields must not be FIELD_ROW. CORPUS_AUTO: what is not Parquet,
+                         Arrow or tar is JSON lines */
+    size_t n_kept;    /* so many of them, the first, are handed out with documents */
+    const where *where; /* decides by them which records are documents; NULL: all */
     window_options window;
     /* For files that are read in pages: threads that decompress, and the memory for pages (0: 64
      * MiB), which follows from this value of --memory and is proportional to it. */

@@ -49,6 +49,11 @@ void reader_close(reader *r);
 
 /* Reads the next record. */
 reader_result reader_next(reader *r, document *d, failure *err);
+/* Adds the names of the fields that a record can have at its top level, which are numbers, strings
+ * or truth values: those of the columns, or of the first object of JSON lines. With
+ * options->fields_only and without fields, before the first record; the reader can then only be
+ * closed. */
+bool reader_list_fields(reader *r, field_list *fields, failure *err);
 /* Makes of the record a bad one that is too long. Returns READER_BAD. */
 reader_result reader_refuse_long(const reader *r, document *d);
 

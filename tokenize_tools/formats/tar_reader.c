@@ -150,7 +150,8 @@ static bool is_wanted(tar_reader *t, tar_document kind)
     if (t->member.kind != TAR_FILE || kind == TAR_NO_DOCUMENT)
         return false;
     if (t->base.format == CORPUS_AUTO)
-        t->base.format = kind == TAR_TEXT ? CORPUS_TEXT : CORPUS_JSON_LINES;
+        t->base.format =
+            kind == TAR_TEXT && !t->base.options->fields_only ? CORPUS_TEXT : CORPUS_JSON_LINES;
     return (kind == TAR_TEXT) == (t->base.format != CORPUS_JSON_LINES);
 }
 

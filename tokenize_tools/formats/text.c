@@ -260,7 +260,12 @@ static bool decide_format(text_reader *r, failure *err)
         return true;
     if (!find_nonblank(r, bom_bytes(r), &from, err))
         return false;
-    if (from >= LOOK_BYTES || window_text(&r->base.window)[from] != '{') {
+    const bool is_object = from < LOOK_BYTES && window_text(&r->base.window)[from] == '{';
+    if (r->base.options->fields_only) {
+        set_format(r, CORPUS_JSON_LINES);
+        return is_object || wrong_name_may_be_json(head.name) || wrong_name_check(&head, err);
+    }
+    if (!is_object) {
         set_format(r, CORPUS_TEXT);
         return check_text(r, from, err);
     }
@@ -315,7 +320,7 @@ static bool check_fields(const text_reader *r, failure *err)
     return true;
 }
 
-static bool begin_input(text_reader *r, failure *err)
+static bool check_input(text_reader *r, failure *err)
 {
     if (!r->checked) { /* whether it is meant to be packed as text */
         r->checked = true;
@@ -335,6 +340,20 @@ static bool begin_input(text_reader *r, failure *err)
     if (r->base.format == CORPUS_AUTO && !decide_format(r, err))
         return false;
     return check_fields(r, err);
+}
+
+static bool begin_input(text_reader *r, failure *err)
+{
+    /* Text that is packed as it is has no fields. */
+    static const char *const advice[] = {"; if NULs", ", or use --", "; use --"};
+    const bool done = check_input(r, err);
+    for (size_t i = 0; !done && r->base.options->fields_only && i < sizeof advice / sizeof *advice;
+         i++) {
+        char *at = strstr(err->text, advice[i]);
+        if (at)
+            *at = 0;
+    }
+    return done;
 }
 
 /* ---- Open, close ---- */
@@ -373,9 +392,10 @@ static reader_result read_json(text_reader *r, document *d, failure *err)
         return READER_FAILED;
     const json_line_status status = json_line_text(r->paths, window_text(&r->base.window),
                                                    r->n_bytes, r->decoded, r->base.values, &result);
-    if (status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT)
+    const bool is_object = status != JSON_LINE_MALFORMED && status != JSON_LINE_NO_OBJECT;
+    if (is_object)
         d->values = r->base.values;
-    if (status == JSON_LINE_NULL)
+    if (status == JSON_LINE_NULL || (is_object && r->base.options->fields_only))
         return READER_NULL;
     if (status != JSON_LINE_OK) {
         set_reason(r, status, &result);
@@ -576,6 +596,25 @@ static void note_fields(const reader *base)
     o->note(o->context, why.text);
 }
 
+static bool list_fields(reader *base, field_list *fields, failure *err)
+{
+    text_reader *r = (text_reader *)base;
+    document d = {0};
+    json_line_result ignored;
+    reader_result result;
+    do
+        result = next_record(base, &d, err);
+    while (result == READER_BAD && base->options->on_error == ON_ERROR_SKIP);
+    if (result == READER_BAD)
+        return fail(err, "line %" PRIu64 ": %s", d.line + 1, d.reason);
+    if (result != READER_NULL)
+        return result == READER_END;
+    r->paths->listed = fields;
+    r->paths->why_not_listed = err;
+    return json_line_text(r->paths, window_text(&base->window), r->n_bytes, r->decoded, NULL,
+                          &ignored) != JSON_LINE_MALFORMED;
+}
+
 const reader_kind text_reader_kind = {
     .reader_bytes = sizeof(text_reader),
     .open = open_text,
@@ -585,6 +624,7 @@ const reader_kind text_reader_kind = {
     .where = place_now,
     .describe = describe_place,
     .note_fields = note_fields,
+    .list_fields = list_fields,
 };
 
 void text_reader_restart(reader *base, corpus_format format, bool one_record)

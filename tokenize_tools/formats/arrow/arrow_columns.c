@@ -154,7 +154,7 @@ typedef struct dictionary {
 struct arrow_columns {
     const reader_options *options;
     arrow_schema schema;
-    arrow_column columns[FIELD_LIST_MAX + 1]; /* the first one is the text */
+    arrow_column columns[FIELD_LIST_MAX + 1]; /* the first one is the text, if there is one */
     size_t n_columns;
     size_t value_columns[FIELD_LIST_MAX]; /* for each of options->fields; SIZE_MAX: none */
     char decimals[FIELD_LIST_MAX + 1][NUMBER_DECIMAL_TEXT_BYTES]; /* of the current row */
@@ -222,7 +222,7 @@ static bool choose_columns(arrow_columns *c, failure *err)
     const field_list *fields = c->options->fields;
     tokmap_value_type types[FIELD_LIST_MAX];
     size_t column = 0;
-    if (!choose_column(c, corpus_field(c->options), true, &column, err))
+    if (!c->options->fields_only && !choose_column(c, corpus_field(c->options), true, &column, err))
         return fail(err, "%s; use --field to name the column of the text", err->text);
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         c->value_columns[i] = SIZE_MAX;
@@ -262,6 +262,17 @@ int32_t arrow_columns_scale(const arrow_columns *c, size_t field)
 {
     const size_t column = c->value_columns[field];
     return column == SIZE_MAX ? 0 : c->columns[column].field->scale;
+}
+
+bool arrow_columns_list(const arrow_columns *c, field_list *fields, failure *err)
+{
+    for (size_t i = 0; i < c->schema.n_fields; i++) {
+        const arrow_field *f = &c->schema.fields[i];
+        if (f->parent == ARROW_NO_FIELD && arrow_is_value(f) &&
+            !field_list_add_key(fields, (const char *)f->name.bytes, f->name.n_bytes, err))
+            return false;
+    }
+    return true;
 }
 
 /* ---- Buffers in memory ---- */
@@ -486,7 +497,7 @@ bool arrow_columns_values(arrow_columns *c, uint64_t row, tokmap_value *values, 
 bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, failure *err)
 {
     const arrow_column *column = c->columns;
-    *text = (arrow_text){.is_null = arrow_is_null(column, row)};
+    *text = (arrow_text){.is_null = c->options->fields_only || arrow_is_null(column, row)};
     if (text->is_null)
         return true;
     if (column->without_text) {

@@ -20,6 +20,8 @@ arrow_columns *arrow_columns_new(const reader_options *options, const arrow_mess
 void arrow_columns_free(arrow_columns *c);
 /* Returns the scale of a field of decimals, or 0. */
 int32_t arrow_columns_scale(const arrow_columns *c, size_t field);
+/* For reader_list_fields, while the message of the schema is valid. */
+bool arrow_columns_list(const arrow_columns *c, field_list *fields, failure *err);
 /* Reads what is wanted of a record batch or a dictionary whose body begins in the window. */
 bool arrow_columns_read(arrow_columns *c, arrow_kind kind, const arrow_batch *b, window *w,
                         failure *err);

@@ -30,6 +30,7 @@ typedef struct arrow_reader {
     uint8_t *metadata;
     size_t metadata_capacity;
     arrow_columns *columns; /* NULL: the schema has not been read */
+    field_list *listed;     /* gets the names of its fields; NULL: they are not wanted */
 
     /* The current record batch: */
     bool in_batch;
@@ -83,7 +84,8 @@ static bool begin_schema(arrow_reader *r, const arrow_message *m, failure *err)
     if (r->columns)
         return fail(err, "damaged: a second schema");
     r->columns = arrow_columns_new(r->base.options, m, err);
-    return r->columns ? check_last_bytes(r, err) : fail_at(err, "%.200s: ", r->name);
+    const bool done = r->columns && (!r->listed || arrow_columns_list(r->columns, r->listed, err));
+    return done ? check_last_bytes(r, err) : fail_at(err, "%.200s: ", r->name);
 }
 
 /* Goes on to the next message. */
@@ -349,10 +351,11 @@ static void describe_arrow(const reader *base, reader_place place, uint64_t offs
                            size_t text_bytes)
 {
     const arrow_reader *r = (const arrow_reader *)base;
-    snprintf(text, text_bytes,
-             "%.200s: record batch %" PRIu64 ", row %" PRIu64 ": byte %" PRIu64 " of the text",
-             r->name, r->batch, place.line - r->first_row,
-             offset > place.offset ? offset - place.offset : 0);
+    const int n = snprintf(text, text_bytes, "%.200s: record batch %" PRIu64 ", row %" PRIu64,
+                           r->name, r->batch, place.line - r->first_row);
+    if (!base->options->fields_only && n < (int)text_bytes)
+        snprintf(text + n, text_bytes - (size_t)n, ": byte %" PRIu64 " of the text",
+                 offset > place.offset ? offset - place.offset : 0);
 }
 
 static void summarize_arrow(const reader *base, reader_summary *summary)
@@ -366,6 +369,16 @@ static void note_arrow(const reader *base)
     const arrow_columns *columns = ((const arrow_reader *)base)->columns;
     for (size_t i = 0; columns && base->options->fields && i < base->options->fields->n_fields; i++)
         reader_note_decimal(base, i, arrow_columns_scale(columns, i));
+}
+
+static bool list_arrow(reader *base, field_list *fields, failure *err)
+{
+    arrow_reader *r = (arrow_reader *)base;
+    r->listed = fields;
+    bool done = begin_input(r, err);
+    while (done && !r->columns)
+        done = next_message(r, 0, err);
+    return done;
 }
 
 static bool open_arrow(reader *base, failure *err)
@@ -395,4 +408,5 @@ const reader_kind arrow_reader_kind = {
     .describe = describe_arrow,
     .summarize = summarize_arrow,
     .note_fields = note_arrow,
+    .list_fields = list_arrow,
 };

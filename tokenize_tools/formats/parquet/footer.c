@@ -537,7 +537,7 @@ static bool is_decimal(const parquet_element *e)
             (e->type == PARQUET_FIXED_BYTES && is_short));
 }
 
-static bool is_value(const parquet_element *e)
+bool parquet_is_value(const parquet_element *e)
 {
     const bool is_plain = e->kind != PARQUET_DECIMAL && e->kind != PARQUET_OTHER &&
                           e->type != PARQUET_INT96 && e->type != PARQUET_FIXED_BYTES;
@@ -601,7 +601,7 @@ static const parquet_element *choose_column(const parquet_footer *f, const char 
         e = &f->elements[i];
         assert(e);
     }
-    if (e && (fits(e) || (is_value(e) && parquet_is_null(f, e))))
+    if (e && (fits(e) || (parquet_is_value(e) && parquet_is_null(f, e))))
         return e;
     const char *what = fits == is_text ? "text" : "a value";
     if (e && is_list(f, e))
@@ -624,7 +624,7 @@ const parquet_element *parquet_text_column(const parquet_footer *f, const char *
 
 const parquet_element *parquet_value_column(const parquet_footer *f, const char *path, failure *err)
 {
-    return choose_column(f, path, is_value, err);
+    return choose_column(f, path, parquet_is_value, err);
 }
 
 /* Whether the elements of a list are numbers, or all null. Dates and times are refused elsewhere,

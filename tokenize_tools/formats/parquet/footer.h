@@ -100,6 +100,8 @@ const parquet_chunk *parquet_chunk_of(const parquet_footer *f, size_t group,
 
 /* Whether all values of the column are null, by its type or by the statistics of all row groups. */
 bool parquet_is_null(const parquet_footer *f, const parquet_element *column);
+/* Whether it is a column of numbers, booleans or strings, without lists. */
+bool parquet_is_value(const parquet_element *e);
 /* Finds the column with this path, if its values can be the text of documents: strings, or all
  * null. NULL: *err says why, and lists the columns. */
 const parquet_element *parquet_text_column(const parquet_footer *f, const char *path, failure *err);

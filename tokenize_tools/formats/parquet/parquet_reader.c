@@ -25,11 +25,11 @@ typedef struct parquet_reader {
     parquet_rows rows;   /* that it has */
     input_prefix prefix; /* of an earlier run, to a byte of the file; 0 bytes: none */
     bool check_version;
-    const parquet_element *element;
-    parquet_column *column; /* NULL: not opened at `row` yet */
+    const parquet_element *element; /* of the text, or with fields_only of the first field */
+    parquet_column *column;         /* NULL: not opened at `row` yet */
     struct {
         const parquet_element *element; /* NULL: FIELD_ROW */
-        parquet_column *column;
+        parquet_column *column;         /* NULL: that of the text */
     } fields[MARKS + 1];
     parquet_list list, marks; /* of `column` and the column of marks, if they have lists */
 
@@ -93,13 +93,14 @@ static bool choose_columns(parquet_reader *r, failure *err)
     const reader_options *o = r->base.options;
     const bool is_parts = o->list == LIST_PARTS;
     const char *marks = o->marks ? fields->names[fields->n_fields - 1] : o->field;
-    r->element = o->list ? parquet_list_column(f, o->field, is_parts ? "text" : NULL,
-                                               &r->list.definition, err)
-                         : parquet_text_column(f, corpus_field(o), err);
+    r->element = o->fields_only ? NULL
+                 : o->list      ? parquet_list_column(f, o->field, is_parts ? "text" : NULL,
+                                                      &r->list.definition, err)
+                                : parquet_text_column(f, corpus_field(o), err);
     if (r->element && (o->marks || is_parts))
         r->fields[MARKS].element =
             parquet_list_column(f, marks, is_parts ? "train" : NULL, &r->marks.definition, err);
-    if (!r->element || (!r->fields[MARKS].element && (o->marks || is_parts)))
+    if ((!r->element && !o->fields_only) || (!r->fields[MARKS].element && (o->marks || is_parts)))
         return false;
     const bool is_truth = o->list && r->element->type == PARQUET_BOOLEAN;
     if (is_truth || (o->list && r->element->kind == PARQUET_TIME))
@@ -115,6 +116,7 @@ static bool choose_columns(parquet_reader *r, failure *err)
         if (!e)
             return false;
         r->fields[i].element = e;
+        r->element = r->element ? r->element : e;
         if (e->type == PARQUET_BYTE_ARRAY && e->kind != PARQUET_DECIMAL)
             types[i] = TOKMAP_VALUE_STRING;
         else if (parquet_is_null(f, e))
@@ -153,6 +155,8 @@ static bool open_columns(parquet_reader *r, failure *err)
         .memory_bytes = o->page_memory ? o->page_memory : DEFAULT_MEMORY,
     };
     options.memory_option = o->memory_option ? o->memory_option : options.memory_bytes;
+    if (!r->element)
+        return fail(err, "none of the fields is a column");
     r->column = open_column(r, r->element, &r->list, &options, err);
     bool ok = r->column != NULL;
     const size_t n_fields = o->fields ? o->fields->n_fields : 0;
@@ -164,7 +168,7 @@ static bool open_columns(parquet_reader *r, failure *err)
     options.memory_bytes = memory;
     options.n_threads = 0;
     for (size_t i = 0; ok && i <= MARKS; i++) {
-        if (!r->fields[i].element)
+        if (!r->fields[i].element || (i < MARKS && r->fields[i].element == r->element))
             continue;
         parquet_column *column = open_column(r, r->fields[i].element, &r->marks, &options, err);
         r->fields[i].column = column;
@@ -315,10 +319,14 @@ static reader_result read_row(parquet_reader *r, document *d, failure *err)
     if (begins && (stopped(r, err) || !count_page(r, err)))
         return READER_FAILED;
     for (size_t i = 0; base->options->fields && i < base->options->fields->n_fields; i++) {
-        if (r->fields[i].element &&
-            parquet_column_next(r->fields[i].column, &base->values[i], err) <= 0)
+        if (r->fields[i].element == r->element)
+            base->values[i] = value;
+        else if (r->fields[i].element &&
+                 parquet_column_next(r->fields[i].column, &base->values[i], err) <= 0)
             return READER_FAILED;
     }
+    if (base->options->fields_only) /* it is not a text */
+        value = (tokmap_value){0};
     if (value.type != TOKMAP_VALUE_NULL && value.type != TOKMAP_VALUE_STRING)
         return fail(err, "damaged: a text is a number, in a column without values");
     r->at_hand = true;
@@ -384,8 +392,11 @@ static void describe_row(const reader *base, reader_place place, uint64_t offset
     if (page && !r->base.options->list && place.line >= page->first_row &&
         place.line - page->first_row < page->header.n_values)
         parquet_row_describe(page, place.line, row, sizeof row);
-    snprintf(text, text_bytes, "%s: byte %" PRIu64 " of the text", row,
-             offset > place.offset ? offset - place.offset : 0);
+    if (r->base.options->fields_only)
+        snprintf(text, text_bytes, "%s", row);
+    else
+        snprintf(text, text_bytes, "%s: byte %" PRIu64 " of the text", row,
+                 offset > place.offset ? offset - place.offset : 0);
 }
 
 static void summarize_parquet(const reader *base, reader_summary *summary)
@@ -412,6 +423,18 @@ static void note_parquet(const reader *base)
         if (r->fields[i].element)
             reader_note_decimal(base, i, r->fields[i].element->scale);
     }
+}
+
+static bool list_parquet(reader *base, field_list *fields, failure *err)
+{
+    const parquet_footer *f = &((const parquet_reader *)base)->file.footer;
+    for (size_t i = 1; i < f->n_elements; i++) {
+        const parquet_element *e = &f->elements[i];
+        if (e->depth == 1 && parquet_is_value(e) &&
+            !field_list_add_key(fields, (const char *)e->name, e->name_bytes, err))
+            return false;
+    }
+    return true;
 }
 
 /* ---- Parts ---- */
@@ -476,4 +499,5 @@ const reader_kind parquet_reader_kind = {
     .describe = describe_row,
     .summarize = summarize_parquet,
     .note_fields = note_parquet,
+    .list_fields = list_parquet,
 };
