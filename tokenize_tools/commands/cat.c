@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "commands/each.h"
 #include "commands/lines.h"
+#include "commands/values.h"
 #include "base/json_text.h"
 #include "base/le.h"
 #include "cli/paths.h"
@@ -34,7 +35,7 @@ typedef enum cat_form {
 } cat_form;
 
 typedef struct cat_options {
-    const char *documents, *tokens;
+    const char *documents, *tokens, *where;
     bool ids, json, text, raw;
     cat_form form; /* which of these four */
     bool with_index, meta, spans;
@@ -45,7 +46,9 @@ typedef struct cat_state {
     const tokmap_dataset *ds;
     tokmap_dataset_info info;
     const cat_options *options;
-    uint64_t first, end; /* tokens to print */
+    value_columns columns; /* with --meta */
+    uint64_t *kept;        /* with --where: a bit for each document */
+    uint64_t first, end;   /* tokens to print */
     tokenizer_file tokenizer;
     id_buffer line;    /* ids of the current line, for the tokenizer */
     size_t line_bytes; /* bytes of its text that were printed */
@@ -160,7 +163,7 @@ static int begin_document(cat_state *s, uint64_t index)
     if (s->options->meta) { /* values of any length, printed past the buffer */
         put(s, !json ? "" : with_index ? ", \"meta\": " : "{\"meta\": ");
         line_writer_flush(&s->out);
-        if (!values_print_row(stdout, s->ds, index))
+        if (!values_print_row(stdout, &s->columns, index))
             return cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
                              s->info.index_path, index);
         put(s, json ? "" : "\t");
@@ -338,6 +341,8 @@ static int print_documents(cat_state *s, uint64_t index, uint64_t end_index)
         next = doc.first_token + doc.n_tokens;
         uint64_t first = doc.first_token > s->first ? doc.first_token : s->first;
         uint64_t end = next < s->end ? next : s->end;
+        if (s->kept && !values_is_kept(s->kept, index))
+            continue;
         int code = first <= end ? print_line(s, index, first, end) : refuse_document(s, index);
         if (code != CLI_OK)
             return code;
@@ -368,10 +373,16 @@ static int print_asked(cat_state *s)
     const cat_options *options = s->options;
     const tokmap_dataset_info *info = &s->info;
     bool has_boundaries = info->n_documents || !info->n_tokens;
-    if (!has_boundaries && (options->documents || options->with_index || options->meta))
+    if (!has_boundaries &&
+        (options->documents || options->with_index || options->meta || options->where))
         return cli_error(CLI_DATASET, "%s: the document boundaries are not known",
                          info->index_path);
-    if (options->meta && info->n_meta_columns == 0)
+    int code = options->meta ? values_open_all(&s->columns, s->ds) : CLI_OK;
+    if (code == CLI_OK && options->where)
+        code = values_select(s->ds, options->where, &s->kept);
+    if (code != CLI_OK)
+        return code;
+    if (options->meta && s->columns.n == 0)
         return cli_error(CLI_DATASET, "%s: its documents have no values (--meta)",
                          info->index_path);
     if (options->tokens || !has_boundaries) {
@@ -447,6 +458,8 @@ static int print_dataset(void *options, const char *path, const tokmap_dataset *
     line_writer_flush(&s->out);
     tokenizer_file_close(&s->tokenizer);
     id_buffer_free(&s->line);
+    values_close_all(&s->columns);
+    free(s->kept);
     free(s->stored);
     free(s->ids);
     free(s);
@@ -459,6 +472,9 @@ static const cli_option option_table[] = {
      .help = "print only these documents [all]"},
     {"tokens", 0, CLI_TEXT, TARGET(tokens), "RANGE",
      .help = "print only these tokens; documents are cut at both ends [all]"},
+    {"where", 0, CLI_TEXT, TARGET(where), "EXPRESSION",
+     .help = "print only the documents for whose values EXPRESSION holds, as in 'tokmap pack "
+             "--where'; late columns have values too"},
     {"ids", 0, CLI_FLAG, TARGET(ids), .help = "print ids separated by spaces [default]"},
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print a JSON array of ids for each document"},
     {"text", 0, CLI_FLAG, TARGET(text),
@@ -474,8 +490,8 @@ static const cli_option option_table[] = {
              "{\"document\": N, \"ids\": [...]}"},
     {"meta", 0, CLI_FLAG, TARGET(meta),
      .help =
-         "print the values of each document before it, as a JSON object and a tab; with --json, "
-         "each line is {\"meta\": {...}, \"ids\": [...]}"},
+         "print the values of each document before it, those of late columns too, as a JSON object "
+         "and a tab; with --json, each line is {\"meta\": {...}, \"ids\": [...]}"},
     {"spans", 0, CLI_FLAG, TARGET(spans),
      .help =
          "show which tokens do not count in the loss: in brackets, on a terminal in cyan, or in "
@@ -514,6 +530,8 @@ static int check_options(void *command_options, const input_list *names)
         return cli_usage("--pattern and --specials-file work only with --tokenizer");
     if (options->documents && options->tokens)
         return cli_usage("use only one of --documents and --tokens");
+    if (options->where && options->raw)
+        return cli_usage("--where does not work with --raw");
     options->form = options->json   ? CAT_JSON
                     : options->text ? CAT_TEXT
                     : options->raw  ? CAT_RAW

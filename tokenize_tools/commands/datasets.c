@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,74 +264,6 @@ bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_
 {
     const json_text_span metadata = dataset_metadata(ds);
     return json_text_check_object(metadata, NULL) && json_text_find(metadata, key, value);
-}
-
-/* ---- Values of documents ---- */
-
-bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
-                        uint32_t *index, tokmap_meta_column *column)
-{
-    bool found = false;
-    *column = (tokmap_meta_column)TOKMAP_INIT(tokmap_meta_column);
-    for (uint32_t i = 0; !found && tokmap_dataset_get_meta_column(ds, i, column) == TOKMAP_OK;
-         i++) {
-        found = column->name_bytes == name_bytes && memcmp(column->name, name, name_bytes) == 0;
-        if (index)
-            *index = i;
-    }
-    return found;
-}
-
-const char *values_type_name(tokmap_value_type type)
-{
-    static const char *const names[] = {"null", "int64", "float64", "string"};
-    return names[type];
-}
-
-/* Prints a float with the fewest digits that are read back as the same number, and with a point, so
- * that it stays a float. */
-static void print_real(FILE *out, double value)
-{
-    char digits[40];
-    if (isnan(value) || isinf(value)) {
-        fputs(isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"", out);
-        return;
-    }
-    for (int n = 15; n <= 17; n++) {
-        snprintf(digits, sizeof digits, "%.*g", n, value);
-        if (strtod(digits, NULL) == value)
-            break;
-    }
-    fprintf(out, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
-}
-
-bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t which)
-{
-    tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
-    for (uint32_t i = 0; tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
-        tokmap_value value;
-        if (tokmap_dataset_get_meta(ds, i, which, &value) != TOKMAP_OK)
-            return false;
-        fputs(i ? ", " : "{", out);
-        json_text_print_string(out, column.name, column.name_bytes);
-        fputs(": ", out);
-        switch (value.type) {
-        case TOKMAP_VALUE_INT64:
-            fprintf(out, "%" PRId64, value.integer);
-            break;
-        case TOKMAP_VALUE_FLOAT64:
-            print_real(out, value.real);
-            break;
-        case TOKMAP_VALUE_STRING:
-            json_text_print_string(out, value.text, value.text_bytes);
-            break;
-        case TOKMAP_VALUE_NULL:
-            fputs("null", out);
-            break;
-        }
-    }
-    putc('}', out);
-    return true;
 }
 
 /* ---- What is left beside datasets, and datasets that do not open ---- */

@@ -49,17 +49,6 @@ json_text_span dataset_metadata(const tokmap_dataset *ds);
 /* Finds the value of a key of the metadata. False if it has none; *value is then unchanged. */
 bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value);
 
-/* ---- Values of documents, as text ---- */
-
-/* Finds the column of this name; false if there is none. index may be NULL. */
-bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
-                        uint32_t *index, tokmap_meta_column *column);
-/* Returns "int64", "float64", "string", or "null" for a column without values. */
-const char *values_type_name(tokmap_value_type type);
-/* Prints the values of a document as a JSON object. False if one is damaged. NaN and infinities,
- * which JSON does not have, become the strings "NaN", "Infinity" and "-Infinity". */
-bool values_print_row(FILE *out, const tokmap_dataset *ds, uint64_t document);
-
 /* ---- What is left beside datasets, and datasets that do not open ---- */
 
 /* Whether the dataset `path` is being written, or the run that wrote it was interrupted; prints a

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/each.h"
+#include "commands/values.h"
 #include "foreign/megatron_index.h"
 #include "system/platform.h"
 #include "cli/json_out.h"
@@ -370,6 +371,8 @@ static int export_dataset(void *options, const char *name, const tokmap_dataset 
         code = path_protect_dataset(job->ds);
     if (code == CLI_OK)
         code = exporters[job->to](job);
+    if (code == CLI_OK)
+        code = values_note_late(ds, job->quiet);
     if (code == CLI_OK)
         cli_progress_end(&job->progress, job->tokens.n_copied);
     if (code == CLI_OK && job->info.n_spans)

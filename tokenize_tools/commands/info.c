@@ -12,12 +12,14 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/each.h"
+#include "commands/values.h"
 #include "system/process.h"
 #include "cli/json_out.h"
 #include "base/json_text.h"
 #include "tokmap.h"
 
 typedef struct info_options {
+    const char *where;
     bool json, inputs, segments, no_lengths;
     bool has_printed; /* a dataset was printed */
 } info_options;
@@ -26,7 +28,7 @@ typedef struct info_options {
 #define N_BUCKETS 50
 
 typedef struct length_table {
-    uint64_t min, max, n_redacted, redacted_tokens;
+    uint64_t min, max, n_documents, n_tokens, n_redacted, redacted_tokens;
     struct {
         uint64_t n_documents, n_tokens;
     } buckets[N_BUCKETS];
@@ -47,12 +49,15 @@ static uint64_t bucket_last(unsigned bucket)
     return bucket ? (UINT64_C(1) << bucket) - 1 : 0;
 }
 
-/* Counts the documents by length. Returns an exit code, and prints the error. */
+/* Counts the documents by length; kept: only these, or NULL. Returns an exit code, and prints the
+ * error. */
 static int count_lengths(const tokmap_dataset *ds, const tokmap_dataset_info *info,
-                         length_table *table)
+                         const uint64_t *kept, length_table *table)
 {
     *table = (length_table){.min = UINT64_MAX};
     for (uint64_t i = 0; i < info->n_documents; i++) {
+        if (kept && !values_is_kept(kept, i))
+            continue;
         tokmap_document doc;
         tokmap_span span = {.role = TOKMAP_SPAN_PROMPT};
         size_t n;
@@ -69,6 +74,8 @@ static int count_lengths(const tokmap_dataset *ds, const tokmap_dataset_info *in
             table->redacted_tokens += doc.n_tokens;
         }
         unsigned bucket = bucket_of(doc.n_tokens);
+        table->n_documents++;
+        table->n_tokens += doc.n_tokens;
         table->buckets[bucket].n_documents++;
         table->buckets[bucket].n_tokens += doc.n_tokens;
         table->min = doc.n_tokens < table->min ? doc.n_tokens : table->min;
@@ -264,27 +271,35 @@ static int print_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *inf
     return CLI_OK;
 }
 
-static void print_columns(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static void print_columns(const value_columns *columns)
 {
-    for (uint32_t i = 0; i < info->n_meta_columns; i++) {
-        tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
-        tokmap_dataset_get_meta_column(ds, i, &column);
+    for (size_t i = 0; i < columns->n; i++) {
+        const tokmap_meta_column *column = &columns->info[i];
         print_key(i ? "" : "values:");
-        cli_print_plain(stdout, column.name, column.name_bytes);
-        if (column.type == TOKMAP_VALUE_NULL) {
-            puts(", no document has one");
-            continue;
-        }
-        printf(", %s", values_type_name(column.type));
-        if (column.code_bytes)
-            printf(", %s different", cli_count(column.n_strings).s);
-        if (column.n_nulls)
-            printf(", missing in %s", cli_count_of(column.n_nulls, "document").s);
-        putchar('\n');
+        cli_print_plain(stdout, column->name, column->name_bytes);
+        if (column->type == TOKMAP_VALUE_NULL)
+            fputs(", no document has one", stdout);
+        else
+            printf(", %s", values_type_name(column->type));
+        if (column->code_bytes)
+            printf(", %s different", cli_count(column->n_strings).s);
+        if (column->n_nulls && column->type != TOKMAP_VALUE_NULL)
+            printf(", missing in %s", cli_count_of(column->n_nulls, "document").s);
+        puts(column->path ? ", late" : "");
     }
 }
 
+static void print_kept(const length_table *table, const tokmap_dataset_info *info)
+{
+    print_key("kept by --where:");
+    printf("%s (%.2f%%), ", cli_count_of(table->n_documents, "document").s,
+           100 * divide(table->n_documents, info->n_documents));
+    printf("%s (%.2f%%)\n", cli_count_of(table->n_tokens, "token").s,
+           info->n_tokens ? 100 * divide(table->n_tokens, info->n_tokens) : 0);
+}
+
 static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info,
+                       const value_columns *columns, const uint64_t *kept,
                        const info_options *options)
 {
     print_text_line("dataset id:", cli_hex(info->dataset_id).s);
@@ -297,7 +312,7 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
     else
         puts(info->n_tokens ? "boundaries not known" : "0");
     print_text_line("inputs:", cli_count(info->n_inputs).s);
-    print_columns(ds, info);
+    print_columns(columns);
     if (info->n_spans) {
         print_key("spans:");
         printf("%s of tokens whose labels never count", cli_count(info->n_spans).s);
@@ -312,13 +327,16 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
     print_key("format:");
     printf("version %" PRIu32 ", readable by version %" PRIu32 " and later\n", info->format_version,
            info->lowest_reader);
-    if (info->n_documents && !options->no_lengths) {
+    if (info->n_documents && (!options->no_lengths || kept)) {
         length_table table;
-        const int code = count_lengths(ds, info, &table);
+        const int code = count_lengths(ds, info, kept, &table);
         if (code != CLI_OK)
             return code;
         print_redacted(ds, &table);
-        print_lengths(&table);
+        if (kept)
+            print_kept(&table, info);
+        if (!options->no_lengths && table.n_documents > 0)
+            print_lengths(&table);
     }
     if (options->segments)
         print_segments(ds, info);
@@ -327,12 +345,12 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
 
 /* ---- For programs ---- */
 
-static void put_lengths(json_out *o, const tokmap_dataset_info *info, const length_table *table)
+static void put_lengths(json_out *o, const length_table *table)
 {
     json_out_begin(o, "document_lengths", '{');
     json_out_number(o, "min", table->min);
     json_out_number(o, "max", table->max);
-    json_out_print(o, "mean", "%.3f", divide(info->n_tokens, info->n_documents));
+    json_out_print(o, "mean", "%.3f", divide(table->n_tokens, table->n_documents));
     json_out_begin(o, "histogram", '[');
     for (unsigned b = bucket_of(table->min); b <= bucket_of(table->max); b++) {
         json_out_begin(o, NULL, '{');
@@ -375,17 +393,17 @@ static int put_inputs(json_out *o, const tokmap_dataset *ds, const tokmap_datase
     return code;
 }
 
-static void put_columns(json_out *o, const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static void put_columns(json_out *o, const value_columns *columns)
 {
     json_out_begin(o, "meta", '[');
-    for (uint32_t i = 0; i < info->n_meta_columns; i++) {
-        tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
-        tokmap_dataset_get_meta_column(ds, i, &column);
+    for (size_t i = 0; i < columns->n; i++) {
+        const tokmap_meta_column *column = &columns->info[i];
         json_out_begin(o, NULL, '{');
-        json_out_text(o, "name", column.name, column.name_bytes);
-        json_out_string(o, "type", values_type_name(column.type));
-        json_out_number(o, "n_nulls", column.n_nulls);
-        json_out_known(o, "n_distinct", column.n_strings, column.code_bytes != 0);
+        json_out_text(o, "name", column->name, column->name_bytes);
+        json_out_string(o, "type", values_type_name(column->type));
+        json_out_number(o, "n_nulls", column->n_nulls);
+        json_out_known(o, "n_distinct", column->n_strings, column->code_bytes != 0);
+        json_out_bool(o, "late", column->path != NULL);
         json_out_end(o, '}');
     }
     json_out_end(o, ']');
@@ -410,6 +428,7 @@ static void put_segments(json_out *o, const tokmap_dataset *ds, const tokmap_dat
 /* Prints an object. A damaged part of the dataset becomes null, and the object is still
  * complete. */
 static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
+                      const value_columns *columns, const uint64_t *kept,
                       const info_options *options)
 {
     json_out o = json_out_begin_result(stdout);
@@ -435,16 +454,22 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                        divide(info->documents_bytes, info->n_documents));
     else
         json_out_string(&o, "bytes_per_document", NULL);
-    if (!options->no_lengths) {
+    if (!options->no_lengths || kept) {
         length_table table;
-        code = info->n_documents ? count_lengths(ds, info, &table) : CLI_OK;
-        if (info->n_documents && code == CLI_OK)
-            put_lengths(&o, info, &table);
-        else
+        code = count_lengths(ds, info, kept, &table);
+        if (kept) {
+            json_out_begin(&o, "kept", '{');
+            json_out_number(&o, "documents", table.n_documents);
+            json_out_number(&o, "tokens", table.n_tokens);
+            json_out_end(&o, '}');
+        }
+        if (table.n_documents && code == CLI_OK && !options->no_lengths)
+            put_lengths(&o, &table);
+        else if (!options->no_lengths)
             json_out_string(&o, "document_lengths", NULL);
     }
     code = cli_first_failure(code, put_inputs(&o, ds, info));
-    put_columns(&o, ds, info);
+    put_columns(&o, columns);
     json_out_number(&o, "n_spans", info->n_spans);
     if (info->n_spans)
         json_out_hash(&o, "spans_hash", info->spans_hash);
@@ -470,12 +495,22 @@ static int show_one(void *command_options, const char *path, const tokmap_datase
 {
     info_options *options = command_options;
     const tokmap_dataset_info info = cli_dataset_info(ds);
+    value_columns columns = {0};
+    uint64_t *kept = NULL;
     if (options->has_printed && !options->json)
         putchar('\n');
     options->has_printed = true;
     report_unfinished(path);
     report_unused(ds);
-    return options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
+    int code = values_open_all(&columns, ds);
+    if (options->where)
+        code = cli_first_failure(code, values_select(ds, options->where, &kept));
+    if (code == CLI_OK || !options->where)
+        code = cli_first_failure(
+            code, (options->json ? print_json : print_table)(ds, &info, &columns, kept, options));
+    values_close_all(&columns);
+    free(kept);
+    return code;
 }
 
 /* Shows the sums over all datasets. The list id is the XXH3-128 of the dataset ids in order. */
@@ -517,6 +552,9 @@ static const cli_option option_table[] = {
      .help = "list the input files that the dataset was made from (--json always does)"},
     {"segments", 0, CLI_FLAG, TARGET(segments),
      .help = "list the token files of a joined dataset (--json always does)"},
+    {"where", 0, CLI_TEXT, TARGET(where), "EXPRESSION",
+     .help = "count only the documents for whose values EXPRESSION holds, as in 'tokmap pack "
+             "--where': how many there are, their tokens and their lengths"},
     {"no-lengths", 0, CLI_FLAG, TARGET(no_lengths),
      .help = "leave out the document lengths, for which the whole index must be read"},
     {NULL},
@@ -529,7 +567,8 @@ static const cli_manual manual = {
              "it is an error if they do not fit together.",
     .options = option_table,
     .examples = "  tokmap info data/train\n"
-                "  tokmap info --json data/*.tmi | jq .n_tokens\n",
+                "  tokmap info --json data/*.tmi | jq .n_tokens\n"
+                "  tokmap info data/train --where 'quality >= 3 and not dup'\n",
     .operand = "dataset",
     .n_least = 1,
 };

@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/each.h"
+#include "commands/values.h"
 #include "cli/json_out.h"
 #include "base/json_text.h"
 #include "system/memory_file.h"
@@ -56,7 +57,7 @@ static int check_columns(const merge_input *a, const merge_input *b)
     tokmap_meta_column in_a = TOKMAP_INIT(tokmap_meta_column), in_b;
     char what[512];
     for (uint32_t i = 0; tokmap_dataset_get_meta_column(a->ds, i, &in_a) == TOKMAP_OK; i++) {
-        const bool found = values_find_column(b->ds, in_a.name, in_a.name_bytes, NULL, &in_b);
+        const bool found = values_find_column(b->ds, in_a.name, in_a.name_bytes, &in_b);
         const bool any = found && in_a.type != TOKMAP_VALUE_NULL && in_b.type != TOKMAP_VALUE_NULL;
         if (found &&
             (!any || (in_a.type == TOKMAP_VALUE_STRING) == (in_b.type == TOKMAP_VALUE_STRING)))
@@ -233,6 +234,8 @@ static int merge_all(void *command_options, const input_list *names)
     code = dataset_list_open(&s.list, names);
     if (code == CLI_OK)
         code = check_inputs(&s);
+    for (size_t i = 0; code == CLI_OK && i < s.n_inputs; i++)
+        code = values_note_late(s.inputs[i].ds, options->quiet);
     if (code == CLI_OK)
         code = write_merged(&s);
     dataset_list_close(&s.list);

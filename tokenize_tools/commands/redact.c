@@ -13,7 +13,7 @@
 #include "commands/commands.h"
 #include "commands/each.h"
 #include "commands/lines.h"
-#include "fields/where.h"
+#include "commands/values.h"
 #include "system/output_file.h"
 #include "system/platform.h"
 #include "system/protected.h"
@@ -91,38 +91,18 @@ static int select_range(selection *s, const char *range)
 static int select_where(selection *s, const char *text)
 {
     const selection listed = *s;
-    field_list fields = {0};
-    tokmap_value values[FIELD_LIST_MAX];
-    tokmap_value_type types[FIELD_LIST_MAX];
-    uint32_t columns[FIELD_LIST_MAX] = {0};
-    failure err;
-    where *w = where_compile(text, &fields, &err);
-    int code = CLI_OK;
-    for (size_t i = 0; w && i < fields.n_fields && code == CLI_OK; i++) {
-        const char *name = fields.names[i];
-        tokmap_meta_column column;
-        if (!values_find_column(s->ds, name, strlen(name), &columns[i], &column))
-            code = cli_error(CLI_INPUT, "%s: its documents have no value '%s' (--where)",
-                             s->info.index_path, name);
-        types[i] = column.type;
-    }
-    if (code == CLI_OK && !(w && where_check_types(w, types, &err)))
-        code = cli_usage("--where: character %" PRIu64 ": %s", err.place, err.text);
+    uint64_t *kept;
+    int code = values_select(s->ds, text, &kept);
     s->documents = NULL;
     s->n = 0;
     for (uint64_t d = 0, at = 0; d < s->info.n_documents && code == CLI_OK; d++) {
-        for (size_t i = 0; i < fields.n_fields && code == CLI_OK; i++)
-            if (tokmap_dataset_get_meta(s->ds, columns[i], d, &values[i]) != TOKMAP_OK)
-                code = cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
-                                 s->info.index_path, d);
         const bool is_listed = at < listed.n && listed.documents[at] == d;
         at += is_listed;
-        if (code == CLI_OK && (is_listed || where_holds(w, values)))
+        if (is_listed || values_is_kept(kept, d))
             code = select_document(s, d);
     }
     free(listed.documents);
-    where_free(w);
-    field_list_free(&fields);
+    free(kept);
     return code;
 }
 
@@ -315,8 +295,8 @@ static const cli_option option_table[] = {
      .help = "the documents FIRST:END, without END, as in 'tokmap cat'; or with @LIST those whose "
              "numbers, from 0, are the lines of the file LIST, in ascending order; - is stdin"},
     {"where", 0, CLI_TEXT, TARGET(where), "EXPRESSION",
-     .help = "the documents for whose values, which pack --meta has kept, EXPRESSION holds, as in "
-             "'tokmap pack --where'. With --documents: these documents too"},
+     .help = "the documents for whose values EXPRESSION holds, as in 'tokmap pack --where'; late "
+             "columns have values too. With --documents: these documents too"},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace Q if it already exists"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "commands/values.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/json_text.h"
+#include "cli/cli.h"
+#include "cli/json_out.h"
+#include "cli/paths.h"
+#include "system/files.h"
+
+bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
+                        tokmap_meta_column *column)
+{
+    bool found = false;
+    *column = (tokmap_meta_column)TOKMAP_INIT(tokmap_meta_column);
+    for (uint32_t i = 0; !found && tokmap_dataset_get_meta_column(ds, i, column) == TOKMAP_OK; i++)
+        found = column->name_bytes == name_bytes && memcmp(column->name, name, name_bytes) == 0;
+    return found;
+}
+
+const char *values_type_name(tokmap_value_type type)
+{
+    static const char *const names[] = {"null", "int64", "float64", "string"};
+    return names[type];
+}
+
+/* ---- Late columns ---- */
+
+typedef struct late_search {
+    const char *begin; /* of the name of a file: "P." */
+    input_list *found;
+} late_search;
+
+static bool see_name(void *context, const char *name)
+{
+    const late_search *s = context;
+    const size_t n_begin = strlen(s->begin), n = strlen(name), n_end = strlen(".tmc");
+    failure err;
+    if (n <= n_begin + n_end || strncmp(name, s->begin, n_begin) != 0 ||
+        !path_ends_with(name, ".tmc") || memchr(name + n_begin, '.', n - n_begin - n_end))
+        return true;
+    return input_list_append(s->found, strndup(name + n_begin, n - n_begin - n_end), &err);
+}
+
+int values_list_late(input_list *names, const tokmap_dataset *ds)
+{
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, "."),
+                    folder = path_beside(info.index_path, ".");
+    late_search s = {begin.s, names};
+    file_list_folder(folder.s, see_name, &s);
+    input_list_sort(names, 0);
+    return CLI_OK;
+}
+
+path_text values_late_path(const tokmap_dataset *ds, const char *name)
+{
+    return path_of(path_of(path_prefix(cli_dataset_info(ds).index_path).s, ".").s,
+                   path_of(name, ".tmc").s);
+}
+
+void values_print_column(const tokmap_meta_column *c, bool json)
+{
+    if (json) {
+        json_out o = json_out_begin_result(stdout);
+        json_out_text(&o, "name", c->name, c->name_bytes);
+        json_out_string(&o, "type", values_type_name(c->type));
+        json_out_number(&o, "n_nulls", c->n_nulls);
+        json_out_known(&o, "n_distinct", c->n_strings, c->code_bytes != 0);
+        json_out_string(&o, "file", c->path);
+        puts("}");
+        return;
+    }
+    cli_print_plain(stdout, c->name, c->name_bytes);
+    printf(": %s", values_type_name(c->type));
+    if (c->number_bytes)
+        printf(" of %" PRIu32 " %s", c->number_bytes, c->number_bytes == 1 ? "byte" : "bytes");
+    if (c->code_bytes)
+        printf(", %s different", cli_count(c->n_strings).s);
+    if (c->n_nulls)
+        printf(", missing in %s", cli_count_of(c->n_nulls, "document").s);
+    fputs(", ", stdout);
+    cli_print_plain(stdout, c->path ? c->path : "in the index",
+                    strlen(c->path ? c->path : "in the index"));
+    putchar('\n');
+}
+
+int values_print_late(const tokmap_dataset *ds, const char *name, bool json)
+{
+    tokmap_meta_column info = TOKMAP_INIT(tokmap_meta_column);
+    tokmap_column *column;
+    tokmap_error err;
+    if (tokmap_column_open(&column, ds, name, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    tokmap_column_get_info(column, &info);
+    values_print_column(&info, json);
+    tokmap_column_close(column);
+    return CLI_OK;
+}
+
+int values_note_late(const tokmap_dataset *ds, bool quiet)
+{
+    input_list names = {0};
+    const int code = values_list_late(&names, ds);
+    if (code == CLI_OK && names.n_names > 0 && !quiet)
+        cli_warn("%s: its late columns (%s%s) are not in the output",
+                 cli_dataset_info(ds).index_path, names.names[0],
+                 names.n_names > 1 ? " and others" : "");
+    input_list_free(&names);
+    return code;
+}
+
+/* ---- All columns ---- */
+
+static int open_column(value_columns *v, const tokmap_dataset *ds, const char *name)
+{
+    tokmap_error err;
+    if (!array_grow(&v->columns, v->n, sizeof *v->columns) ||
+        !array_grow(&v->info, v->n, sizeof *v->info))
+        return cli_no_memory();
+    if (tokmap_column_open(&v->columns[v->n], ds, name, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    v->info[v->n] = (tokmap_meta_column)TOKMAP_INIT(tokmap_meta_column);
+    tokmap_column_get_info(v->columns[v->n], &v->info[v->n]);
+    v->n++;
+    return CLI_OK;
+}
+
+int values_open_all(value_columns *v, const tokmap_dataset *ds)
+{
+    input_list late = {0};
+    tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
+    int code = values_list_late(&late, ds);
+    for (uint32_t i = 0;
+         code == CLI_OK && tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
+        char *name = strndup(column.name, column.name_bytes);
+        code = name ? open_column(v, ds, name) : cli_no_memory();
+        free(name);
+    }
+    for (size_t i = 0; code == CLI_OK && i < late.n_names; i++)
+        code = open_column(v, ds, late.names[i]);
+    input_list_free(&late);
+    return code;
+}
+
+void values_close_all(value_columns *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        tokmap_column_close(v->columns[i]);
+    free(v->columns);
+    free(v->info);
+    *v = (value_columns){0};
+}
+
+/* ---- As text ---- */
+
+/* Prints a float with the fewest digits that are read back as the same number, and with a point, so
+ * that it stays a float. */
+static void print_real(FILE *out, double value)
+{
+    char digits[40];
+    if (isnan(value) || isinf(value)) {
+        fputs(isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"", out);
+        return;
+    }
+    for (int n = 15; n <= 17; n++) {
+        snprintf(digits, sizeof digits, "%.*g", n, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    fprintf(out, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
+}
+
+bool values_print_row(FILE *out, const value_columns *v, uint64_t document)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        tokmap_value value;
+        if (tokmap_column_get_value(v->columns[i], document, &value) != TOKMAP_OK)
+            return false;
+        fputs(i ? ", " : "{", out);
+        json_text_print_string(out, v->info[i].name, v->info[i].name_bytes);
+        fputs(": ", out);
+        switch (value.type) {
+        case TOKMAP_VALUE_INT64:
+            fprintf(out, "%" PRId64, value.integer);
+            break;
+        case TOKMAP_VALUE_FLOAT64:
+            print_real(out, value.real);
+            break;
+        case TOKMAP_VALUE_STRING:
+            json_text_print_string(out, value.text, value.text_bytes);
+            break;
+        case TOKMAP_VALUE_NULL:
+            fputs("null", out);
+            break;
+        }
+    }
+    putc('}', out);
+    return true;
+}
+
+/* ---- Expressions ---- */
+
+static tokmap_status keep(void *context, uint64_t first, uint32_t n, const uint64_t *kept,
+                          tokmap_error *err)
+{
+    uint64_t *all = context;
+    (void)err;
+    memcpy(all + first / 64, kept, (n + 63) / 64 * sizeof *kept);
+    return TOKMAP_OK;
+}
+
+int values_select(const tokmap_dataset *ds, const char *where, uint64_t **kept)
+{
+    tokmap_error err;
+    *kept = calloc(cli_dataset_info(ds).n_documents / 64 + 1, sizeof **kept);
+    if (!*kept)
+        return cli_no_memory();
+    const tokmap_status status = tokmap_dataset_select(ds, where, keep, *kept, &err);
+    if (status == TOKMAP_ERR_ARGUMENT && strncmp(err.text, "where: ", 7) == 0)
+        return cli_usage("--%s", err.text);
+    return status == TOKMAP_ERR_ARGUMENT ? cli_error(CLI_INPUT, "%s (--where)", err.text)
+           : status                      ? cli_fail(&err)
+                                         : CLI_OK;
+}
