@@ -152,8 +152,7 @@ static int make_table(add_job *job)
 }
 
 /* Finds the document of a key. */
-static int find_document(add_job *job, const tokmap_value *key, uint64_t *number).s,
-                         uint64_t *number)
+static int find_document(add_job *job, const tokmap_value *key, uint64_t *number)
 {
     key_table *t = &job->table;
     tokmap_value next = {.type = TOKMAP_VALUE_NULL};
