@@ -30,15 +30,24 @@ static bool find_index(const char *path, tokmap_i_file_stat *index, bool *by_pre
     return found;
 }
 
-/* Finds the dataset of a path, or the dataset to which the file belongs. P.X.tmr and P.X.redacted
- * have one suffix more than P.idx. */
+/* Whether a file of this suffix is named P.X.suffix, and so has one suffix more than P.idx. */
+static bool is_beside(const char *suffix)
+{
+    static const char *const suffixes[] = {".tmr", ".tmc", ".redacted"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        found |= strcmp(suffix, suffixes[i]) == 0;
+    return found;
+}
+
+/* Finds the dataset of a path, or the dataset to which the file belongs. */
 static bool find_choice(const char *path, choice *out)
 {
     bool by_prefix;
     const char *base = name_in_path(path), *dot = strrchr(base, '.');
     bool found = find_index(path, &out->index, &by_prefix);
     out->is_dataset = by_prefix || !dot || strcmp(dot, ".idx") != 0;
-    if (found || !dot || (strcmp(dot, ".tmr") != 0 && strcmp(dot, ".redacted") != 0))
+    if (found || !dot || !is_beside(dot))
         return found;
     while (dot > base && *--dot != '.') {
     }

@@ -6,9 +6,11 @@
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "commands/commands.h"
+#include "commands/values.h"
 #include "pack/planner.h"
 #include "plan/cell_join.h"
 #include "plan/plan_file.h"
+#include "system/files.h"
 #include "system/output_file.h"
 #include "system/platform.h"
 #include "system/process.h"
@@ -35,6 +37,101 @@ static void note_inputs(const plan_file *plan)
         cli_warn("%s of the plan cannot be compared: not found", cli_count_of(n_gone, "input").s);
 }
 
+/* ---- Late columns ---- */
+
+/* Opens the late column of a cell. NULL: it has none of this name and sort; or *code is not CLI_OK.
+ * *type: of the values in the cells before it. */
+static tokmap_column *open_in_cell(const tokmap_dataset *ds, const char *name,
+                                   tokmap_value_type *type, int *code)
+{
+    tokmap_meta_column info = TOKMAP_INIT(tokmap_meta_column);
+    tokmap_column *column = NULL;
+    tokmap_error err;
+    if (!file_name_exists(values_late_path(ds, name).s))
+        return NULL;
+    if (tokmap_column_open(&column, ds, name, &err) != TOKMAP_OK)
+        *code = cli_fail(&err);
+    tokmap_column_get_info(column, &info);
+    if (*type == TOKMAP_VALUE_NULL)
+        *type = info.type;
+    if (info.type == TOKMAP_VALUE_NULL ||
+        (info.type == TOKMAP_VALUE_STRING) == (*type == TOKMAP_VALUE_STRING))
+        return column;
+    tokmap_column_close(column);
+    return NULL;
+}
+
+/* Gives the values of all cells to the column of the joined dataset. *is_whole: all cells have
+ * it. */
+static int copy_cells(const plan_file *plan, const char *split, const char *name,
+                      tokmap_column_writer *to, bool *is_whole)
+{
+    uint64_t first = 0;
+    tokmap_value_type type = TOKMAP_VALUE_NULL;
+    int code = CLI_OK;
+    *is_whole = true;
+    for (size_t cell = 0; cell < plan->n_cells && code == CLI_OK && *is_whole; cell++) {
+        const path_text path = plan_file_cell_path(plan, cell, split, ".tmi");
+        tokmap_dataset *ds;
+        tokmap_error err;
+        if (tokmap_dataset_open_index(&ds, path.s, &err) != TOKMAP_OK)
+            return cli_fail(&err);
+        const uint64_t n = cli_dataset_info(ds).n_documents;
+        tokmap_column *column = n > 0 ? open_in_cell(ds, name, &type, &code) : NULL;
+        if (column)
+            code = values_copy(column, to, first, n, NULL, 0);
+        *is_whole = n == 0 || column;
+        first += n;
+        tokmap_column_close(column);
+        tokmap_dataset_close(ds);
+    }
+    return code;
+}
+
+static int join_column(const plan_file *plan, const char *split, const tokmap_dataset *joined,
+                       const char *name, bool quiet)
+{
+    const tokmap_column_options options = {
+        .struct_size = sizeof options, .name = name, .replace = 1};
+    tokmap_column_writer *to;
+    tokmap_error err;
+    bool is_whole;
+    if (tokmap_column_writer_open(&to, joined, &options, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    int code = copy_cells(plan, split, name, to, &is_whole);
+    if (code == CLI_OK && is_whole && tokmap_column_writer_finish(to, &err) != TOKMAP_OK)
+        code = cli_fail(&err);
+    if (code == CLI_OK && !is_whole && !quiet)
+        cli_warn("the late column '%s' is not in all cells with values of one sort, and not in the "
+                 "output",
+                 name);
+    tokmap_column_writer_close(to);
+    return code;
+}
+
+/* Makes a late column of each that the first cell with documents has. */
+static int join_columns(const plan_file *plan, const char *split, const join_options *options)
+{
+    const path_text path = plan_split_path(options->prefix, split, ".tmi");
+    input_list names = {0};
+    tokmap_dataset *joined, *ds;
+    tokmap_error err;
+    int code = CLI_OK;
+    if (tokmap_dataset_open_index(&joined, path.s, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    for (size_t cell = 0; cell < plan->n_cells && code == CLI_OK && names.n_names == 0; cell++) {
+        const path_text of_cell = plan_file_cell_path(plan, cell, split, ".tmi");
+        code = tokmap_dataset_open_index(&ds, of_cell.s, &err) ? cli_fail(&err)
+                                                               : values_list_late(&names, ds);
+        tokmap_dataset_close(ds);
+    }
+    for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)
+        code = join_column(plan, split, joined, names.names[i], options->cells.quiet);
+    input_list_free(&names);
+    tokmap_dataset_close(joined);
+    return code;
+}
+
 static int join_all(const char *path, join_options *options)
 {
     plan_file plan = {0};
@@ -44,6 +141,8 @@ static int join_all(const char *path, join_options *options)
         code = plan_read(&plan, path);
     if (code == CLI_OK)
         code = cell_join(&plan, &options->cells);
+    for (size_t i = 0; i < plan.splits.n && code == CLI_OK; i++)
+        code = join_columns(&plan, plan.splits.names[i], options);
     if (code == CLI_DATASET)
         fprintf(stderr,
                 "To pack such cells again: tokmap pack --plan %s --verify, and --force for cells "
@@ -76,7 +175,8 @@ static const cli_manual manual = {
         "together with P.\n\nIf the plan has splits, P-NAME is written for each. If a cell is not "
         "packed, the exit code is 3; if one is "
         "damaged or was packed for another plan, 4.\n\nFor programs that need one token file: "
-        "tokmap merge P -o Q. It copies the tokens into Q.bin, and the cells are no longer needed.",
+        "tokmap merge P -o Q. It copies the tokens into Q.bin, and the cells are no longer "
+        "needed.\n\nA late column ('tokmap columns') that all cells have becomes one of P.",
     .options = option_table,
     .examples = "  tokmap plan 'corpus/*.jsonl.zst' --cells data/cells -o data/run.plan\n"
                 "  tokmap pack --plan data/run.plan --task 0/1\n"

@@ -193,7 +193,39 @@ static int find_megatron_index(const selection *s, const char *prefix, bool repl
     return error ? CLI_OK : output_name(idx, prefix, ".idx", replace);
 }
 
-/* Writes Q.idx, and warns about unused files beside the new dataset. */
+/* Writes a late column of P for Q. */
+static int redact_column(const selection *s, const tokmap_dataset *q, const char *name)
+{
+    const tokmap_column_options options = {
+        .struct_size = sizeof options, .name = name, .replace = 1};
+    tokmap_column *from = NULL;
+    tokmap_column_writer *to = NULL;
+    tokmap_error err;
+    int code = CLI_OK;
+    if (tokmap_column_open(&from, s->ds, name, &err) != TOKMAP_OK ||
+        tokmap_column_verify(from, &err) != TOKMAP_OK ||
+        tokmap_column_writer_open(&to, q, &options, &err) != TOKMAP_OK)
+        code = cli_fail(&err);
+    if (code == CLI_OK)
+        code = values_copy(from, to, 0, s->info.n_documents, s->documents, s->n);
+    if (code == CLI_OK && tokmap_column_writer_finish(to, &err) != TOKMAP_OK)
+        code = cli_fail(&err);
+    tokmap_column_writer_close(to);
+    tokmap_column_close(from);
+    return code;
+}
+
+static int redact_columns(const selection *s, const tokmap_dataset *q)
+{
+    input_list names = {0};
+    int code = values_list_late(&names, s->ds);
+    for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)
+        code = redact_column(s, q, names.names[i]);
+    input_list_free(&names);
+    return code;
+}
+
+/* Writes Q.idx and the late columns, and warns about unused files beside the new dataset. */
 static int finish_files(const selection *s, const char *prefix, output_source *source,
                         output_file *idx)
 {
@@ -205,8 +237,10 @@ static int finish_files(const selection *s, const char *prefix, output_source *s
         cli_warn("%s: cannot mark labels that never count: Megatron trains on the filler of "
                  "redacted documents",
                  idx->path);
-    if (tokmap_dataset_open_index(&q, prefix, &err) == TOKMAP_OK)
-        report_unused(q);
+    if (tokmap_dataset_open_index(&q, prefix, &err) != TOKMAP_OK)
+        return cli_first_failure(code, cli_fail(&err));
+    report_unused(q);
+    code = cli_first_failure(code, redact_columns(s, q));
     tokmap_dataset_close(q);
     note_names(s->info.token_path);
     return code;
@@ -313,7 +347,9 @@ static const cli_manual manual = {
         "order_of of its source to the id of P. P does not change.\n\nQ.bin is a reflink of P.bin "
         "if the file system has reflinks, such as XFS and btrfs, and otherwise a copy; then only "
         "what changes is read, checked and written. If P is joined, only its token files that "
-        "change become new files, Q.*.redacted; the others must stay where they are.",
+        "change become new files, Q.*.redacted; the others must stay where they are. Late columns "
+        "of P "
+        "('tokmap columns') become late columns of Q.",
     .options = option_table,
     .examples = "  tokmap redact data/train --documents 17 -o data/train2\n"
                 "  tokmap redact data/train --documents @gone.txt -o data/train2\n"

@@ -204,6 +204,34 @@ bool values_print_row(FILE *out, const value_columns *v, uint64_t document)
     return true;
 }
 
+/* ---- Copies ---- */
+
+int values_copy(const tokmap_column *from, tokmap_column_writer *to, uint64_t first,
+                uint64_t n_documents, const uint64_t *null, uint64_t n_null)
+{
+    enum {
+        MOST = 256
+    };
+    tokmap_value values[MOST];
+    tokmap_error err;
+    for (uint64_t d = 0; d < n_documents;) {
+        uint64_t n = 0;
+        for (; n < MOST && d + n < n_documents; n++) {
+            const bool is_null = n_null > 0 && *null == d + n;
+            values[n] = (tokmap_value){.type = TOKMAP_VALUE_NULL};
+            if (!is_null && tokmap_column_get_value(from, d + n, &values[n]) != TOKMAP_OK)
+                return cli_error(CLI_DATASET, "a late column is damaged in document %" PRIu64,
+                                 d + n);
+            null += is_null;
+            n_null -= is_null;
+        }
+        if (tokmap_column_writer_put(to, first + d, values, n, &err) != TOKMAP_OK)
+            return cli_fail(&err);
+        d += n;
+    }
+    return CLI_OK;
+}
+
 /* ---- Expressions ---- */
 
 static tokmap_status keep(void *context, uint64_t first, uint32_t n, const uint64_t *kept,

@@ -10,7 +10,7 @@
 
 #include "cli/paths.h"
 #include "input/input_list.h"
-#include "tokmap.h"
+#include "tokmap_writer.h"
 
 /* Finds the column of the index of this name; false if there is none. */
 bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
@@ -41,6 +41,11 @@ void values_close_all(value_columns *v);
 /* Prints the values of a document as a JSON object. False if one is damaged. NaN and infinities,
  * which JSON does not have, become the strings "NaN", "Infinity" and "-Infinity". */
 bool values_print_row(FILE *out, const value_columns *v, uint64_t document);
+
+/* Gives the values of a column to a writer, whose documents from number `first` on are those of the
+ * column. The n_null documents of the list, in order, get none. */
+int values_copy(const tokmap_column *from, tokmap_column_writer *to, uint64_t first,
+                uint64_t n_documents, const uint64_t *null, uint64_t n_null);
 
 /* Chooses the documents for which an expression holds. *kept: a bit for each document, bit d % 64
  * of kept[d / 64]; the caller frees it. */

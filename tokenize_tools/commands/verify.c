@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "commands/commands.h"
 #include "commands/each.h"
+#include "commands/values.h"
 #include "cli/options.h"
 #include "cli/json_out.h"
 
@@ -189,12 +190,31 @@ static void print_refused(void *options, const char *path, const tokmap_error *e
     puts("}");
 }
 
+/* Checks the late columns beside the dataset. */
+static int verify_columns(const tokmap_dataset *ds)
+{
+    input_list names = {0};
+    int code = values_list_late(&names, ds);
+    for (size_t i = 0; i < names.n_names; i++) {
+        tokmap_column *column;
+        tokmap_error err;
+        tokmap_status status = tokmap_column_open(&column, ds, names.names[i], &err);
+        if (status == TOKMAP_OK)
+            status = tokmap_column_verify(column, &err);
+        code = cli_first_failure(code, status == TOKMAP_OK ? CLI_OK : cli_fail(&err));
+        tokmap_column_close(column);
+    }
+    input_list_free(&names);
+    return code;
+}
+
 static int verify_one(void *command_options, const char *path, const tokmap_dataset *ds)
 {
     const verify_command_options *options = command_options;
     verify_view view = {.path = path, .info = cli_dataset_info(ds)};
     cli_progress_begin(&view.progress, "verify", options->quiet);
     int code = run_verify(ds, &view, options);
+    code = cli_first_failure(code, verify_columns(ds));
     report_unfinished(path);
     report_unused(ds);
     return code;
@@ -233,8 +253,8 @@ static const cli_option option_table[] = {
 static const cli_manual manual = {
     .usage = "tokmap verify [OPTION]... P...",
     .about = "Reads every byte of each dataset P, compares all checksums, checks the rules of the "
-             "format, and lists each damaged block with its tokens and documents. P may be a "
-             "pattern such as 'data/*'.",
+             "format, and lists each damaged block with its tokens and documents; then checks the "
+             "late columns beside P. P may be a pattern such as 'data/*'.",
     .options = option_table,
     .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot be "
              "read. With several datasets, the first one that is not OK decides it.",

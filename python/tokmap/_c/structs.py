@@ -56,7 +56,11 @@ class MetaColumn(Sized):
     _fields_ = [("struct_size", c_size_t), ("name", c_void_p), ("name_bytes", c_size_t), ("type", c_int),
                 ("code_bytes", c_uint32), ("n_nulls", c_uint64), ("n_strings", c_uint64), ("validity", c_void_p),
                 ("values", c_void_p), ("codes", c_void_p), ("offsets", c_void_p), ("text", c_void_p),
-                ("text_bytes", c_uint64)]
+                ("text_bytes", c_uint64), ("number_bytes", c_uint32), ("path", c_char_p)]
+
+
+class ColumnOptions(Sized):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("replace", c_int32)]
 
 
 class Value(ctypes.Structure):
@@ -234,7 +238,15 @@ SIGNATURES = {
     "tokmap_dataset_find_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_get_input": (c_int, [c_void_p, c_uint64, POINTER(Input)]),
     "tokmap_dataset_get_meta_column": (c_int, [c_void_p, c_uint32, POINTER(MetaColumn)]),
-    "tokmap_dataset_get_meta": (c_int, [c_void_p, c_uint32, c_uint64, POINTER(Value)]),
+    "tokmap_column_open": _call(c_void_p, c_char_p, of=POINTER(c_void_p)),
+    "tokmap_column_close": (None, [c_void_p]),
+    "tokmap_column_get_info": (c_int, [c_void_p, POINTER(MetaColumn)]),
+    "tokmap_column_get_value": (c_int, [c_void_p, c_uint64, POINTER(Value)]),
+    "tokmap_column_verify": _call(),
+    "tokmap_column_writer_open": _call(c_void_p, POINTER(ColumnOptions), of=POINTER(c_void_p)),
+    "tokmap_column_writer_put": _call(c_uint64, c_void_p, c_uint64),
+    "tokmap_column_writer_finish": _call(),
+    "tokmap_column_writer_close": (None, [c_void_p]),
     "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tokmap_dataset_check_tokenizers": _call(c_size_t, of=POINTER(c_void_p)),
     "tokmap_dataset_check_files": _call(c_size_t, of=POINTER(c_void_p)),

@@ -458,14 +458,17 @@ class Dataset:
 
     def meta(self, name: Optional[str] = None) -> Union[Dict[str, str], Array]:
         """Without a name: the names of the values that documents have, and their types: "int64", "float64", "str",
-        or "null" if no document has one. With a name: the values of all documents. Numbers are a read-only view of
-        the mapped file, or a copy if there are several datasets; a masked array if some documents have no value.
-        Strings are an array of objects, with None for a document without a value."""
+        or "null" if no document has one. With a name: the values of all documents. Late columns count too. Numbers are
+        int64 or float64: a read-only view of the mapped file, or a copy if they are stored in fewer bytes or there are
+        several datasets; a masked array if some documents have no value. Strings are an array of objects, with None for
+        a document without a value."""
         columns = self._columns()
         if name is None:
             types = {one: [shard[one].type for shard in columns] for one in columns[0]}
             return {one: _meta.TYPE_NAMES[max(found)] for one, found in types.items()}
         if name not in columns[0]:
+            if os.path.exists(f"{self.paths[0][:-4]}.{name}.tmc"):
+                _meta.Column(self._shards()[0], name)  # says why it was left out
             names = ", ".join(map(repr, columns[0])) or "none"
             raise KeyError(f"the documents have no values {name!r}: there are {names}")
         return _meta.join([shard[name] for shard in columns])
@@ -474,6 +477,17 @@ class Dataset:
         """The values of document number `index`, by name; None where it has none."""
         shard, found, _ = self._find(index)
         return {name: column.value(found.index) for name, column in _meta.columns_of(shard).items()}
+
+    def add_column(self, name: str, values: Any, *, replace: bool = False) -> None:
+        """Adds a late column: a value for each document, in a file P.NAME.tmc beside each dataset, which stays as it is.
+        values: an array of numbers or truth values, masked where a document has no value; a list of numbers, strings
+        and None; a column of pandas, polars or Arrow. Read it with meta(name). name: letters, digits, _ and -.
+        replace: whether a late column of this name may be replaced, else ExistsError."""
+        array, shards = _meta.as_array(values), self._shards()
+        if array.shape != (self.n_documents,):
+            raise ValueError(f"values has the shape {array.shape}: must be one for each of the {self.n_documents} documents")
+        for shard, first in zip(shards, self._first_documents):
+            _meta.add_column(shard, name, array[first:first + shard.info.n_documents], flag("replace", replace))
 
     # ---- Spans ----
 

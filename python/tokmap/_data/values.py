@@ -2,12 +2,15 @@
 """Values of documents: the columns of a dataset as NumPy arrays, and rows for the writer."""
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+import os
+import re
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from .._c import structs as _lib
-from .._c.errors import DamagedError
+from .._c.errors import DamagedError, Error, Handle, call, check
 from .._c.structs import lib
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ TYPE_NAMES = ("null", "int64", "float64", "str")
 
 
 class View:
-    """Memory that belongs to an open dataset: an array that NumPy makes of it keeps it, and so the dataset."""
+    """Memory of an open dataset or column: an array that NumPy makes of it keeps it, and so what is open."""
 
     def __init__(self, handle: Any, address: int, n: int, dtype: str) -> None:
         self.handle = handle
@@ -30,14 +33,15 @@ class View:
 
 
 class Column:
-    """A column of one dataset."""
+    """A column of one dataset, late or not."""
 
-    def __init__(self, shard: Any, index: int) -> None:
-        self.handle, self.path, self.n_documents = shard.handle, shard.path, int(shard.info.n_documents)
-        self.index = index
+    def __init__(self, shard: Any, name: str) -> None:
+        self.name, self.n_documents = name, int(shard.info.n_documents)
+        self.handle = Handle(lib.tokmap_column_close, shard.handle)
+        call(lib.tokmap_column_open, ctypes.byref(self.handle.pointer), shard.handle.pointer, name.encode())
         self.info = _lib.MetaColumn()
-        lib.tokmap_dataset_get_meta_column(self.handle.pointer, index, ctypes.byref(self.info))
-        self.name = ctypes.string_at(self.info.name, self.info.name_bytes).decode()
+        lib.tokmap_column_get_info(self.handle.pointer, ctypes.byref(self.info))
+        self.path: str = os.fsdecode(self.info.path) if self.info.path else shard.path
         self.type: int = self.info.type
         self._table: Optional[List[Value]] = None
 
@@ -53,11 +57,13 @@ class Column:
         null: Array = np.unpackbits(bits, count=n, bitorder="little") == 0
         return null
 
-    def numbers(self, dtype: "np.dtype[Any]") -> Array:
-        """A view of the numbers, if they are of this type; else a copy."""
+    def numbers(self, dtype: "np.dtype[Any]", first: int = 0, n: Optional[int] = None) -> Array:
+        """A view of n numbers, if they are of this type; else a copy."""
+        n = self.n_documents - first if n is None else n
         if self.type == NULL:
-            return np.zeros(self.n_documents, dtype)
-        view = self._view(self.info.values, "<i8" if self.type == INT64 else "<f8", self.n_documents)
+            return np.zeros(n, dtype)
+        kind = ("<i" if self.type == INT64 else "<f") + str(self.info.number_bytes)
+        view = self._view(self.info.values, kind, self.n_documents)[first:first + n]
         return view if view.dtype == dtype else view.astype(dtype)
 
     def strings(self) -> Array:
@@ -93,7 +99,7 @@ class Column:
             values = list(found)
         else:
             dtype = np.dtype("<f8" if self.type == FLOAT64 else "<i8")
-            unique, numbers = np.unique(self.numbers(dtype)[first:first + n], return_inverse=True)
+            unique, numbers = np.unique(self.numbers(dtype, first, n), return_inverse=True)
             values = unique.tolist()
         if self.type == NULL:
             return np.zeros(n, np.int64), [None]
@@ -115,7 +121,7 @@ class Column:
 
     def value(self, document: int) -> Value:
         found = _lib.Value()
-        if lib.tokmap_dataset_get_meta(self.handle.pointer, self.index, document, ctypes.byref(found)):
+        if lib.tokmap_column_get_value(self.handle.pointer, document, ctypes.byref(found)):
             raise self._damaged()
         if found.type == STRING:
             return decode(ctypes.string_at(found.text, found.text_bytes) if found.text_bytes else b"")
@@ -130,9 +136,27 @@ def decode(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
 
 
+def _names_of(shard: Any) -> Iterator[str]:
+    """The columns of the index, then the late ones beside it."""
+    info = _lib.MetaColumn()
+    for i in range(shard.info.n_meta_columns):
+        lib.tokmap_dataset_get_meta_column(shard.handle.pointer, i, ctypes.byref(info))
+        yield ctypes.string_at(info.name, info.name_bytes).decode()
+    folder, index = os.path.split(shard.full_path)
+    late = re.compile(re.escape(re.sub(r"\.tmi(\.replaced)?$", "", index)) + r"\.([A-Za-z0-9_-]{1,64})\.tmc")
+    for found in filter(None, map(late.fullmatch, sorted(os.listdir(folder)))):
+        yield found[1]
+
+
 def columns_of(shard: Any) -> Dict[str, Column]:
-    columns = [Column(shard, i) for i in range(shard.info.n_meta_columns)]
-    return {column.name: column for column in columns}
+    """All columns by name. A late column that cannot be read is left out, with a warning."""
+    columns = {}
+    for name in _names_of(shard):
+        try:
+            columns[name] = Column(shard, name)
+        except Error as error:
+            warnings.warn(str(error), stacklevel=4)
+    return columns
 
 
 def join(columns: Sequence[Column]) -> Array:
@@ -195,3 +219,57 @@ def row_of(names: Sequence[str], values: Mapping[str, Any]) -> Any:
     row: Any = (_lib.Value * len(names))(*found)
     row.keep = found
     return row
+
+
+# ---- Late columns ----
+
+_CHUNK = 1 << 16
+_VALUE = np.dtype({"names": ["type", "integer", "real", "text", "text_bytes"], "formats": ["<i4", "<i8", "<f8", "<u8", "<u8"],
+                   "offsets": [getattr(_lib.Value, name).offset for name, *_ in _lib.Value._fields_],
+                   "itemsize": ctypes.sizeof(_lib.Value)})
+
+
+def as_array(values: Any) -> Array:
+    """What a user gives as a column: an array, masked where there is no value, or of objects with None."""
+    if isinstance(values, np.ndarray):
+        return values
+    if hasattr(values, "isna"):  # pandas, for which NaN means that there is no value
+        missing, values = np.asarray(values.isna(), bool), values.to_numpy()
+        values = np.where(missing, None, values) if values.dtype.kind == "O" else np.ma.MaskedArray(values, missing)
+        return np.asanyarray(values)
+    n_nulls = getattr(values, "null_count", 0)  # of Arrow, and a method of polars
+    if n_nulls() if callable(n_nulls) else n_nulls:
+        values = values.to_list() if hasattr(values, "to_list") else values.to_pylist()
+    is_plain = isinstance(values, (list, tuple)) and any(one is None or isinstance(one, str) for one in values)
+    return np.array(values, object) if is_plain else np.asarray(values)
+
+
+def _rows_of(name: str, values: Array) -> Tuple[Array, Any]:
+    """The values of a chunk as the library takes them, and what holds their texts."""
+    rows = np.zeros(len(values), _VALUE)
+    mask, data = np.ma.getmaskarray(values), np.ma.getdata(values)
+    if data.dtype.kind in "biuf":
+        if data.dtype.kind == "u" and (data[~mask] >= 2**63).any():
+            raise OverflowError(f"{name}: a number does not fit into a signed integer of 64 bits")
+        is_real = data.dtype.kind == "f"
+        rows["type"] = np.where(mask, NULL, FLOAT64 if is_real else INT64)
+        rows["real" if is_real else "integer"] = np.where(mask, 0, data)
+        return rows, None
+    found = [value_of(name, None if missing else one) for one, missing in zip(data.tolist(), mask.tolist())]
+    kept = (_lib.Value * len(found))(*found)
+    return np.frombuffer(memoryview(kept).cast("B"), _VALUE), (kept, found)
+
+
+def add_column(shard: Any, name: str, values: Array, replace: bool) -> None:
+    options = _lib.ColumnOptions(name=name.encode(), replace=replace)
+    pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
+    status = lib.tokmap_column_writer_open(ctypes.byref(pointer), shard.handle.pointer, ctypes.byref(options),
+                                           ctypes.byref(detail))
+    check(status, detail, ": set replace=True to replace it" if detail.text.endswith(b": exists") else "")
+    try:
+        for first in range(0, len(values), _CHUNK):
+            rows, kept = _rows_of(name, values[first:first + _CHUNK])
+            call(lib.tokmap_column_writer_put, pointer, first, rows.ctypes.data, len(rows))
+        call(lib.tokmap_column_writer_finish, pointer)
+    finally:
+        lib.tokmap_column_writer_close(pointer)
