@@ -525,19 +525,18 @@ def read_values(ds, section, check):
             check(False, "name of a column", base)
         check("\0" not in name, "name of a column", base)
         check(all(name != column.name for column in ds.values), "two columns of one name", base)
-        check_column_entry(ds, entry, check)
+        check_column_entry(ds, entry, check, ds.sections[KIND_VALUES][0])
         column_type, _, offset = entry[:3]
         first_part = round_up(parts.end, 64) if column_type != 0 else 0
         check(offset == first_part, "offset of a column", base)
-        values = read_column(ds, entry, parts, check)
+        values = read_column(ds, entry, parts, check, base)
         ds.values.append(Column(name, COLUMN_TYPES[column_type], values))
         last_name = name_end
     check(last_name == names_bytes, "bytes after the names of columns", base)
     check(parts.end == len(section), "bytes after the last column", base)
 
 
-def check_column_entry(ds, entry, check):
-    base = ds.sections[KIND_VALUES][0]
+def check_column_entry(ds, entry, check, base):
     column_type, code_bytes, _, n_nulls, n_strings, text_bytes, _ = entry
     check(column_type <= 4, "type of a column", base)
     check(code_bytes in (1, 2) if column_type == 4 else code_bytes == 0, "code_bytes", base)
@@ -553,8 +552,7 @@ def check_column_entry(ds, entry, check):
         check(n_strings == 0 and text_bytes == 0, "strings of a column without strings", base)
 
 
-def read_column(ds, entry, parts, check):
-    base = ds.sections[KIND_VALUES][0]
+def read_column(ds, entry, parts, check, base, number_bytes=8):
     column_type, code_bytes, _, n_nulls, n_strings, text_bytes, _ = entry
     n = ds.n_documents
     if column_type == 0:
@@ -567,10 +565,12 @@ def read_column(ds, entry, parts, check):
         check(not any(bits[d // 8] >> d % 8 & 1 for d in rest), "bits after the last", base)
     check(valid.count(False) == n_nulls, "n_nulls", base)
     if column_type in (1, 2):
-        stored = parts.next(8 * n)
-        values = struct.unpack("<%d%s" % (n, "q" if column_type == 1 else "d"), stored)
+        stored = parts.next(number_bytes * n)
+        kind = {1: "b", 2: "h", 4: "i", 8: "q"} if column_type == 1 else {4: "f", 8: "d"}
+        values = struct.unpack("<%d%s" % (n, kind[number_bytes]), stored)
         for d in range(n):
-            check(valid[d] or not any(stored[8 * d : 8 * d + 8]), "a null that is not 0", base)
+            at = number_bytes * d
+            check(valid[d] or not any(stored[at : at + number_bytes]), "a null that is not 0", base)
     else:
         codes = None
         if column_type == 4:
@@ -588,6 +588,53 @@ def read_column(ds, entry, parts, check):
             check(valid[d] or empty, "a null that is not empty", base)
         values = [strings[code] for code in codes] if codes else strings
     return [values[d] if valid[d] else None for d in range(n)]
+
+
+class LateParts:
+    """The parts of a late column, each with its checksum: section 14."""
+
+    def __init__(self, data, checksums, has, check):
+        self.data, self.end, self.check = data, 128, check
+        self.checksums = [one for one, there in zip(checksums, has) if there]
+
+    def next(self, size):
+        start, self.end = self.end, round_up(self.end + size, 64)
+        part = self.data[start : self.end]
+        self.check(len(part) == self.end - start, "a part ends early", start)
+        self.check(xxh3_64(part) == self.checksums.pop(0), "checksum of a part", start)
+        self.check(not any(part[size:]), "bytes after a part", start + size)
+        return part[:size]
+
+
+def read_late(ds, name):
+    """The late column NAME of a dataset that was read, as a Column, and the size of its numbers."""
+    path = "%s.%s.tmc" % (ds.prefix, name)
+    with open(path, "rb") as f:
+        data = f.read()
+
+    def check(condition, why, offset):
+        if not condition:
+            raise Damaged(why, path, offset)
+
+    check(re.fullmatch("[A-Za-z0-9_-]{1,64}", name), "name", 0)
+    check(len(data) >= 128 and data[:8] == b"\x89TMC\r\n\x1a\n", "magic", 0)
+    version, kind, number_bytes, code_bytes = struct.unpack_from("<4I", data, 8)
+    n_documents, n_nulls, n_strings, text_bytes, file_bytes = struct.unpack_from("<5Q", data, 40)
+    checksums = struct.unpack_from("<4Q", data, 80)
+    check(xxh3_64(data[:120]) == struct.unpack_from("<Q", data, 120)[0], "header checksum", 120)
+    if version != 1 or any(data[112:120]):
+        raise NewerFormat(path)
+    check(data[24:40] == ds.dataset_id and n_documents == ds.n_documents, "another dataset", 24)
+    check(number_bytes in {1: (1, 2, 4, 8), 2: (4, 8)}.get(kind, (0,)), "number_bytes", 16)
+    check(file_bytes == len(data), "file_bytes", 72)
+    entry = (kind, code_bytes, 0, n_nulls, n_strings, text_bytes, 0)
+    check_column_entry(ds, entry, check, 0)
+    has = [kind != 0 and n_nulls > 0, kind in (1, 2, 4), kind in (3, 4), kind in (3, 4)]
+    check(all(there or one == 0 for one, there in zip(checksums, has)), "checksum of no part", 80)
+    parts = LateParts(data, checksums, has, check)
+    values = read_column(ds, entry, parts, check, 0, number_bytes)
+    check(parts.end == len(data), "bytes after the last part", parts.end)
+    return Column(name, COLUMN_TYPES[kind], values), number_bytes
 
 
 def decode_metadata(section):

@@ -104,6 +104,11 @@ def list_cases(folder):
              for options in (["--lines"], ["--separator", "word7 "])]
     cases.append(Case(folder, ["rows", "-q", "-l", "64", "rowed"], ["rowed.*.tmr*"],
                       [[*PACK, *texts, "--force", "-o", "rowed"]]))
+    scores = "".join(json.dumps({"score": i / 3 if i % 3 else None, "word": "word%d" % (i * i)}) + "\n" for i in range(2000))
+    (folder / "scores.jsonl").write_text(scores)
+    (folder / "scored.txt").write_text("line\n" * 2000)
+    cases.append(Case(folder, ["columns", "add", "-q", "-f", "scored", "scores.jsonl"], ["scored.*.tmc*"],
+                      [[*PACK, "scored.txt", "--lines", "--force", "-o", "scored"]]))
     for options in chaos.World.OPTIONS:
         on_error = ["--on-error", "skip"]
         for names in groups:

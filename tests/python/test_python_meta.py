@@ -6,11 +6,12 @@ is byte for byte that of ref_writer, which was made from docs/FORMAT.md."""
 import gc
 import random
 import sys
+import warnings
 
 import ref_reader
 import ref_writer
 from package import raises
-from ref_protocol import run_in_folders
+from ref_protocol import Skip, need, run_in_folders
 
 import numpy as np
 import tokmap
@@ -142,6 +143,74 @@ def wrong_values_are_refused(folder):
         w.document([1])
     ds = tokmap.open(folder / "q")
     assert ds.meta() == {} and ds.document_meta(0) == {}
+
+
+def late_columns_are_values_too(folder):
+    write(folder / "a-0", [{"int": i} for i in range(70)], ["int"])
+    write(folder / "a-1", [{"int": i} for i in range(5)], ["int"])
+    ds = tokmap.open(folder / "a-*")
+    n = len(ds)
+    arrays = {"i8": np.arange(n) - 40, "u64": np.arange(n, dtype=np.uint64) * 2**55, "f4": np.arange(n) / 4, "f8": np.arange(n) / 7,
+              "bool": np.arange(n) % 3 == 0, "masked": np.ma.MaskedArray(np.arange(n), np.arange(n) % 4 == 1)}
+    lists = {"strings": [None if i % 5 == 2 else "s%d" % i for i in range(n)], "few": ["de", "en", ""] * (n // 3),
+             "mixed": [None if i % 2 else i / 2 for i in range(n)]}
+    for name, values in {**arrays, **lists}.items():
+        ds.add_column(name, values)
+        found = ds.meta(name)
+        wanted = values if isinstance(values, list) else values.tolist()
+        assert found.tolist() == [one for one in wanted], name
+        assert [ds.document_meta(i)[name] for i in range(n)] == wanted, name
+        if name in arrays:
+            assert found.dtype == (np.float64 if values.dtype.kind == "f" else np.int64)
+    assert list(ds.meta()) == ["int", *sorted({**arrays, **lists})]
+    reference = ref_reader.read(str(folder / "a-1"))
+    column, number_bytes = ref_reader.read_late(reference, "f4")
+    assert number_bytes == 4 and column.values == arrays["f4"][70:].tolist()
+    assert "must be one for each of the 75" in str(raises(ValueError, ds.add_column, "i8", arrays["i8"][1:]))
+    assert "replace=True" in str(raises(tokmap.ExistsError, ds.add_column, "i8", arrays["i8"]))
+    ds.add_column("i8", arrays["f8"], replace=True)
+    assert ds.meta("i8").tolist() == arrays["f8"].tolist()
+    raises(tokmap.ExistsError, ds.add_column, "int", arrays["i8"], replace=True)
+    raises(tokmap.ArgumentError, ds.add_column, "a.b", arrays["i8"])
+    raises(OverflowError, ds.add_column, "o", np.full(n, 2**63, np.uint64))
+    raises(ValueError, ds.add_column, "o", [[1]] * n)
+    assert not list(folder.glob("*.o.*"))
+    kept = ds.meta("f4")
+    view = tokmap.open(folder / "a-0").meta("f8")
+    del ds
+    gc.collect()
+    assert kept[3] == 0.75 and view[7] == 1.0  # arrays outlive the dataset
+
+
+def columns_of_other_libraries(folder):
+    write(folder / "p", [{}] * 4, [])
+    ds = tokmap.open(folder / "p")
+    wanted = [1.5, None, 2.5, 0.0]
+    for name, make in (("pandas", lambda m: m.Series(wanted)), ("polars", lambda m: m.Series("x", wanted)),
+                       ("pyarrow", lambda m: m.array(wanted))):
+        try:
+            module = need(name)
+        except Skip:
+            continue
+        ds.add_column("x", make(module), replace=True)
+        assert [None if one is np.ma.masked else one for one in ds.meta("x")] == wanted, name
+
+
+def damaged_late_columns_are_named(folder):
+    write(folder / "p", [{}] * 4, [])
+    ds = tokmap.open(folder / "p")
+    ds.add_column("good", [1, 2, 3, 4])
+    ds.add_column("bad", [1, 2, 3, 4])
+    path = folder / "p.bad.tmc"
+    path.write_bytes(path.read_bytes()[:-1])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert list(ds.meta()) == ["good"]
+    assert len(said) == 1 and "p.bad.tmc: damaged" in str(said[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert "p.bad.tmc" in str(raises(tokmap.DamagedError, ds.meta, "bad"))
+        assert "'good'" in str(raises(KeyError, ds.meta, "none"))
 
 
 def damaged_values_are_refused(folder):
