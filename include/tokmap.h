@@ -223,10 +223,10 @@ TOKMAP_API tokmap_status tokmap_dataset_get_spans(const tokmap_dataset *ds, uint
 
 /* ---- Use: values of documents ---- */
 
-/* A column: one value for each document. The arrays have the layout of Apache Arrow (Int8 to Int64,
- * Float, Double, LargeUtf8, Dictionary), little-endian, and begin at multiples of 64 bytes in the map.
- * Their content is not checked: before use, compare codes with n_strings, and offsets with
- * text_bytes. All pointers are valid until close. */
+/* A column: one value for each document. The arrays have the layout of Apache Arrow (Int8 to
+ * Int64, Float, Double, LargeUtf8, Dictionary), little-endian, and begin at multiples of 64 bytes
+ * in the map. Their content is not checked: before use, compare codes with n_strings, and offsets
+ * with text_bytes. All pointers are valid until close. */
 typedef struct tokmap_meta_column {
     size_t struct_size; /* sizeof(tokmap_meta_column), set by the caller */
     const char *name;   /* UTF-8, not terminated */
@@ -262,8 +262,8 @@ TOKMAP_API tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint3
 typedef struct tokmap_column tokmap_column;
 
 /* Opens the column of this name: that of the index, else P.NAME.tmc. The dataset must stay open.
- * TOKMAP_ERR_ARGUMENT: there is no such column. TOKMAP_ERR_MISMATCH: the file is of another dataset.
- * TOKMAP_ERR_CORRUPT, TOKMAP_ERR_VERSION: it is damaged, or newer than this library. */
+ * TOKMAP_ERR_ARGUMENT: there is no such column. TOKMAP_ERR_MISMATCH: the file is of another
+ * dataset. TOKMAP_ERR_CORRUPT, TOKMAP_ERR_VERSION: it is damaged, or newer than this library. */
 TOKMAP_API tokmap_status tokmap_column_open(tokmap_column **out, const tokmap_dataset *ds,
                                             const char *name, tokmap_error *err);
 /* Pointers that other calls returned for the column are invalid afterwards. */

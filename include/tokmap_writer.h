@@ -333,8 +333,8 @@ TOKMAP_API tokmap_status tokmap_column_writer_open(tokmap_column_writer **out,
                                                    const tokmap_column_options *options,
                                                    tokmap_error *err);
 /* Sets the values of the documents from number `first` on. A document gets a value once; without
- * one it is null. TOKMAP_ERR_ARGUMENT: a value does not go with those before it, or there is no such
- * document. */
+ * one it is null. TOKMAP_ERR_ARGUMENT: a value does not go with those before it, or there is no
+ * such document. */
 TOKMAP_API tokmap_status tokmap_column_writer_put(tokmap_column_writer *w, uint64_t first,
                                                   const tokmap_value *values, uint64_t n_values,
                                                   tokmap_error *err);

@@ -11,6 +11,7 @@
 #include "base/word_distance.h"
 #include "dataset/index_reader.h"
 #include "dataset/side_file.h"
+#include "system/platform.h"
 
 /* ---- Open ---- */
 

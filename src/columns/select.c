@@ -13,6 +13,7 @@
 #include "base/le.h"
 #include "columns/column.h"
 #include "fields/where.h"
+#include "system/platform.h"
 
 enum {
     CHUNK_DOCUMENTS = 1 << 16,
@@ -40,7 +41,7 @@ typedef enum test_kind {
 typedef struct select_test {
     where_test test;
     test_kind kind;
-    const tokmap_i_meta_column *column; /* but for BY_DOCUMENT */
+    const tokmap_i_meta_column *column; /* of the first field */
     const uint8_t *section;
     bounds bounds;
     uint8_t *by_code; /* for every code, or NULL */

@@ -138,7 +138,8 @@ where_test where_get_test(const where *w, size_t number)
 unsigned where_test_order(const where *w, size_t number, const tokmap_value *values)
 {
     const test *t = &w->tests[number];
-    return order_values(value_of(&t->left, values), value_of(&t->right, values));
+    const tokmap_value *left = value_of(&t->left, values), *right = value_of(&t->right, values);
+    return order_values(left, right);
 }
 
 bool where_test_holds(const where *w, size_t number, const tokmap_value *values)

@@ -16,14 +16,15 @@
  *     string     = '"' characters '"' | "'" characters "'", with the escapes of JSON, and \'
  *
  * White space may stand between all of these. At least one operand of a comparison is a field.
- * `x in (1, 2)` is x == 1 or x == 2. A field alone is `field != 0`. A field named "in" needs no quotes where a field is expected.
- * `true` is 1 and `false` 0, as in the values. Strings are compared by their bytes. Numbers of any
- * length are compared exactly, as they are written (number.h), except that a literal with a
- * fraction or an exponent stands for the nearest double when it is compared with a double of a
- * column. A date or a timestamp is an INT64 whose text_bytes is its time_unit: it is compared as a
- * point in time with others, and with strings that moment.h reads; its integer is compared with a
- * number. A comparison, including !=, is false if a value is null or not a number (NaN), or if it
- * compares a number with a string; `not` makes it true. Pure. */
+ * `x in (1, 2)` is x == 1 or x == 2. A field alone is `field != 0`. A field named "in" needs no
+ * quotes where a field is expected. `true` is 1 and `false` 0, as in the values. Strings are
+ * compared by their bytes. Numbers of any length are compared exactly, as they are written
+ * (number.h), except that a literal with a fraction or an exponent stands for the nearest double
+ * when it is compared with a double of a column. A date or a timestamp is an INT64 whose
+ * text_bytes is its time_unit: it is compared as a point in time with others, and with strings
+ * that moment.h reads; its integer is compared with a number. A comparison, including !=, is false
+ * if a value is null or not a number (NaN), or if it compares a number with a string; `not` makes
+ * it true. Pure. */
 #pragma once
 
 #include <tokmap.h>
@@ -78,7 +79,7 @@ typedef struct where_test {
 /* Evaluation begins with test 0. */
 size_t where_n_tests(const where *w);
 where_test where_get_test(const where *w, size_t test);
-/* Returns the order of the operands: WHERE_LESS if the left one is less, and so on; 0 if they cannot
- * be compared. */
+/* Returns the order of the operands: WHERE_LESS if the left one is less, and so on; 0 if they
+ * cannot be compared. */
 unsigned where_test_order(const where *w, size_t test, const tokmap_value *values);
 bool where_test_holds(const where *w, size_t test, const tokmap_value *values);

@@ -71,13 +71,18 @@ def write_inputs(folder):
     (folder / "notes.txt.zst").write_bytes(zstd_frame(texts[0].encode()))
     (folder / "corpus.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
     (folder / "tokenizer.json").write_text(pack_corpus.small_vocabulary())
-    (folder / "long.txt").write_text("\n".join(texts * 150))
+    (folder / "long.jsonl").write_text("".join('{"text": "%s", "id": %d}\n' % (text, i) for i, text in enumerate(texts * 150)))
+    scores = ['{"quality": %d.5, "dup": %s}\n' % (i % 5, "true" if i % 7 else "false") for i in range(30000)]
+    (folder / "scores.parquet").write_text("".join(scores))  # JSON lines are read whatever their name is
+    (folder / "topics.jsonl").write_text("".join('{"id": %d, "topic": "%d"}\n' % (i, i % 9) for i in reversed(range(30000))))
 
     def tokmap(*arguments):
         call("tokmap", *map(str, arguments), "-q")
 
     with documents.changed_folder(folder):
-        tokmap("pack", "--lines", "long.txt", "-o", "data/train")
+        for name in ("data/train", "data/scored"):
+            tokmap("pack", "long.jsonl", "--meta", "id", "-o", name)
+        tokmap("columns", "add", "data/scored", "scores.parquet")
         for name in ("data/a", "data/b", "data/c", "data/web", "data/code", "P"):
             tokmap("pack", "book.txt", "book.txt", "book.txt", "book.txt", "-o", name)
         tokmap("pack", "forum.jsonl", "--meta", "lang", "-o", "data/forum")

@@ -48,12 +48,16 @@ ARGUMENTS = {
     "const tokmap_writer_options *options": "&writer_options", "const uint64_t *documents": "&one", "uint64_t n_documents": "1", "const tokmap_gather_options *options": "&gather_options",
     "tokmap_status status": "TOKMAP_OK", "const tokmap_loader_options *before": "NULL", "const char *line": '"ab"',
     "char *line": "room", "const char *after": "NULL", "uint64_t first_sample": "0", "size_t n_samples": "1",
+    "tokmap_column **out": "(tokmap_column *[1]){0}", "const tokmap_column *column": "column", "tokmap_column *column": "column",
+    "tokmap_column_writer **out": "(tokmap_column_writer *[1]){0}", "tokmap_column_writer *w": "column_writer",
+    "const tokmap_column_options *options": "&column_options", "uint64_t n_values": "1", "const char *where": '"score > 1"',
+    "tokmap_use_kept *use": "use_kept", "void *context": "NULL",
     "uint32_t *sources": "(uint32_t *)(void *)room", "uint64_t *counts": "(uint64_t *)(void *)room",
 }
 # For these structs, one that TOKMAP_INIT has made is enough.
 INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|column|tensor|encoding|search|labels|entry)) \*\w+")
 # The comments say that these may be NULL, or NULL is a value, as of a stream.
-MAY_BE_NULL = {"err", "stream", "memory", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report",
+MAY_BE_NULL = {"err", "stream", "memory", "context", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report",
                "tokmap_writer_join.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
                "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info"}
@@ -129,6 +133,11 @@ static void make_dataset(const char *prefix, tokmap_error *err)
     tokmap_writer_close(w);
 }
 
+static tokmap_status use_kept(void *context, uint64_t first, uint32_t n, const uint64_t *kept, tokmap_error *err)
+{
+    return TOKMAP_OK;
+}
+
 int main(int argc, char **argv)
 {
     tokmap_error err = {0};
@@ -177,6 +186,14 @@ int main(int argc, char **argv)
     joined_options.resumable = 0;
     const uint64_t one = 0;
     tokmap_value value = {.type = TOKMAP_VALUE_INT64, .integer = 3};
+    tokmap_column *column = NULL;
+    tokmap_column_writer *column_writer = NULL;
+    tokmap_column_options column_options = TOKMAP_INIT(tokmap_column_options);
+    column_options.name = "late";
+    column_options.replace = 1;
+    need(tokmap_column_open(&column, ds, "score", &err), &err);
+    need(tokmap_column_writer_open(&column_writer, ds, &column_options, &err), &err);
+    column_options.name = "other";
     tokmap_tokenizer *tokenizer = NULL;
     need(tokmap_tokenizer_open(&tokenizer, "bytes", NULL, &err), &err);
     (void)other_loader;

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "commands/values.h"
 #include "corpus/open_input.h"
+#include "fields/field_list.h"
 #include "tokmap_writer.h"
 
 /* The documents by their keys. The keys themselves are in the dataset. */
@@ -167,8 +168,9 @@ static int find_document(add_job *job, const tokmap_value *key, uint64_t *number
         return CLI_OK;
     if (code == CLI_OK && !t->slots)
         code = make_table(job);
-    if (code == CLI_OK)
-        code = find_slot(job, key, &slot);
+    if (code != CLI_OK || !t->slots)
+        return code;
+    code = find_slot(job, key, &slot);
     if (code != CLI_OK)
         return code;
     if (*slot == 0)

@@ -120,8 +120,8 @@ static const cli_manual manual = {
              "column is added. Columns belong to one dataset: if P is replaced by other documents, "
              "they are refused. 'tokmap merge' and 'tokmap export' leave them out.",
     .examples = "  tokmap columns add data/train scores.parquet\n"
-                "  tokmap columns add data/train scores.jsonl.zst --key id --fields quality\n"
-                "  tokmap info data/train --where 'quality >= 3'\n"
+                "  tokmap columns add data/train topics.jsonl --key id --fields topic\n"
+                "  tokmap info data/train --where 'quality >= 3 and topic == \"7\"'\n"
                 "  tokmap columns drop data/train quality\n",
     .operand = "argument",
     .n_least = 2,

@@ -568,7 +568,7 @@ static const cli_manual manual = {
     .options = option_table,
     .examples = "  tokmap info data/train\n"
                 "  tokmap info --json data/*.tmi | jq .n_tokens\n"
-                "  tokmap info data/train --where 'quality >= 3 and not dup'\n",
+                "  tokmap info data/scored --where 'quality >= 3 and not dup'\n",
     .operand = "dataset",
     .n_least = 1,
 };

@@ -25,7 +25,7 @@ int values_list_late(input_list *names, const tokmap_dataset *ds);
 path_text values_late_path(const tokmap_dataset *ds, const char *name);
 /* Prints a line about a column. */
 void values_print_column(const tokmap_meta_column *column, bool json);
-/* The same for a late column. */
+/* Prints the line about a late column. */
 int values_print_late(const tokmap_dataset *ds, const char *name, bool json);
 /* Prints a note if there are late columns, which the output will not have. */
 int values_note_late(const tokmap_dataset *ds, bool quiet);

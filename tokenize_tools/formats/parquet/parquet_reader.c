@@ -102,8 +102,8 @@ static bool choose_columns(parquet_reader *r, failure *err)
             parquet_list_column(f, marks, is_parts ? "train" : NULL, &r->marks.definition, err);
     if ((!r->element && !o->fields_only) || (!r->fields[MARKS].element && (o->marks || is_parts)))
         return false;
-    const bool is_truth = o->list && r->element->type == PARQUET_BOOLEAN;
-    if (is_truth || (o->list && r->element->kind == PARQUET_TIME))
+    const bool is_truth = o->list && r->element && r->element->type == PARQUET_BOOLEAN;
+    if (is_truth || (o->list && r->element && r->element->kind == PARQUET_TIME))
         return fail(err, "the column \"%.100s\" has lists of %s, which are not token ids", o->field,
                     is_truth ? "booleans" : "dates or times");
     if (o->marks && r->fields[MARKS].element->kind == PARQUET_TIME)
@@ -124,6 +124,8 @@ static bool choose_columns(parquet_reader *r, failure *err)
         else if (e->time)
             types[i] = WHERE_TIME;
     }
+    if (fields && !r->element)
+        return fail(err, "none of the fields is a column");
     return reader_check_where(r->base.options, types, err);
 }
 
@@ -155,8 +157,6 @@ static bool open_columns(parquet_reader *r, failure *err)
         .memory_bytes = o->page_memory ? o->page_memory : DEFAULT_MEMORY,
     };
     options.memory_option = o->memory_option ? o->memory_option : options.memory_bytes;
-    if (!r->element)
-        return fail(err, "none of the fields is a column");
     r->column = open_column(r, r->element, &r->list, &options, err);
     bool ok = r->column != NULL;
     const size_t n_fields = o->fields ? o->fields->n_fields : 0;
