@@ -81,6 +81,7 @@ extern "C" {
 /* ---- Types: options ---- */
 
 typedef struct tokmap_loader tokmap_loader;
+typedef struct tokmap_view tokmap_view;
 
 typedef enum tokmap_shuffle {
     TOKMAP_SHUFFLE_FULL = 0, /* all windows of an epoch in random order */
@@ -169,6 +170,10 @@ typedef struct tokmap_loader_source {
      * which is left out, are used. 0 and UINT64_MAX, or NULL: the whole dataset. Such a part has no
      * rows file. docs/ORDER.md, section 3. */
     const uint64_t *documents;
+    /* For each dataset the view of its documents that are used, in `documents` if that is given
+     * too. NULL, here or for a dataset: all documents. The views must stay open as long as the
+     * loader. docs/ORDER.md, section 3. */
+    const tokmap_view *const *views;
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
@@ -472,8 +477,9 @@ typedef struct tokmap_sample {
     uint64_t window;      /* of the source */
     uint64_t first_token; /* in the dataset */
     uint32_t n_tokens;    /* of the row */
-    /* With TOKMAP_WINDOWS_BEST_FIT, else NULL: in the order of the row, and valid until the next
-     * call. first_token is the first token of the first piece. */
+    /* With TOKMAP_WINDOWS_BEST_FIT the pieces of the row. With a view, the ranges of consecutive
+     * tokens in the dataset, if there are several. Else NULL. In the order of the row, and valid
+     * until the next call. first_token is the first token of the first piece. */
     const tokmap_piece *pieces;
     size_t n_pieces;
 } tokmap_sample;
@@ -482,6 +488,46 @@ typedef struct tokmap_sample {
  * such sample. TOKMAP_ERR_CORRUPT: a document index is damaged. */
 TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
                                               tokmap_error *err);
+
+/* ---- Views ---- */
+
+/* A view is a set of documents of a dataset: docs/FORMAT.md, section 15. A loader serves them as if
+ * there were no other documents. Its order depends on the set, not on how it was described. A view
+ * does not change after open; any number of threads may use it. */
+typedef struct tokmap_view_options {
+    size_t struct_size;  /* sizeof(tokmap_view_options) */
+    const char *where;   /* documents for which this expression holds: tokmap_dataset_select */
+    const uint8_t *keep; /* or: for each document 1 if the view has it, else 0 */
+    uint64_t n_keep;     /* bytes of keep: the number of documents */
+    const char *path; /* open: or a view file. write: the file; NULL: P.HHHHHHHHHHHHHHHH.tmw, which
+                       * open finds by the same expression */
+} tokmap_view_options;
+
+typedef struct tokmap_view_info {
+    size_t struct_size;   /* sizeof(tokmap_view_info), set by the caller */
+    uint64_t n_documents; /* of the view */
+    uint64_t n_tokens;
+    uint64_t n_runs;   /* longest runs of consecutive documents */
+    uint64_t set_hash; /* identifies the set of documents */
+    uint64_t n_bytes;  /* of the file */
+    const char
+        *path; /* of the file, valid until close; NULL: the view is in memory, or was written */
+} tokmap_view_info;
+
+/* Opens a view; the dataset must stay open until it is closed. A view of an expression is opened
+ * from its file, if there is one, or made in memory, for datasets of up to 10^7 documents.
+ * TOKMAP_ERR_MISMATCH: the file is of other documents; or there are more documents, and err names
+ * the command that writes the file. The other errors are those of tokmap_dataset_select. */
+TOKMAP_API tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
+                                          const tokmap_view_options *options, tokmap_error *err);
+TOKMAP_API void tokmap_view_close(tokmap_view *view);
+TOKMAP_API tokmap_status tokmap_view_get_info(const tokmap_view *view, tokmap_view_info *info);
+/* Writes a view file, complete or not at all, in place of an older one. info may be NULL.
+ * TOKMAP_ERR_EXISTS: path leads to something else than a view. TOKMAP_ERR_LOCKED: another process
+ * is writing it. */
+TOKMAP_API tokmap_status tokmap_view_write(const tokmap_dataset *ds,
+                                           const tokmap_view_options *options,
+                                           tokmap_view_info *info, tokmap_error *err);
 
 /* ---- Rows files ---- */
 
@@ -494,6 +540,7 @@ typedef struct tokmap_rows_options {
     const char *path; /* NULL: beside the dataset, where the loader finds it */
     void *context;    /* for the callback */
     void (*on_progress)(void *context, uint64_t n_done, uint64_t n_documents); /* or NULL */
+    const tokmap_view *view; /* of the dataset: only its documents are packed. NULL: all */
 } tokmap_rows_options;
 
 typedef struct tokmap_rows_info {

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "base/word_distance.h"
 #include "dataset/index_reader.h"
 #include "dataset/side_file.h"
@@ -68,6 +69,7 @@ static tokmap_status read_header(tokmap_column *c, uint64_t n_bytes, tokmap_erro
     c->late->n_columns = 1;
     c->late->n_documents = h.n_documents;
     c->late->columns[0] = h.column;
+    c->checksum = le_get64(bytes + TOKMAP_I_COLUMN_HEADER_BYTES - 8);
     memcpy(c->checksums, h.checksums, sizeof c->checksums);
     return TOKMAP_OK;
 }
@@ -116,6 +118,8 @@ tokmap_status tokmap_column_open(tokmap_column **out, const tokmap_dataset *ds, 
     c->ds = ds;
     c->fd = -1;
     c->meta = ds->meta;
+    if (ds->meta)
+        c->checksum = tokmap_i_section_find(&ds->header, TOKMAP_I_META)->checksum;
     const tokmap_status status =
         tokmap_i_find_column(ds, name, &c->index) ? TOKMAP_OK : open_late(c, name, err);
     if (c->late)

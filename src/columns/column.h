@@ -11,6 +11,8 @@ struct tokmap_column {
     const tokmap_dataset *ds;
     const tokmap_i_meta *meta; /* of the dataset, or `late` */
     uint32_t index;            /* in meta */
+    uint64_t
+        checksum; /* of all that the column depends on: its header, or the section in the index */
 
     /* A late column: */
     char *path; /* NULL: not late */

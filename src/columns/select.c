@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/le.h"
 #include "columns/column.h"
+#include "columns/select.h"
 #include "fields/where.h"
 #include "system/platform.h"
 
@@ -509,5 +510,30 @@ tokmap_status tokmap_dataset_select(const tokmap_dataset *ds, const char *text,
     for (size_t i = 0; !status && i < s->fields.n_fields; i++)
         status = check_column(&s->columns[i], err);
     close_selection(s);
+    return status;
+}
+
+tokmap_status tokmap_i_select_key(const tokmap_dataset *ds, const char *text, uint64_t *key,
+                                  tokmap_error *err)
+{
+    selection *s = calloc(1, sizeof *s);
+    tokmap_i_hasher *hasher = tokmap_i_hasher_open();
+    tokmap_status status = s && hasher ? TOKMAP_OK : FAIL_MEMORY(err);
+    if (!status) {
+        s->ds = ds;
+        status = prepare(s, text, err);
+    }
+    for (size_t i = 0; !status && i < s->fields.n_fields; i++) {
+        const tokmap_column *c = s->columns[i].column;
+        tokmap_i_hasher_add(hasher, s->fields.names[i], strlen(s->fields.names[i]) + 1);
+        tokmap_i_hasher_add(hasher, &c->checksum, sizeof c->checksum);
+    }
+    if (!status) {
+        where_hash(s->where, hasher);
+        *key = tokmap_i_hasher_get(hasher);
+    }
+    tokmap_i_hasher_close(hasher);
+    if (s)
+        close_selection(s);
     return status;
 }

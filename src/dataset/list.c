@@ -33,7 +33,7 @@ static bool find_index(const char *path, tokmap_i_file_stat *index, bool *by_pre
 /* Whether a file of this suffix is named P.X.suffix, and so has one suffix more than P.idx. */
 static bool is_beside(const char *suffix)
 {
-    static const char *const suffixes[] = {".tmr", ".tmc", ".redacted"};
+    static const char *const suffixes[] = {".tmr", ".tmc", ".tmw", ".redacted"};
     bool found = false;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         found |= strcmp(suffix, suffixes[i]) == 0;

@@ -27,11 +27,11 @@ tokmap_status tokmap_i_side_file_open(tokmap_i_side_file *f, const char *path,
                                       const uint8_t magic[8], const char *what, tokmap_error *err)
 {
     const char *text;
-    *f = (tokmap_i_side_file){.fd = -1, .path = strdup(path)};
-    if (!f->path || asprintf(&f->partial, "%s.partial", path) < 0) {
-        f->partial = NULL;
+    const size_t n_bytes = strlen(path) + sizeof ".partial";
+    *f = (tokmap_i_side_file){.fd = -1, .path = strdup(path), .partial = malloc(n_bytes)};
+    if (!f->path || !f->partial)
         return FAIL_MEMORY(err);
-    }
+    snprintf(f->partial, n_bytes, "%s.partial", path);
     if (!may_replace(path, magic))
         return FAIL(err, TOKMAP_ERR_EXISTS,
                     "%s: exists and is not %s: remove it, or choose another path", path, what);
@@ -74,15 +74,17 @@ void tokmap_i_side_file_close(tokmap_i_side_file *f)
 char *tokmap_i_side_path(const tokmap_dataset *ds, const char *format, ...)
 {
     const char *index = ds->index_names[0];
-    char *name = NULL, *path = NULL;
-    va_list args;
+    const size_t n_prefix = strlen(index) - strlen("tmi"); /* with the dot */
+    va_list args, again;
     va_start(args, format);
-    const int n = vasprintf(&name, format, args);
+    va_copy(again, args);
+    const size_t n_bytes = n_prefix + (size_t)vsnprintf(NULL, 0, format, args) + 1;
+    char *path = malloc(n_bytes);
+    if (path) {
+        memcpy(path, index, n_prefix);
+        vsnprintf(path + n_prefix, n_bytes - n_prefix, format, again);
+    }
+    va_end(again);
     va_end(args);
-    if (n < 0)
-        return NULL;
-    if (asprintf(&path, "%.*s.%s", (int)(strlen(index) - strlen(".tmi")), index, name) < 0)
-        path = NULL;
-    free(name);
     return path;
 }

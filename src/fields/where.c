@@ -525,6 +525,28 @@ void where_free(where *w)
     free(w);
 }
 
+static void hash_operand(const operand *o, tokmap_i_hasher *hasher)
+{
+    const tokmap_value *v = &o->literal;
+    uint64_t parts[5] = {o->is_field, o->field, (uint64_t)v->type, (uint64_t)v->integer,
+                         v->text_bytes};
+    if (!o->is_field && v->type == TOKMAP_VALUE_FLOAT64)
+        memcpy(&parts[3], &v->real, sizeof v->real);
+    tokmap_i_hasher_add(hasher, parts, sizeof parts);
+    if (!o->is_field && v->text)
+        tokmap_i_hasher_add(hasher, v->text, v->text_bytes);
+}
+
+void where_hash(const where *w, tokmap_i_hasher *hasher)
+{
+    for (const test *t = w->tests; t < w->tests + w->n_tests; t++) {
+        const uint64_t parts[3] = {(uint64_t)t->comparison, t->if_true, t->if_false};
+        tokmap_i_hasher_add(hasher, parts, sizeof parts);
+        hash_operand(&t->left, hasher);
+        hash_operand(&t->right, hasher);
+    }
+}
+
 static bool is_moment(const operand *o)
 {
     moment m;

@@ -29,6 +29,7 @@
 
 #include <tokmap.h>
 
+#include "base/hash.h"
 #include "fields/field_list.h"
 
 enum {
@@ -43,6 +44,8 @@ typedef struct where where;
 where *where_compile(const char *text, field_list *fields, failure *err);
 void where_free(where *w);
 
+/* Adds to a hash all that decides which documents are kept, except the names of the fields. */
+void where_hash(const where *w, tokmap_i_hasher *hasher);
 /* Whether to keep a document: values[i] belongs to fields->names[i]. */
 bool where_holds(const where *w, const tokmap_value *values);
 

@@ -7,7 +7,8 @@
 #include "loader/fetch_pages.h"
 
 enum {
-    MARGIN = 8 /* requests are this many blocks earlier than the group needs */
+    MARGIN = 8, /* requests are this many blocks earlier than the group needs */
+    SPARSE = 10 /* a view with fewer of the tokens is read range by range */
 };
 
 bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sampler,
@@ -29,21 +30,43 @@ void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
     *a = (tokmap_i_block_ahead){0};
 }
 
+/* Requests n tokens of a view: all between the first and the last of them, or only these, if the
+ * view has few of the tokens of the dataset. */
+static void ask_for_ranges(const tokmap_i_block_ahead *a, const tokmap_i_range *range,
+                           const tokmap_dataset *ds, uint64_t first, uint64_t n)
+{
+    tokmap_i_view_reader *views = a->sampler->views;
+    if (tokmap_i_view_ranges(range->view, views, first, n, range->served, NULL))
+        return;
+    if (range->view->header.n_tokens > ds->header.n_tokens / SPARSE) {
+        views->ranges[0].end = views->ranges[views->n_ranges - 1].end;
+        views->n_ranges = 1;
+    }
+    for (size_t i = 0; i < views->n_ranges; i++) {
+        const tokmap_i_extent r = views->ranges[i];
+        tokmap_i_pages_will_need((tokmap_i_token_range){ds, r.begin, r.end - r.begin, {0}});
+    }
+}
+
 /* Requests n windows in order, all before the end of the source. */
 static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch,
                             uint64_t first, uint64_t n)
 {
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     tokmap_sample from, to;
-    if (n == 0 || tokmap_i_windows_span(w, a->sampler->index, epoch, first, &from) ||
-        tokmap_i_windows_span(w, a->sampler->index, epoch, first + n - 1, &to))
+    a->sampler->views->index = a->sampler->index;
+    if (n == 0 || tokmap_i_windows_span(w, a->sampler->views, epoch, first, &from, NULL) ||
+        tokmap_i_windows_span(w, a->sampler->views, epoch, first + n - 1, &to, NULL))
         return; /* the step reports what is wrong with the index */
     for (uint32_t d = from.dataset; d <= to.dataset; d++) {
         const tokmap_dataset *ds = w->datasets[d];
-        const tokmap_i_extent all = w->ranges[d].tokens;
+        const bool by_view = w->ranges[d].view && !w->within;
+        const tokmap_i_extent all = by_view ? w->ranges[d].served : w->ranges[d].tokens;
         const uint64_t begin = d == from.dataset ? MIN(from.first_token, all.end) : all.begin;
         const uint64_t end = d == to.dataset ? MIN(to.first_token + to.n_tokens, all.end) : all.end;
-        if (end > begin)
+        if (end > begin && by_view)
+            ask_for_ranges(a, &w->ranges[d], ds, begin, end - begin);
+        else if (end > begin)
             tokmap_i_pages_will_need((tokmap_i_token_range){ds, begin, end - begin, {0}});
     }
 }

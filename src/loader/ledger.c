@@ -10,7 +10,7 @@
 #include "base/options.h"
 #include "loader/loader.h"
 
-#define BEGINNING "{\"ledger\":1,"
+#define BEGINNING "{\"ledger\":"
 #define CHECKSUM ",\"checksum\":\""
 
 enum {
@@ -109,6 +109,13 @@ static void add_sources(text *t, const tokmap_loader *l)
             if (s->windows.ranges[d].is_part)
                 add(t, ",\"documents\":[\"%" PRIu64 "\",\"%" PRIu64 "\"]",
                     s->windows.ranges[d].first_document, s->windows.ranges[d].end_document);
+            const tokmap_view *view = s->windows.ranges[d].view;
+            if (view) {
+                const char *where = view->where ? view->where : "";
+                add(t, ",\"view\":{\"set\":\"%016" PRIx64 "\",", view->header.set_hash);
+                add_string(t, "where", where, strlen(where));
+                add(t, "}");
+            }
             add(t, "}");
         }
         add(t, "],\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->o.sources[k].max_epochs,
@@ -182,7 +189,7 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
     if (!before)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "ledger: `after` is not a line of a ledger");
     text t = {line, line ? *n_bytes : 0, 0};
-    add(&t, BEGINNING);
+    add(&t, BEGINNING "%d,", l->has_views ? 2 : 1);
     add_event(&t, &e);
     add(&t, ",\"from\":\"%" PRIu64 "\",\"sample\":\"%" PRIu64 "\",", e.sample,
         tokmap_i_loader_rows_after(l, e.sample, 0));
@@ -216,7 +223,8 @@ tokmap_status tokmap_ledger_check(const char *line, size_t n_bytes, const char *
     write_checksum(digits, line, n_bytes - END_BYTES);
     if (memcmp(digits, checksum, DIGITS) != 0)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "was changed: its checksum is wrong");
-    if (memcmp(line, BEGINNING, sizeof BEGINNING - 1) != 0)
+    const char version = line[sizeof BEGINNING - 1]; /* 2: with views */
+    if ((version != '1' && version != '2') || line[sizeof BEGINNING] != ',')
         return FAIL(err, TOKMAP_ERR_VERSION, "is of a newer format: use a newer version of tokmap");
     const char *before = after ? checksum_of(after, strlen(after)) : "";
     const int n = snprintf(link, sizeof link, ",\"after\":\"%.16s\"", before ? before : "?");

@@ -123,11 +123,36 @@ static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_samp
     return status;
 }
 
-/* Reduces row i to the slice of this rank. */
-static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
+/* Gets the tokens of a row of a view that are in several ranges: reads or copies them one after
+ * another. */
+static tokmap_status join_ranges(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
+                                 const void **tokens, tokmap_error *err)
+{
+    const tokmap_dataset *ds = l->sources[at->source].windows.datasets[at->dataset];
+    const size_t width = ds->header.token_bytes;
+    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
+    /* A copy out of the map could raise SIGBUS in the thread of a stage. */
+    const bool may_map = l->io != TOKMAP_IO_COPY && atomic_load(&l->user) != TOKMAP_I_LOADER_STAGED;
+    tokmap_status status = TOKMAP_OK;
+    *tokens = to;
+    for (size_t k = 0; k < at->n_pieces && !status; k++) {
+        const tokmap_piece *p = &at->pieces[k];
+        const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens, {0}};
+        const void *from = may_map ? tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens) : NULL;
+        if (from)
+            memcpy(to, from, p->n_tokens * width);
+        else
+            status = tokmap_i_pages_read(range, to, err);
+        to += p->n_tokens * width;
+    }
+    return status;
+}
+
+/* Reduces row i to the slice of this rank. ranges: of its tokens, or NULL with best fit. */
+static tokmap_status slice_row(tokmap_loader *l, uint32_t i, const tokmap_i_extent *ranges,
+                               tokmap_error *err)
 {
     tokmap_row *row = &l->rows[i];
-    const tokmap_i_extent within = l->sources[row->source].windows.ranges[row->dataset].tokens;
     const tokmap_piece whole = {.tokens = row->tokens,
                                 .first_token = row->first_token,
                                 .n_tokens = row->n_tokens,
@@ -136,21 +161,46 @@ static tokmap_status slice_row(tokmap_loader *l, uint32_t i, tokmap_error *err)
         return FAIL_MEMORY(err);
     row->n_pieces += row->tokens != NULL;
     row->tokens = NULL;
-    return tokmap_i_slice_row(&l->slice, row, i, within, &l->pieces, &l->parts) ? TOKMAP_OK
+    return tokmap_i_slice_row(&l->slice, row, i, ranges, &l->pieces, &l->parts) ? TOKMAP_OK
                                                                                 : FAIL_MEMORY(err);
 }
 
-/* Sets where the tokens of a sample are in its dataset: two ranges if it wraps around `within`.
- * Returns how many. */
+/* Sets where the tokens of a sample are in its dataset: two ranges if it wraps around `within`,
+ * several with a view. Returns how many. */
 static uint32_t find_ranges(const tokmap_sample *at, tokmap_i_extent within,
-                            tokmap_i_extent ranges[2])
+                            tokmap_i_extent *ranges)
 {
     const uint64_t end = at->first_token + at->n_tokens;
+    for (size_t k = 0; k < at->n_pieces; k++)
+        ranges[k] = (tokmap_i_extent){at->pieces[k].first_token,
+                                      at->pieces[k].first_token + at->pieces[k].n_tokens};
+    if (at->n_pieces > 0)
+        return (uint32_t)at->n_pieces;
     ranges[0] = (tokmap_i_extent){at->first_token, MIN(end, within.end)};
     if (end <= within.end)
         return 1;
     ranges[1] = (tokmap_i_extent){within.begin, within.begin + (end - within.end)};
     return 2;
+}
+
+/* Finds the tokens of row i where they were read, in a map, or in a copy. */
+static tokmap_status find_tokens(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
+                                 const tokmap_i_fetch_row *fetched, const void **tokens,
+                                 tokmap_error *err)
+{
+    const tokmap_i_windows *w = &l->sources[at->source].windows;
+    const tokmap_dataset *ds = w->datasets[at->dataset];
+    const tokmap_i_extent within = w->ranges[at->dataset].tokens;
+    const bool may_map = !fetched && l->io != TOKMAP_IO_COPY;
+    *tokens = fetched ? fetched->tokens : NULL;
+    if (!*tokens && at->pieces)
+        return join_ranges(l, i, at, tokens, err);
+    if (!*tokens && may_map && at->n_tokens <= within.end - at->first_token)
+        *tokens = tokmap_i_mapped_tokens(ds, at->first_token, at->n_tokens);
+    return *tokens ? TOKMAP_OK
+                   : map_or_copy(l, i,
+                                 (tokmap_i_token_range){ds, at->first_token, at->n_tokens, within},
+                                 0, may_map, tokens, err);
 }
 
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
@@ -174,29 +224,20 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                         .window = at.window,
                         .first_token = at.first_token,
                         .sample = sample};
-    if (at.pieces) {
+    if (s->windows.rows) {
         status = fill_pieces(l, i, &at, fetched, err);
         if (!status && l->parts.wanted != 0 &&
             tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at.pieces, at.n_pieces, s->masked, row))
             status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
-        return status || l->slice.size == 1 ? status : slice_row(l, i, err);
+        return status || l->slice.size == 1 ? status : slice_row(l, i, NULL, err);
     }
-    /* Its tokens are where they were read, in a map, or in a copy. */
-    const tokmap_i_extent within = s->windows.ranges[at.dataset].tokens;
-    tokmap_i_extent ranges[2];
-    const bool may_map = !fetched && l->io != TOKMAP_IO_COPY;
-    if (fetched)
-        row->tokens = fetched->tokens;
-    else if (at.n_tokens <= within.end - at.first_token && l->io != TOKMAP_IO_COPY)
-        row->tokens = tokmap_i_mapped_tokens(ds, at.first_token, at.n_tokens);
-    if (!row->tokens)
-        status = map_or_copy(l, i, (tokmap_i_token_range){ds, at.first_token, at.n_tokens, within},
-                             0, may_map, &row->tokens, err);
+    tokmap_i_extent two[2], *ranges = l->ranges ? l->ranges : two;
+    const uint32_t n_ranges = find_ranges(&at, s->windows.ranges[at.dataset].tokens, ranges);
+    status = find_tokens(l, i, &at, fetched, &row->tokens, err);
     if (!status && l->parts.wanted != 0 &&
-        tokmap_i_row_parts_fill(&l->parts, i, ds, ranges, find_ranges(&at, within, ranges),
-                                s->masked, row))
+        tokmap_i_row_parts_fill(&l->parts, i, ds, ranges, n_ranges, s->masked, row))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
-    return status || l->slice.size == 1 ? status : slice_row(l, i, err);
+    return status || l->slice.size == 1 ? status : slice_row(l, i, ranges, err);
 }
 
 const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};
@@ -367,6 +408,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     n_bytes += l->row_copies ? n_rows * l->o.row_stride : 0;
     n_bytes += l->pieces.capacity * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
+    n_bytes += l->ranges ? (l->length + 1ull) * sizeof *l->ranges : 0;
     n_bytes += l->parts.n_bytes;
     n_bytes += tokmap_i_mixture_bytes(l->mixture) + l->skips.n_gaps * sizeof *l->skips.gaps;
     n_bytes += l->n_sources * sizeof *l->o.sources + l->o.n_skips * sizeof *l->o.skips +

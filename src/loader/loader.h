@@ -42,7 +42,7 @@ struct tokmap_loader {
     tokmap_loader_options o;              /* with the arrays that take_options copied */
     uint32_t length;                      /* inputs of a row */
     tokmap_i_rows_kind rows_kind;         /* with BEST_FIT; else all 0 */
-    bool has_joined;                      /* a dataset is joined */
+    bool has_joined, has_views;           /* a dataset is joined, or has a view */
     uint64_t block_windows, group_blocks; /* 0 unless windows are shuffled in blocks */
 
     const tokmap_dataset **datasets; /* of all sources, in order */
@@ -72,7 +72,8 @@ struct tokmap_loader {
     tokmap_i_fetch_pieces pieces; /* of the rows */
     /* copies of the rows, o.row_stride apart; NULL: the rows themselves are handed out */
     uint8_t *row_copies;
-    uint8_t *joined; /* for each row, room for tokens that are not in one piece of memory */
+    uint8_t *joined;         /* for each row, room for tokens that are not in one piece of memory */
+    tokmap_i_extent *ranges; /* of the tokens of the last row; length + 1 of them with views */
     tokmap_i_row_parts parts;
     tokmap_i_slice slice;
 };

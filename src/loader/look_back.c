@@ -62,27 +62,53 @@ static uint64_t sample_of(const view *v, uint64_t epoch, uint64_t window)
 typedef struct walk {
     const view *v;
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
-    uint64_t n_groups; /* groups that were read */
-    uint32_t n, i;     /* documents of the group, and the current one */
+    uint64_t n_groups;     /* groups that were read */
+    uint32_t n, i;         /* documents of the group, and the current one */
+    uint64_t kept;         /* of the group: the documents of the view */
+    bool is_kept, is_used; /* the current document is in the view; and in the range too */
     uint64_t document, begin, end;
+    uint64_t before;            /* with a view and windows across documents: its tokens before */
     uint64_t window, n_windows; /* within documents: the first of the document, how many */
 } walk;
 
-static tokmap_status next_document(walk *w, tokmap_error *err)
+/* Whether windows are cut from the tokens of a view, one after another. */
+static bool counts_by_view(const view *v)
+{
+    return v->range->view && v->windows->kind == TOKMAP_WINDOWS_CONCAT;
+}
+
+static tokmap_status next_group(walk *w, tokmap_error *err)
 {
     const tokmap_dataset *ds = w->v->ds;
-    if (w->i == w->n) {
-        w->n = tokmap_i_documents_group(&ds->documents,
-                                        tokmap_i_index_cache_of(w->v->l->sampler.index, ds),
-                                        w->n_groups++, w->ends);
-        w->i = 0;
-    }
+    const tokmap_view *kept = w->v->range->view;
+    tokmap_i_view_reader *views = w->v->l->sampler.views;
+    views->index = w->v->l->sampler.index;
+    w->kept = UINT64_MAX;
+    const tokmap_status status =
+        kept ? tokmap_i_view_group(kept, views, w->n_groups, &w->kept, err) : TOKMAP_OK;
+    w->n = tokmap_i_documents_group(&ds->documents, tokmap_i_index_cache_of(views->index, ds),
+                                    w->n_groups++, w->ends);
+    w->i = 0;
+    return status;
+}
+
+static tokmap_status next_document(walk *w, tokmap_error *err)
+{
+    const tokmap_i_range *range = w->v->range;
+    const tokmap_status status = w->i == w->n ? next_group(w, err) : TOKMAP_OK;
+    if (status)
+        return status;
     if (w->n == 0 || w->ends[w->i] < w->end)
-        return tokmap_i_index_cache_fail(w->v->l->sampler.index, ds, err);
+        return tokmap_i_index_cache_fail(w->v->l->sampler.index, w->v->ds, err);
+    w->before += w->is_kept ? w->end - w->begin : 0;
     w->begin = w->end;
+    w->is_kept = w->kept >> w->i & 1;
+    w->is_used =
+        w->is_kept && w->document >= range->first_document && w->document < range->end_document;
     w->end = w->ends[w->i++];
+    w->document++;
     w->window += w->n_windows;
-    w->n_windows = !tokmap_i_in_range(w->v->range, w->document++) ? 0
+    w->n_windows = !w->is_used ? 0
                    : w->v->windows->rows
                        ? tokmap_i_rows_pieces(&w->v->windows->rows_kind, w->end - w->begin)
                        : tokmap_i_windows_in(w->end - w->begin, w->v->windows->length);
@@ -106,6 +132,10 @@ static tokmap_status walk_to(walk *w, const view *v, uint64_t document, tokmap_e
         w->end = w->ends[n - 1];
         w->window = v->windows->within ? v->windows->within[v->dataset][count] : 0;
     }
+    v->l->sampler.views->index = v->l->sampler.index;
+    if (counts_by_view(v))
+        status =
+            tokmap_i_view_before(v->range->view, v->l->sampler.views, w->document, &w->before, err);
     while (!status && w->document < document)
         status = next_document(w, err);
     return status;
@@ -214,6 +244,33 @@ static tokmap_status search_documents(view *v, tokmap_loader_search *s, tokmap_e
     return status;
 }
 
+/* Finds the windows of a view, document by document, and again for windows that wrap around. */
+static tokmap_status search_view(view *v, tokmap_loader_search *s, tokmap_error *err)
+{
+    const tokmap_i_extent all = v->range->served;
+    const uint64_t begin = all.begin + tokmap_i_windows_offset(v->windows, s->epoch, s->dataset);
+    const uint64_t before = v->windows->before[s->dataset], to = s->first_token + s->n_tokens;
+    const uint64_t laps[2] = {0, all.end - all.begin};
+    tokmap_document first;
+    tokmap_i_index_cache *index = v->l->sampler.index;
+    uint64_t next = 0; /* the number after the last window that was found */
+    if (tokmap_i_documents_find(&v->ds->documents, tokmap_i_index_cache_of(index, v->ds),
+                                s->first_token, &first))
+        return tokmap_i_index_cache_fail(index, v->ds, err);
+    tokmap_status status = TOKMAP_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        walk w;
+        status = walk_to(&w, v, first.index, err);
+        while (!status && w.end < to && !(status = next_document(&w, err))) {
+            const uint64_t shift = w.before + laps[i] - w.begin; /* modulo 2^64 */
+            const uint64_t a = MAX(s->first_token, w.begin), b = MIN(to, w.end);
+            if (w.is_used && a < b)
+                next = add_samples(v, s, before, next, v->n_windows, begin, a + shift, b + shift);
+        }
+    }
+    return status;
+}
+
 tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search, tokmap_error *err)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_search, n_found)};
@@ -230,7 +287,9 @@ tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: has %" PRIu64 " tokens", v.ds->index_path,
                       n_tokens);
     s.n_found = 0;
-    if (!status && s.n_tokens > 0 && v.windows->kind != TOKMAP_WINDOWS_CONCAT) {
+    if (!status && s.n_tokens > 0 && counts_by_view(&v)) {
+        status = search_view(&v, &s, err);
+    } else if (!status && s.n_tokens > 0 && v.windows->kind != TOKMAP_WINDOWS_CONCAT) {
         status = search_documents(&v, &s, err);
     } else if (!status && s.n_tokens > 0) {
         const tokmap_i_extent all = v.range->tokens;
@@ -349,14 +408,18 @@ static uint64_t count_used(count *c, const used_epoch *epoch, run r, uint64_t fr
 static uint64_t count_tokens(count *c, const walk *w, uint64_t from, uint64_t to)
 {
     const tokmap_i_windows *windows = c->v.windows;
-    const tokmap_i_extent all = c->v.range->tokens;
+    const tokmap_i_extent all = c->v.range->served;
     const uint64_t lap = all.end - all.begin, first = windows->before[c->v.dataset];
     const uint64_t n_laps = windows->random_offset ? 2 : 1; /* windows wrap around */
     uint64_t n = 0;
     run r = {first, c->v.n_windows, 0};
     if (windows->within)
         r = (run){first + w->window, w->n_windows, w->begin};
-    const size_t n_epochs = tokmap_i_in_range(c->v.range, w->document - 1) ? c->n_epochs : 0;
+    const size_t n_epochs = w->is_used ? c->n_epochs : 0;
+    if (counts_by_view(&c->v)) {
+        from = w->before + (from - w->begin);
+        to = w->before + (to - w->begin);
+    }
     for (size_t k = 0; k < n_epochs; k++) {
         const used_epoch *epoch = &c->epochs[k];
         if (!windows->within)

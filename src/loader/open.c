@@ -265,7 +265,8 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
         l->o.row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->o.row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
-    const bool joins = l->o.random_offset || l->has_joined || l->io == TOKMAP_IO_COPY;
+    const bool joins =
+        l->o.random_offset || l->has_joined || l->has_views || l->io == TOKMAP_IO_COPY;
     if (joins)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
     if (!l->rows || (l->o.row_stride != sizeof *l->rows && !l->row_copies) ||
@@ -345,6 +346,10 @@ static tokmap_status open_loader(tokmap_loader *l, tokmap_error *err)
     }
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
         status = FAIL_MEMORY(err);
+    if (!status && l->sampler.pieces) {
+        l->ranges = malloc((l->length + 1ull) * sizeof *l->ranges);
+        status = l->ranges ? TOKMAP_OK : FAIL_MEMORY(err);
+    }
     if (!status)
         status = tokmap_i_loader_choose_io(l, err);
     if (!status)
@@ -439,6 +444,7 @@ void tokmap_loader_close(tokmap_loader *l)
     tokmap_i_loader_close_io(l);
     tokmap_i_loader_close_sources(l);
     free(l->pieces.list);
+    free(l->ranges);
     tokmap_i_sampler_close(&l->sampler);
     tokmap_i_mixture_free(l->mixture);
     free(l->skips.gaps);

@@ -43,7 +43,9 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
         rows[i] = (tokmap_i_fetch_row){
             .at = at,
             .dataset = source->first_dataset + at.dataset,
-            .within = source->windows.ranges[at.dataset].tokens,
+            .within = source->windows.ranges[at.dataset].view
+                          ? (tokmap_i_extent){0}
+                          : source->windows.ranges[at.dataset].tokens,
             .is_mapped = p->ahead.counts && at.pieces &&
                          tokmap_i_block_ahead_is_mapped(&p->ahead, at.source, at.epoch)};
         if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))
@@ -182,8 +184,8 @@ static uint64_t index_bytes(const tokmap_loader *l)
 
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err)
 {
-    const bool within = l->o.windows != TOKMAP_WINDOWS_CONCAT;
-    if (l->sampler.index || (!within && !l->parts.wanted))
+    const bool looks_up = l->o.windows != TOKMAP_WINDOWS_CONCAT || l->has_views;
+    if (l->sampler.index || (!looks_up && !l->parts.wanted))
         return TOKMAP_OK;
     l->sampler.index = tokmap_i_index_cache_open(index_bytes(l));
     l->parts.index = l->sampler.index;
@@ -226,7 +228,8 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
     if (l->io == TOKMAP_IO_MAP || l->io == TOKMAP_IO_COPY)
         return TOKMAP_OK;
     if (l->io == TOKMAP_IO_POPULATE ||
-        (l->io == TOKMAP_IO_DIRECT && l->o.windows == TOKMAP_WINDOWS_BEST_FIT))
+        (l->io == TOKMAP_IO_DIRECT &&
+         (l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->sampler.pieces)))
         l->io = by_pages; /* also because a row of many documents is many small reads */
     tokmap_error why;
     const tokmap_status status = try_fetch(l, &why);
@@ -268,7 +271,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
         (reads_blocks(l) && !tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources)))
         return FAIL_MEMORY(err);
     tokmap_status status = tokmap_i_loader_leave_index_map(l, err);
-    if (!status && l->o.windows != TOKMAP_WINDOWS_CONCAT) {
+    if (!status && (l->o.windows != TOKMAP_WINDOWS_CONCAT || l->has_views)) {
         p->sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* the cache of that thread */
         if (!p->sampler.index)
             status = FAIL_MEMORY(err);

@@ -17,13 +17,14 @@ uint64_t tokmap_i_windows_in(uint64_t n_tokens, uint32_t length)
 }
 
 /* Counts the windows of dataset d, when windows stay within documents. */
-static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows,
-                                  tokmap_error *err)
+static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, tokmap_i_view_reader *views,
+                                  uint64_t *n_windows, tokmap_error *err)
 {
     const tokmap_dataset *ds = w->datasets[d];
     const uint64_t n_groups = ds->documents.layout.n_groups;
     const uint64_t n_counts = MAX(div_up(n_groups, TOKMAP_I_GROUPS_PER_COUNT), 1);
-    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], end = 0;
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], end = 0, used;
+    tokmap_status status = TOKMAP_OK;
     if (ds->header.n_tokens > 0 && ds->header.n_documents == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its document boundaries are not known; windows within documents need them",
@@ -32,15 +33,15 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
     if (!w->within[d])
         return FAIL_MEMORY(err);
     *n_windows = 0;
-    for (uint64_t g = 0; g < n_groups; g++) {
+    for (uint64_t g = 0; g < n_groups && !status; g++) {
         if (g % TOKMAP_I_GROUPS_PER_COUNT == 0)
             w->within[d][g / TOKMAP_I_GROUPS_PER_COUNT] = *n_windows;
         const uint32_t n = tokmap_i_documents_group(&ds->documents, NULL, g, ends);
         bool sound = n > 0;
+        status = tokmap_i_range_group(&w->ranges[d], views, g, &used, err);
         for (uint32_t j = 0; sound && j < n; j++) {
             sound = ends[j] >= end;
-            if (sound && ends[j] > end &&
-                tokmap_i_in_range(&w->ranges[d], g * TOKMAP_I_GROUP_DOCUMENTS + j)) {
+            if (sound && ends[j] > end && (used >> j & 1)) {
                 *n_windows += tokmap_i_windows_in(ends[j] - end, w->length);
                 w->n_labels += ends[j] - end - 1;
             }
@@ -49,7 +50,7 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
         if (!sound)
             return tokmap_i_index_cache_fail(NULL, ds, err);
     }
-    return TOKMAP_OK;
+    return status;
 }
 
 /* Returns the index of the last of the ascending counts that is not above x; the first count is
@@ -65,29 +66,31 @@ static uint64_t find_count(const uint64_t *counts, uint64_t n, uint64_t x)
     return at;
 }
 
-static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache *index,
-                                 uint64_t window, tokmap_sample *out)
+static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_view_reader *views,
+                                 uint64_t window, tokmap_sample *out, tokmap_error *err)
 {
     const uint32_t d = out->dataset;
     const tokmap_i_documents *docs = &w->datasets[d]->documents;
-    tokmap_i_pieces *from = tokmap_i_index_cache_of(index, w->datasets[d]);
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(views->index, w->datasets[d]);
     const uint64_t *counts = w->within[d];
     const tokmap_i_range *range = &w->ranges[d];
     const uint64_t n_counts = div_up(docs->layout.n_groups, TOKMAP_I_GROUPS_PER_COUNT);
     const uint64_t at = find_count(counts, n_counts, window);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], begin = 0, group = at * TOKMAP_I_GROUPS_PER_COUNT;
-    uint64_t n_left = window - counts[at];
+    uint64_t n_left = window - counts[at], used;
     if (group > 0) {
         const uint32_t n_before = tokmap_i_documents_group(docs, from, group - 1, ends);
         if (n_before == 0)
-            return TOKMAP_ERR_CORRUPT;
+            return tokmap_i_index_cache_fail(views->index, w->datasets[d], err);
         begin = ends[n_before - 1];
     }
     for (; group < docs->layout.n_groups; group++) {
         const uint32_t n = tokmap_i_documents_group(docs, from, group, ends);
+        const tokmap_status status = tokmap_i_range_group(range, views, group, &used, err);
+        if (status)
+            return status;
         for (uint32_t j = 0; j < n; j++) {
-            const bool is_served =
-                ends[j] > begin && tokmap_i_in_range(range, group * TOKMAP_I_GROUP_DOCUMENTS + j);
+            const bool is_served = ends[j] > begin && (used >> j & 1);
             const uint64_t n_here = is_served ? tokmap_i_windows_in(ends[j] - begin, w->length) : 0;
             if (n_left < n_here) {
                 out->first_token = begin + n_left * w->length;
@@ -100,7 +103,8 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
         if (n == 0)
             break;
     }
-    return TOKMAP_ERR_CORRUPT; /* the index has changed since its windows were counted */
+    /* the index has changed since its windows were counted */
+    return tokmap_i_index_cache_fail(views->index, w->datasets[d], err);
 }
 
 /* ---- Best fit ---- */
@@ -115,7 +119,7 @@ static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path
     if (range->is_part && path)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a rows file is of all documents, not of a range",
                     path);
-    *rows = (tokmap_i_rows){.ds = w->datasets[d], .fd = -1};
+    *rows = (tokmap_i_rows){.ds = w->datasets[d], .fd = -1, .view = range->view};
     tokmap_status status = TOKMAP_OK;
     if (!range->is_part)
         status = tokmap_i_rows_open(rows, w->datasets[d], &w->rows_kind, path, &exists, err);
@@ -175,18 +179,20 @@ uint64_t tokmap_i_windows_in_block(const tokmap_i_windows *w, uint64_t window)
 
 /* ---- Windows of any kind ---- */
 
-static tokmap_status count_windows(tokmap_i_windows *w, uint32_t d, uint64_t *n, tokmap_error *err)
+static tokmap_status count_windows(tokmap_i_windows *w, uint32_t d, tokmap_i_view_reader *views,
+                                   uint64_t *n, tokmap_error *err)
 {
-    const uint64_t n_tokens = w->ranges[d].tokens.end - w->ranges[d].tokens.begin;
+    const uint64_t n_tokens = w->ranges[d].served.end - w->ranges[d].served.begin;
     if (w->within)
-        return count_within(w, d, n, err);
+        return count_within(w, d, views, n, err);
     *n = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
     w->n_labels += *n * w->length;
     return TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows_files,
-                                    uint64_t *n_packed, tokmap_error *err)
+                                    tokmap_i_view_reader *views, uint64_t *n_packed,
+                                    tokmap_error *err)
 {
     const bool by_rows = w->kind == TOKMAP_WINDOWS_BEST_FIT;
     const bool by_documents = w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT;
@@ -202,7 +208,7 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
         uint64_t n = 0;
         const tokmap_status status =
             by_rows ? open_rows(w, d, rows_files ? rows_files[d] : NULL, n_packed, &n, err)
-                    : count_windows(w, d, &n, err);
+                    : count_windows(w, d, views, &n, err);
         if (status)
             return status;
         w->before[d] = w->n_windows;
@@ -220,7 +226,7 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: %" PRIu64 " tokens are too few for sequence_length %" PRIu32
                     " and one label more",
-                    w->datasets[0]->token_path, w->ranges[0].tokens.end - w->ranges[0].tokens.begin,
+                    w->datasets[0]->token_path, w->ranges[0].served.end - w->ranges[0].served.begin,
                     w->length);
     return TOKMAP_OK;
 }
@@ -249,39 +255,59 @@ uint32_t tokmap_i_windows_dataset(const tokmap_i_windows *w, uint64_t window)
     return (uint32_t)find_count(w->before, w->n_datasets, window);
 }
 
-tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
-                                    uint64_t epoch, uint64_t window, tokmap_sample *out)
+tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_view_reader *views,
+                                    uint64_t epoch, uint64_t window, tokmap_sample *out,
+                                    tokmap_error *err)
 {
     out->dataset = tokmap_i_windows_dataset(w, window);
     window -= w->before[out->dataset];
     if (w->within)
-        return span_within(w, index, window, out);
+        return span_within(w, views, window, out, err);
     const uint64_t offset = tokmap_i_windows_offset(w, epoch, out->dataset);
     /* inside the range, as offset < length */
-    out->first_token = w->ranges[out->dataset].tokens.begin + offset + window * w->length;
+    out->first_token = w->ranges[out->dataset].served.begin + offset + window * w->length;
     out->n_tokens = w->length + 1;
     return TOKMAP_OK;
 }
 
 /* ---- Samples ---- */
 
+uint64_t tokmap_i_windows_view_bytes(const tokmap_i_windows *w)
+{
+    uint64_t n_bytes = 0;
+    for (uint32_t d = 0; d < w->n_datasets; d++)
+        if (w->ranges[d].view && !w->ranges[d].view->bytes)
+            n_bytes += w->ranges[d].view->header.n_bytes;
+    return n_bytes;
+}
+
 bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
                            const tokmap_i_loader_source *sources, uint32_t n_sources)
 {
     *s = (tokmap_i_sampler){.mixture = mixture,
                             .sources = sources,
-                            .shuffles = malloc(n_sources * sizeof *s->shuffles)};
-    uint64_t n_bytes = 0; /* size of rows files */
+                            .shuffles = malloc(n_sources * sizeof *s->shuffles),
+                            .views = calloc(1, sizeof *s->views)};
+    uint64_t n_bytes = 0, view_bytes = 0; /* size of rows files, of view files */
+    bool has_views = false;
     if (sources[0].windows.rows)
         s->rows = calloc(1, sizeof *s->rows);
     for (uint32_t k = 0; s->shuffles && k < n_sources; k++) {
         const tokmap_i_windows *w = &sources[k].windows;
         s->shuffles[k] = sources[k].shuffle;
+        view_bytes += tokmap_i_windows_view_bytes(w);
+        has_views |= w->has_views;
         for (uint32_t d = 0; w->rows && d < w->n_datasets; d++)
             if (!w->rows[d].bytes)
                 n_bytes += w->rows[d].header.n_bytes;
     }
-    return s->shuffles &&
+    const uint32_t length = sources[0].windows.length;
+    if (has_views && sources[0].windows.kind == TOKMAP_WINDOWS_CONCAT) {
+        s->pieces = malloc((length + 1ull) * sizeof *s->pieces);
+        if (!s->pieces)
+            return false;
+    }
+    return s->shuffles && s->views && tokmap_i_view_reader_open(s->views, view_bytes) &&
            (!sources[0].windows.rows || (s->rows && tokmap_i_rows_reader_open(s->rows, n_bytes)));
 }
 
@@ -291,7 +317,11 @@ void tokmap_i_sampler_close(tokmap_i_sampler *s)
     tokmap_i_index_cache_close(s->index);
     if (s->rows)
         tokmap_i_rows_reader_close(s->rows);
+    if (s->views)
+        tokmap_i_view_reader_close(s->views);
     free(s->rows);
+    free(s->views);
+    free(s->pieces);
     *s = (tokmap_i_sampler){0};
 }
 
@@ -312,6 +342,31 @@ static tokmap_status locate_row(tokmap_i_sampler *s, const tokmap_i_windows *w, 
     return TOKMAP_OK;
 }
 
+/* Finds where the tokens of a sample of a view are in the dataset. */
+static tokmap_status locate_in_view(tokmap_i_sampler *s, const tokmap_i_range *range,
+                                    tokmap_sample *out, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_view_ranges(range->view, s->views, out->first_token,
+                                                      out->n_tokens, range->served, err);
+    if (status)
+        return status;
+    const tokmap_i_extent *ranges = s->views->ranges;
+    uint32_t place = 0;
+    out->first_token = ranges[0].begin;
+    if (s->views->n_ranges == 1)
+        return TOKMAP_OK;
+    for (size_t i = 0; i < s->views->n_ranges; i++) {
+        const uint32_t n = (uint32_t)(ranges[i].end - ranges[i].begin);
+        s->pieces[i] = (tokmap_piece){
+            .first_token = ranges[i].begin, .n_tokens = n, .n_inputs = n, .place = place};
+        place += n;
+    }
+    s->pieces[s->views->n_ranges - 1].n_inputs--;
+    out->pieces = s->pieces;
+    out->n_pieces = s->views->n_ranges;
+    return TOKMAP_OK;
+}
+
 tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokmap_sample *out,
                                       tokmap_error *err)
 {
@@ -327,6 +382,8 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
         s->rows->place = at.place;
         return locate_row(s, w, out, err);
     }
-    const tokmap_status status = tokmap_i_windows_span(w, s->index, at.epoch, window, out);
-    return status ? tokmap_i_index_cache_fail(s->index, w->datasets[out->dataset], err) : status;
+    s->views->index = s->index;
+    const tokmap_status status = tokmap_i_windows_span(w, s->views, at.epoch, window, out, err);
+    const tokmap_i_range *range = &w->ranges[out->dataset];
+    return status || w->within || !range->view ? status : locate_in_view(s, range, out, err);
 }

@@ -10,19 +10,39 @@
 #include "order/shuffle.h"
 #include "rows/rows.h"
 #include "tokmap_loader.h"
+#include "views/view.h"
 
 /* ---- The windows of a source, and the tokens of each ---- */
 
 /* The part of a dataset that is used: docs/ORDER.md, section 3. */
 typedef struct tokmap_i_range {
     uint64_t first_document, end_document;
-    tokmap_i_extent tokens;
-    bool is_part; /* some documents are not used */
+    tokmap_i_extent tokens;  /* of the dataset, those of documents that are not used among them */
+    bool is_part;            /* some documents are not in the range */
+    const tokmap_view *view; /* of the documents; NULL: all that are in the range */
+    /* the tokens that windows are cut from: those of the view, as it counts them; else the same as
+     * `tokens` */
+    tokmap_i_extent served;
 } tokmap_i_range;
 
-static inline bool tokmap_i_in_range(const tokmap_i_range *range, uint64_t document)
+/* Sets *bits to the documents of a group of 64 that are used. reader: of the calling thread. */
+static inline tokmap_status tokmap_i_range_group(const tokmap_i_range *range,
+                                                 tokmap_i_view_reader *reader, uint64_t group,
+                                                 uint64_t *bits, tokmap_error *err)
 {
-    return document >= range->first_document && document < range->end_document;
+    const uint64_t first = group * TOKMAP_I_GROUP_DOCUMENTS, begin = range->first_document,
+                   end = range->end_document;
+    uint64_t in_range = begin < first + 64 && end > first ? UINT64_MAX : 0;
+    if (in_range && begin > first)
+        in_range &= UINT64_MAX << (begin - first);
+    if (in_range && end < first + 64)
+        in_range &= UINT64_MAX >> (first + 64 - end);
+    *bits = in_range;
+    if (!in_range || !range->view)
+        return TOKMAP_OK;
+    const tokmap_status status = tokmap_i_view_group(range->view, reader, group, bits, err);
+    *bits &= in_range;
+    return status;
 }
 
 enum {
@@ -37,6 +57,7 @@ typedef struct tokmap_i_windows {
     tokmap_i_order_id id;         /* of the source */
     const tokmap_dataset **datasets;
     tokmap_i_range *ranges; /* for each dataset */
+    bool has_views;
     uint32_t n_datasets;
 
     uint64_t *before;             /* windows before each dataset */
@@ -54,13 +75,15 @@ typedef struct tokmap_i_windows {
  * packed in memory so far. TOKMAP_ERR_MISMATCH: no windows are left, or document boundaries are not
  * known. */
 tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows_files,
-                                    uint64_t *n_packed, tokmap_error *err);
+                                    tokmap_i_view_reader *views, uint64_t *n_packed,
+                                    tokmap_error *err);
 void tokmap_i_windows_close(tokmap_i_windows *w);
-/* Sets dataset and tokens of a sample, and their number. The tokens may wrap around in the range.
- * window < n_windows. index: the cache of the calling thread; NULL: documents are looked up in the
- * map. After an error, tokmap_i_index_cache_fail fills in the details, with the dataset of *out. */
-tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
-                                    uint64_t epoch, uint64_t window, tokmap_sample *out);
+/* Sets dataset and tokens of a sample, and their number. The tokens may wrap around in the range,
+ * and with a view and CONCAT they are counted as the view counts them. window < n_windows.
+ * views->index: the cache of the calling thread; NULL: documents are looked up in the map. */
+tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_view_reader *views,
+                                    uint64_t epoch, uint64_t window, tokmap_sample *out,
+                                    tokmap_error *err);
 
 /* Convert the number of a row as blocks count it to a window, and back. With BEST_FIT, blocks count
  * the rows of whole chunks first, then the other rows. */
@@ -96,8 +119,12 @@ typedef struct tokmap_i_sampler {
     /* BEST_FIT: the pieces of the last sample; else NULL. Behind a pointer, because another thread
      * may copy this struct. */
     tokmap_i_rows_reader *rows;
+    tokmap_i_view_reader *views; /* likewise, of views; always there */
+    tokmap_piece *pieces;        /* length + 1 of them, for rows of views; else NULL */
 } tokmap_i_sampler;
 
+/* Returns the size of the view files of a source. */
+uint64_t tokmap_i_windows_view_bytes(const tokmap_i_windows *w);
 /* Opens a sampler. Returns false when out of memory. */
 bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
                            const tokmap_i_loader_source *sources, uint32_t n_sources);

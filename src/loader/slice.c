@@ -33,11 +33,21 @@ typedef struct cut {
     const tokmap_i_slice *s;
     tokmap_row *row;
     uint32_t i;
-    tokmap_i_extent within; /* the part of the dataset in which the row may wrap around */
+    const tokmap_i_extent *ranges; /* of the tokens of a row of one piece; or NULL */
     tokmap_i_fetch_pieces *list;
     size_t first, n; /* the pieces of the whole row */
     tokmap_i_row_parts *parts;
 } cut;
+
+/* Returns the token of the dataset at a position of a piece, which the ranges have. */
+static uint64_t token_at(const tokmap_i_extent *ranges, const tokmap_piece *p, uint64_t at)
+{
+    if (!ranges)
+        return p->first_token + at;
+    for (; at >= ranges->end - ranges->begin; ranges++)
+        at -= ranges->end - ranges->begin;
+    return ranges->begin + at;
+}
 
 /* Keeps the n positions of the whole row from `from` on, and makes them the positions from `place`
  * on. Parts of slices are closer to each other than parts of whole rows, so they move down. */
@@ -61,9 +71,7 @@ static bool take(const cut *c, uint32_t from, uint32_t n, uint32_t place)
         tokmap_piece taken = *p;
         taken.tokens =
             (const uint8_t *)p->tokens + (size_t)(begin - p->place) * c->row->token_bytes;
-        taken.first_token = p->first_token + begin - p->place;
-        if (taken.first_token >= c->within.end)
-            taken.first_token -= c->within.end - c->within.begin;
+        taken.first_token = token_at(c->ranges, p, begin - p->place);
         taken.n_inputs = end - begin;
         taken.n_tokens = MIN(end - begin + 1, p->place + p->n_tokens - begin);
         taken.place = place + begin - from;
@@ -96,11 +104,11 @@ static bool take_documents(const cut *c)
 }
 
 bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
-                        tokmap_i_extent within, tokmap_i_fetch_pieces *list,
+                        const tokmap_i_extent *ranges, tokmap_i_fetch_pieces *list,
                         tokmap_i_row_parts *parts)
 {
     const uint32_t n = s->length / s->size;
-    const cut c = {s, row, i, within, list, list->n - row->n_pieces, row->n_pieces, parts};
+    const cut c = {s, row, i, ranges, list, list->n - row->n_pieces, row->n_pieces, parts};
     const bool taken = s->mode == TOKMAP_CP_CONTIGUOUS ? take(&c, s->rank * n, n, 0)
                        : s->mode == TOKMAP_CP_ZIGZAG   ? take_zigzag(&c, 0, s->length, 0)
                                                        : take_documents(&c);

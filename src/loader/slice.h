@@ -16,8 +16,8 @@ typedef struct tokmap_i_slice {
  * without best fit. */
 tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokmap_error *err);
 /* Replaces the last n_pieces of the list, the pieces of row i of a batch, and its parts by their
- * slice. Rows are cut in order. within: where a row may wrap around. Returns false when out of
- * memory. */
+ * slice. Rows are cut in order. ranges: where the tokens of a row of one piece are in the dataset;
+ * NULL for pieces of documents. Returns false when out of memory. */
 bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
-                        tokmap_i_extent within, tokmap_i_fetch_pieces *list,
+                        const tokmap_i_extent *ranges, tokmap_i_fetch_pieces *list,
                         tokmap_i_row_parts *parts);

@@ -31,6 +31,8 @@ uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uin
     h = tokmap_i_hash_add(tokmap_i_hash_add(h, le_get64(order_id)), le_get64(order_id + 8));
     if (range->is_part)
         h = tokmap_i_hash_add(tokmap_i_hash_add(h, range->first_document), range->end_document);
+    if (range->view)
+        h = tokmap_i_hash_add(tokmap_i_hash_add(h, UINT64_MAX), range->view->header.set_hash);
     return h;
 }
 
@@ -65,7 +67,7 @@ static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted
                                 tokmap_i_range *range, tokmap_error *err)
 {
     const uint64_t n = ds->header.n_documents, n_tokens = ds->header.n_tokens;
-    *range = (tokmap_i_range){.end_document = n, .tokens = {0, n_tokens}};
+    *range = (tokmap_i_range){.end_document = n, .tokens = {0, n_tokens}, .served = {0, n_tokens}};
     if (!wanted || (wanted[0] == 0 && wanted[1] == UINT64_MAX))
         return TOKMAP_OK;
     if (n == 0 && n_tokens > 0)
@@ -86,9 +88,35 @@ static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted
     }
     if (!sound || places[0] > places[1])
         return tokmap_i_index_cache_fail(NULL, ds, err);
-    *range = (tokmap_i_range){
-        wanted[0], wanted[1], {places[0], places[1]}, wanted[0] > 0 || wanted[1] < n};
+    range->first_document = wanted[0];
+    range->end_document = wanted[1];
+    range->tokens = range->served = (tokmap_i_extent){places[0], places[1]};
+    range->is_part = wanted[0] > 0 || wanted[1] < n;
     return TOKMAP_OK;
+}
+
+/* Applies a view to the range; a view of all documents is none. */
+static tokmap_status apply_view(tokmap_i_windows *w, uint32_t d, const tokmap_view *view,
+                                tokmap_i_view_reader *views, tokmap_error *err)
+{
+    tokmap_i_range *range = &w->ranges[d];
+    const tokmap_dataset *ds = w->datasets[d];
+    if (!view)
+        return TOKMAP_OK;
+    if (view->header.n_documents != ds->header.n_documents ||
+        memcmp(&view->ds->header.documents_hash, &ds->header.documents_hash,
+               sizeof ds->header.documents_hash) != 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its view is of the documents of %s",
+                    ds->index_path, view->ds->index_path);
+    if (view->header.n_kept == view->header.n_documents)
+        return TOKMAP_OK;
+    range->view = view;
+    w->has_views = true;
+    tokmap_status status =
+        tokmap_i_view_before(view, views, range->first_document, &range->served.begin, err);
+    if (!status)
+        status = tokmap_i_view_before(view, views, range->end_document, &range->served.end, err);
+    return status;
 }
 
 typedef struct served {
@@ -115,13 +143,15 @@ static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
     for (uint32_t k = 0; k < l->n_sources; k++)
         for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++) {
             const tokmap_i_loader_source *s = &l->sources[k];
-            all[n++] = (served){s->order_ids[d], &s->windows.ranges[d], s->windows.datasets[d]};
+            if (!s->windows.ranges[d].view) /* views may have documents in common */
+                all[n++] = (served){s->order_ids[d], &s->windows.ranges[d], s->windows.datasets[d]};
         }
     qsort(all, n, sizeof *all, compare_served);
     tokmap_status status = TOKMAP_OK;
     for (served *one = all + 1; one < all + n && !status; one++) {
         const tokmap_i_range *a = last->range, *b = one->range;
         if (memcmp(last->order_id, one->order_id, 16) == 0 && (a->is_part || b->is_part) &&
+
             MAX(a->first_document, b->first_document) < MIN(a->end_document, b->end_document))
             status = FAIL(err, TOKMAP_ERR_MISMATCH,
                           "%s: document %" PRIu64
@@ -191,9 +221,18 @@ static tokmap_status set_datasets(tokmap_loader *l, uint32_t k, tokmap_error *er
                         ds->index_path);
         const char *order_of = from->order_of ? from->order_of[d] : NULL;
         const uint64_t *documents = from->documents ? &from->documents[2 * d] : NULL;
+        tokmap_i_view_reader views = {0};
         tokmap_status status = find_order_id(ds, order_of, s->order_ids[d], err);
         if (!status)
             status = find_range(ds, documents, &s->windows.ranges[d], err);
+        const tokmap_view *view = from->views ? from->views[d] : NULL;
+        if (!status && view &&
+            !tokmap_i_view_reader_open(&views, view->bytes ? 0 : view->header.n_bytes))
+            status = FAIL_MEMORY(err);
+        if (!status)
+            status = apply_view(&s->windows, (uint32_t)d, view, &views, err);
+        tokmap_i_view_reader_close(&views);
+        l->has_views |= s->windows.has_views;
         if (status)
             return status;
         l->largest_id = MAX(l->largest_id, ds->header.largest_id);
@@ -242,7 +281,12 @@ tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, tokmap_error *err)
     uint64_t n_packed = 0;
     for (uint32_t k = 0; k < l->n_sources && !status; k++) {
         tokmap_i_loader_source *s = &l->sources[k];
-        status = tokmap_i_windows_open(&s->windows, o->sources[k].rows_files, &n_packed, err);
+        tokmap_i_view_reader views;
+        status = tokmap_i_view_reader_open(&views, tokmap_i_windows_view_bytes(&s->windows))
+                     ? tokmap_i_windows_open(&s->windows, o->sources[k].rows_files, &views,
+                                             &n_packed, err)
+                     : FAIL_MEMORY(err);
+        tokmap_i_view_reader_close(&views);
         s->shuffle.by_chunks = s->windows.rows && l->o.shuffle == TOKMAP_SHUFFLE_BLOCK;
         s->shuffle.n_chunks = s->windows.n_whole;
         s->shuffle.mode = l->o.shuffle;

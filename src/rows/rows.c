@@ -30,16 +30,19 @@ tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *
     return TOKMAP_OK;
 }
 
-char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kind)
+char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kind,
+                         const tokmap_view *view)
 {
     static const char *const whole[] = {"", "-drop", "-truncate"};
-    char align[32] = "", most[32] = "";
+    char align[32] = "", most[32] = "", set[32] = "";
+    if (view)
+        snprintf(set, sizeof set, "-v%016" PRIx64, view->header.set_hash);
     if (kind->align > 1)
         snprintf(align, sizeof align, "-align%" PRIu32, kind->align);
     if (kind->most > 0)
         snprintf(most, sizeof most, "-max%" PRIu32, kind->most);
-    return tokmap_i_side_path(ds, "%" PRIu32 "%s%s%s.tmr", kind->length, align, most,
-                              whole[kind->whole]);
+    return tokmap_i_side_path(ds, "%" PRIu32 "%s%s%s%s.tmr", kind->length, align, most,
+                              whole[kind->whole], set);
 }
 
 void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, char *text)
@@ -75,6 +78,10 @@ static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_ki
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: has the rows of other documents than %s: make it again with: %s", r->path,
                     r->ds->index_path, wanted);
+    if (h->set_hash != (r->view ? r->view->header.set_hash : 0))
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: has the rows of another view of the documents of %s", r->path,
+                    r->ds->index_path);
     if (memcmp(&h->kind, kind, sizeof *kind) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: was made with: %s; make one for these options with: %s", r->path, of_file,
@@ -89,8 +96,7 @@ tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_dataset *ds,
     uint8_t bytes[TOKMAP_I_ROWS_HEADER_BYTES];
     tokmap_i_file_stat stat;
     bool is_newer = false;
-    *r = (tokmap_i_rows){.ds = ds, .fd = -1};
-    r->path = path ? strdup(path) : tokmap_i_rows_path(ds, kind);
+    r->path = path ? strdup(path) : tokmap_i_rows_path(ds, kind, r->view);
     if (!r->path)
         return FAIL_MEMORY(err);
     const int error = tokmap_i_file_open(r->path, &r->fd);

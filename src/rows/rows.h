@@ -8,12 +8,14 @@
 #include "dataset/index_cache.h"
 #include "rows/rows_file.h"
 #include "tokmap_loader.h"
+#include "views/view.h"
 
 typedef struct tokmap_i_rows {
     const tokmap_dataset *ds;
     tokmap_i_rows_header header;
     uint32_t chunk_rows;
-    uint64_t first_document, end_document; /* the documents of which rows are made */
+    uint64_t first_document, end_document; /* the documents of which rows are made, */
+    const tokmap_view *view;               /* only those that are in it; NULL: all */
     uint64_t end_token;                    /* where they end; only if rows are in memory */
     int fd;                                /* -1: in memory */
     char *path;                            /* of the file, or NULL */
@@ -36,7 +38,8 @@ tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kin
 /* Closes the rows, which may be all 0. */
 void tokmap_i_rows_close(tokmap_i_rows *r);
 /* Returns the name of the rows file beside a dataset; the caller frees it. NULL: out of memory. */
-char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kind);
+char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kind,
+                         const tokmap_view *view);
 
 enum {
     TOKMAP_I_ROWS_COMMAND_BYTES = 128

@@ -59,6 +59,7 @@ void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes)
     le_put64(bytes + 88, h->n_chunks);
     le_put64(bytes + 96, h->largest_chunk);
     le_put64(bytes + 104, h->n_bytes);
+    le_put64(bytes + 112, h->set_hash);
     le_put64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
 }
 
@@ -70,8 +71,7 @@ const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *
         return "not a rows file: remove it";
     if (le_get64(bytes + CHECKSUM_AT) != tokmap_i_checksum(bytes, CHECKSUM_AT))
         return "damaged: the header does not match its checksum: make it again with tokmap rows";
-    *is_newer = le_get32(bytes + 8) != VERSION || !is_zero(bytes + 28, 4) ||
-                !is_zero(bytes + 112, CHECKSUM_AT - 112);
+    *is_newer = le_get32(bytes + 8) != VERSION || !is_zero(bytes + 28, 4);
     if (*is_newer)
         return "a newer format: use a newer version of tokmap";
     h->kind = (tokmap_i_rows_kind){le_get32(bytes + 12), le_get32(bytes + 16), le_get32(bytes + 20),
@@ -85,6 +85,7 @@ const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *
     h->n_chunks = le_get64(bytes + 88);
     h->largest_chunk = le_get64(bytes + 96);
     h->n_bytes = le_get64(bytes + 104);
+    h->set_hash = le_get64(bytes + 112);
     const uint32_t length = h->kind.length, align = h->kind.align;
     if (length == 0 || length > 1 << 24 || align == 0 || length % align != 0 ||
         h->kind.whole > TOKMAP_WHOLE_TRUNCATE)

@@ -45,6 +45,7 @@ typedef struct tokmap_i_rows_header {
     uint64_t n_rows, n_labels, n_pieces, n_chunks;
     uint64_t largest_chunk; /* bytes */
     uint64_t n_bytes;       /* of the file */
+    uint64_t set_hash;      /* of the view whose documents were packed; 0: all documents */
 } tokmap_i_rows_header;
 
 void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes);

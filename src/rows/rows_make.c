@@ -21,6 +21,8 @@ typedef struct maker {
     uint64_t room;         /* the room that these need */
 
     uint64_t document, end; /* the next document, and where it begins */
+    tokmap_i_view_reader views;
+    uint64_t used;          /* the documents of the group that are in the view */
     uint32_t *starts;       /* for chunk_encode */
     tokmap_i_bytes out;     /* all bytes, or the bytes to be written next */
     tokmap_i_bytes offsets; /* 8 bytes each: where chunks begin */
@@ -97,7 +99,9 @@ static tokmap_status pack_chunk(maker *m, bool last, tokmap_error *err)
 static tokmap_status add_document(maker *m, uint64_t n_tokens, tokmap_error *err)
 {
     tokmap_i_rows_header *h = &m->r->header;
-    const bool is_wanted = m->document >= m->r->first_document && m->document < m->r->end_document;
+    const bool is_wanted = m->document >= m->r->first_document &&
+                           m->document < m->r->end_document &&
+                           m->used >> m->document % TOKMAP_I_GROUP_DOCUMENTS & 1;
     const uint64_t n_parts = is_wanted ? tokmap_i_rows_pieces(&h->kind, n_tokens) : 0;
     const uint64_t most_room = (uint64_t)m->fit.n_rows * m->fit.room;
     const uint64_t most_pieces = (uint64_t)m->fit.n_rows * m->fit.most_pieces;
@@ -121,6 +125,10 @@ static tokmap_status add_documents(void *context, const uint64_t *ends, uint32_t
 {
     maker *m = context;
     tokmap_status status = TOKMAP_OK;
+    m->used = UINT64_MAX;
+    if (m->r->view)
+        status = tokmap_i_view_group(m->r->view, &m->views, m->document / TOKMAP_I_GROUP_DOCUMENTS,
+                                     &m->used, err);
     for (uint32_t i = 0; i < n_ends && !status; i++) {
         status = add_document(m, ends[i] - m->end, err);
         m->end = ends[i];
@@ -153,6 +161,7 @@ static tokmap_status make_rows(maker *m, const tokmap_i_rows_kind *kind, tokmap_
     h->kind = *kind;
     h->n_tokens = of_dataset->n_tokens;
     h->n_documents = of_dataset->n_documents;
+    h->set_hash = m->r->view ? m->r->view->header.set_hash : 0;
     tokmap_i_content_hash_store(&of_dataset->documents_hash, h->documents_hash);
     tokmap_status status = put(m, bytes, sizeof bytes, err);
     if (!status)
@@ -185,9 +194,13 @@ tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kin
                     r->ds->index_path);
     r->chunk_rows = m.fit.n_rows;
     m.starts = malloc((m.fit.n_rows + 1) * sizeof *m.starts);
-    const bool opened = tokmap_i_best_fit_open(&m.fit);
+    const tokmap_view *view = r->view;
+    const bool opened =
+        tokmap_i_best_fit_open(&m.fit) &&
+        tokmap_i_view_reader_open(&m.views, view && !view->bytes ? view->header.n_bytes : 0);
     const tokmap_status status = m.starts && opened ? make_rows(&m, kind, err) : FAIL_MEMORY(err);
     tokmap_i_best_fit_close(&m.fit);
+    tokmap_i_view_reader_close(&m.views);
     free(m.pieces.data);
     free(m.starts);
     free(m.out.data);

@@ -13,7 +13,9 @@ static tokmap_status write_rows(const tokmap_dataset *ds, const tokmap_i_rows_ki
                                 tokmap_rows_info *info, tokmap_error *err)
 {
     tokmap_i_side_file file;
-    tokmap_i_rows r = {.ds = ds, .end_document = ds->header.n_documents};
+    const bool is_whole = !o->view || o->view->header.n_kept == o->view->header.n_documents;
+    tokmap_i_rows r = {
+        .ds = ds, .end_document = ds->header.n_documents, .view = is_whole ? NULL : o->view};
     tokmap_status status =
         tokmap_i_side_file_open(&file, path, tokmap_i_rows_magic, "a rows file", err);
     r.fd = file.fd;
@@ -54,7 +56,13 @@ tokmap_status tokmap_rows_write(const tokmap_dataset *ds, const tokmap_rows_opti
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "path is empty: must be NULL, or name a file");
     if (status)
         return status;
-    char *beside = o.path ? NULL : tokmap_i_rows_path(ds, &kind);
+    if (o.view && (o.view->header.n_documents != ds->header.n_documents ||
+                   memcmp(&o.view->ds->header.documents_hash, &ds->header.documents_hash,
+                          sizeof ds->header.documents_hash) != 0))
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: the view is of the documents of %s",
+                    ds->index_path, o.view->ds->index_path);
+    const bool is_whole = !o.view || o.view->header.n_kept == o.view->header.n_documents;
+    char *beside = o.path ? NULL : tokmap_i_rows_path(ds, &kind, is_whole ? NULL : o.view);
     if (!o.path && !beside)
         return FAIL_MEMORY(err);
     tokmap_rows_info full;

@@ -51,6 +51,8 @@ ARGUMENTS = {
     "tokmap_column **out": "(tokmap_column *[1]){0}", "const tokmap_column *column": "column", "tokmap_column *column": "column",
     "tokmap_column_writer **out": "(tokmap_column_writer *[1]){0}", "tokmap_column_writer *w": "column_writer",
     "const tokmap_column_options *options": "&column_options", "uint64_t n_values": "1", "const char *where": '"score > 1"',
+    "tokmap_view **out": "(tokmap_view *[1]){0}", "const tokmap_view *view": "view", "tokmap_view *view": "view",
+    "const tokmap_view_options *options": "&view_options",
     "tokmap_use_kept *use": "use_kept", "void *context": "NULL",
     "uint32_t *sources": "(uint32_t *)(void *)room", "uint64_t *counts": "(uint64_t *)(void *)room",
 }
@@ -60,7 +62,8 @@ INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|c
 MAY_BE_NULL = {"err", "stream", "memory", "context", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report",
                "tokmap_writer_join.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
-               "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info"}
+               "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info",
+               "tokmap_view_write.info"}
 # Pointers in structs and arrays, with a number above 0 beside them.
 MORE = {
     "sources": "loader_options.sources = NULL; status = tokmap_loader_open(&other_loader, &loader_options, &err);",
@@ -76,6 +79,7 @@ MORE = {
                        "status = tokmap_batch_gather(&batch, &gather_options, &err);",
     "inputs and labels": "gather_options.inputs = gather_options.labels = NULL;"
                          "status = tokmap_batch_gather(&batch, &gather_options, &err);",
+    "a mask of a view": "view_options.where = NULL; status = tokmap_view_open(&view, ds, &view_options, &err);",
     "a dataset of a list": "datasets[0] = NULL; status = tokmap_dataset_check_tokenizers(datasets, 1, &err);",
     "a dataset of a list of files": "datasets[0] = NULL; status = tokmap_dataset_check_files(datasets, 1, &err);",
     "loader of a stage": "stage_options.loader = NULL; tokmap_stage *other; status = tokmap_stage_open(&other, &stage_options, &err);",
@@ -194,6 +198,10 @@ int main(int argc, char **argv)
     need(tokmap_column_open(&column, ds, "score", &err), &err);
     need(tokmap_column_writer_open(&column_writer, ds, &column_options, &err), &err);
     column_options.name = "other";
+    tokmap_view *view = NULL;
+    tokmap_view_options view_options = TOKMAP_INIT(tokmap_view_options);
+    view_options.where = "score > 1";
+    need(tokmap_view_open(&view, ds, &view_options, &err), &err);
     tokmap_tokenizer *tokenizer = NULL;
     need(tokmap_tokenizer_open(&tokenizer, "bytes", NULL, &err), &err);
     (void)other_loader;

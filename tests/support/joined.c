@@ -93,23 +93,32 @@ static void add_section(heap *index, uint32_t i, uint32_t kind, const uint8_t *b
     le_put64(entry + 24, tokmap_i_checksum(bytes, n_bytes));
 }
 
-/* The index of the flat dataset with other block checksums and a section more. */
+enum {
+    CHECKSUMS = 2,
+    SEGMENTS = 6
+};
+
+/* The index of the flat dataset with other block checksums, and a section more in its place. */
 static heap joined_index(const file_bytes *flat, const heap *checksums, const heap *segments)
 {
     const uint32_t n_sections = le_get32(flat->data + 28);
     heap index = {0};
     add_bytes(&index, flat->data, TABLE);
     add(&index, ENTRY * (size_t)(n_sections + 1));
+    uint32_t n = 0;
     for (uint32_t i = 0; i < n_sections; i++) {
         const uint8_t *entry = flat->data + TABLE + ENTRY * (size_t)i;
         const uint32_t kind = le_get32(entry);
         const uint8_t *bytes = flat->data + le_get64(entry + 8);
-        if (kind == 2)
-            add_section(&index, i, kind, checksums->data, checksums->n_bytes);
+        if (kind > SEGMENTS && n == i)
+            add_section(&index, n++, SEGMENTS, segments->data, segments->n_bytes);
+        if (kind == CHECKSUMS)
+            add_section(&index, n++, kind, checksums->data, checksums->n_bytes);
         else
-            add_section(&index, i, kind, bytes, (size_t)le_get64(entry + 16));
+            add_section(&index, n++, kind, bytes, (size_t)le_get64(entry + 16));
     }
-    add_section(&index, n_sections, 6, segments->data, segments->n_bytes);
+    if (n == n_sections)
+        add_section(&index, n, SEGMENTS, segments->data, segments->n_bytes);
     uint8_t *h = index.data;
     le_put32(h + 28, n_sections + 1);
     le_put64(h + 32, index.n_bytes);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/view_file.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "base/le.h"
+#include "format/format_limits.h"
+
+enum {
+    VERSION = 1,
+    RESERVED_AT = 104,
+    CHECKSUM_AT = TOKMAP_I_VIEW_HEADER_BYTES - 8
+};
+
+const uint8_t tokmap_i_view_magic[8] = {0x89, 'T', 'M', 'W', '\r', '\n', 0x1A, '\n'};
+
+void tokmap_i_view_header_encode(const tokmap_i_view_header *h, uint8_t *bytes)
+{
+    const uint64_t numbers[] = {h->n_documents, h->n_kept,         h->n_tokens,
+                                h->n_runs,      h->set_hash,       h->n_chunks,
+                                h->n_bytes,     h->table_checksum, h->key};
+    memset(bytes, 0, TOKMAP_I_VIEW_HEADER_BYTES);
+    memcpy(bytes, tokmap_i_view_magic, sizeof tokmap_i_view_magic);
+    le_put32(bytes + 8, VERSION);
+    memcpy(bytes + 16, h->documents_hash, sizeof h->documents_hash);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        le_put64(bytes + 32 + 8 * i, numbers[i]);
+    le_put64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
+}
+
+const char *tokmap_i_view_header_decode(tokmap_i_view_header *h, const uint8_t *bytes,
+                                        bool *is_newer)
+{
+    uint64_t *const numbers[] = {&h->n_documents, &h->n_kept,         &h->n_tokens,
+                                 &h->n_runs,      &h->set_hash,       &h->n_chunks,
+                                 &h->n_bytes,     &h->table_checksum, &h->key};
+    *is_newer = false;
+    if (memcmp(bytes, tokmap_i_view_magic, sizeof tokmap_i_view_magic) != 0)
+        return "not a view: remove it";
+    if (le_get64(bytes + CHECKSUM_AT) != tokmap_i_checksum(bytes, CHECKSUM_AT))
+        return "damaged: the header does not match its checksum: make the view again";
+    *is_newer = le_get32(bytes + 8) != VERSION || !is_zero(bytes + 12, 4) ||
+                !is_zero(bytes + RESERVED_AT, CHECKSUM_AT - RESERVED_AT);
+    if (*is_newer)
+        return "a newer format: use a newer version of tokmap";
+    memcpy(h->documents_hash, bytes + 16, sizeof h->documents_hash);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = le_get64(bytes + 32 + 8 * i);
+    if (h->n_documents > TOKMAP_I_MAX_DOCUMENTS || h->n_kept > h->n_documents ||
+        h->n_runs > h->n_kept || h->n_tokens >= TOKMAP_I_MAX_TOKENS ||
+        h->n_chunks != div_up(h->n_documents, TOKMAP_I_VIEW_CHUNK))
+        return "damaged: impossible counts: make the view again";
+    return NULL;
+}
+
+/* ---- The table ---- */
+
+void tokmap_i_view_chunk_encode(const tokmap_i_view_chunk *c, uint8_t *bytes)
+{
+    le_put64(bytes, c->kept_before);
+    le_put64(bytes + 8, c->tokens_before);
+    le_put64(bytes + 16, c->place);
+    le_put64(bytes + 24, c->n_kept); /* and the zero */
+    le_put64(bytes + 32, c->checksum);
+}
+
+const char *tokmap_i_view_table_decode(const tokmap_i_view_header *h, const uint8_t *bytes,
+                                       tokmap_i_view_chunk *chunks)
+{
+    const uint64_t table_bytes = h->n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
+    uint64_t kept = 0, tokens = 0, place = TOKMAP_I_VIEW_HEADER_BYTES + table_bytes;
+    if (tokmap_i_checksum(bytes, (size_t)table_bytes) != h->table_checksum)
+        return "damaged: the table of chunks does not match its checksum: make the view again";
+    for (uint64_t i = 0; i < h->n_chunks; i++, bytes += TOKMAP_I_VIEW_ENTRY_BYTES) {
+        tokmap_i_view_chunk *c = &chunks[i];
+        *c = (tokmap_i_view_chunk){le_get64(bytes), le_get64(bytes + 8), le_get64(bytes + 16),
+                                   le_get64(bytes + 32), le_get32(bytes + 24)};
+        if (c->kept_before != kept || c->tokens_before < tokens || c->tokens_before > h->n_tokens ||
+            c->place != place || c->n_kept > TOKMAP_I_VIEW_CHUNK || le_get32(bytes + 28) != 0)
+            return "damaged: impossible chunks: make the view again";
+        kept += c->n_kept;
+        tokens = c->tokens_before;
+        place += tokmap_i_view_chunk_bytes(c->n_kept);
+    }
+    return kept == h->n_kept && place == h->n_bytes
+               ? NULL
+               : "damaged: impossible sizes: make the view again";
+}
+
+/* ---- Chunks ---- */
+
+/* Checks that the documents of a list ascend, or counts those of a bitmap. */
+static bool documents_fit(const tokmap_i_view_chunk *c, const uint8_t *bytes, uint32_t n_documents)
+{
+    uint32_t n = 0, last = 0;
+    if (c->n_kept > TOKMAP_I_VIEW_MOST_LISTED) {
+        for (uint32_t d = 0; d < TOKMAP_I_VIEW_CHUNK; d += 64) {
+            const uint64_t word = le_get64(bytes + d / 8);
+            n += (uint32_t)__builtin_popcountll(word);
+            if (word != 0)
+                last = d + 63 - (uint32_t)__builtin_clzll(word);
+        }
+        return n == c->n_kept && last < n_documents;
+    }
+    for (uint32_t i = 0; i < c->n_kept; i++) {
+        const uint32_t d = le_get16(bytes + 2 * (size_t)i);
+        if (d >= n_documents || (i > 0 && d <= last))
+            return false;
+        last = d;
+    }
+    return true;
+}
+
+const char *tokmap_i_view_chunk_check(const tokmap_i_view_chunk *c, const uint8_t *bytes,
+                                      uint32_t n_documents)
+{
+    const uint32_t n_samples = tokmap_i_view_n_samples(c->n_kept);
+    const uint8_t *samples = bytes + tokmap_i_view_samples_at(c->n_kept);
+    if (tokmap_i_checksum(bytes, tokmap_i_view_chunk_bytes(c->n_kept)) != c->checksum)
+        return "does not match its checksum";
+    bool sound = documents_fit(c, bytes, n_documents);
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < n_samples; i++) {
+        const uint64_t sample = le_get64(samples + 8 * (size_t)i);
+        sound &= i == 0 ? sample >> 16 == 0
+                        : sample >> 16 >= last >> 16 && (sample & 0xffff) > (last & 0xffff);
+        last = sample;
+    }
+    return sound ? NULL : "has impossible documents";
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_make.c - makes views, in memory or as files, and opens and writes them for callers. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/base.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/le.h"
+#include "base/options.h"
+#include "columns/select.h"
+#include "dataset/side_file.h"
+#include "system/platform.h"
+#include "views/view.h"
+
+enum {
+    MOST_MADE = 10000000, /* documents of a view that is made in memory */
+    WORDS = TOKMAP_I_VIEW_CHUNK / 64,
+    RUNS_AT_ONCE = 512
+};
+
+typedef struct maker {
+    tokmap_view *v;
+    tokmap_i_index_cache *index;
+    tokmap_i_bytes out; /* all bytes, or those of the current chunk */
+    uint64_t written;   /* bytes of the file before `out`; in memory 0 */
+    tokmap_i_hasher *hasher;
+    uint64_t run_begin, run_end;    /* the last run of kept documents */
+    uint64_t runs[RUNS_AT_ONCE][2]; /* runs that are not hashed yet */
+    size_t n_runs;
+} maker;
+
+/* ---- The set ---- */
+
+static void end_run(maker *m)
+{
+    if (m->run_end == m->run_begin)
+        return;
+    m->runs[m->n_runs][0] = m->run_begin; /* little-endian, as everywhere */
+    m->runs[m->n_runs++][1] = m->run_end;
+    m->v->header.n_runs++;
+    if (m->n_runs == RUNS_AT_ONCE) {
+        tokmap_i_hasher_add(m->hasher, m->runs, sizeof m->runs);
+        m->n_runs = 0;
+    }
+}
+
+static void add_to_runs(maker *m, uint64_t document)
+{
+    if (document != m->run_end) {
+        end_run(m);
+        m->run_begin = document;
+    }
+    m->run_end = document + 1;
+}
+
+/* ---- Chunks ---- */
+
+/* Adds the kept documents of a group, and their lengths, to a chunk. */
+static tokmap_status add_group(maker *m, uint64_t group, uint64_t bits, uint32_t *n_kept,
+                               uint64_t *n_tokens, uint8_t *list, uint8_t *samples,
+                               tokmap_error *err)
+{
+    const tokmap_dataset *ds = m->v->ds;
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(m->index, ds);
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
+    tokmap_document first;
+    if (tokmap_i_documents_get(&ds->documents, from, group * TOKMAP_I_GROUP_DOCUMENTS, &first))
+        return tokmap_i_index_cache_fail(m->index, ds, err);
+    const uint32_t n = tokmap_i_documents_group(&ds->documents, from, group, ends);
+    for (; bits != 0; bits &= bits - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctzll(bits);
+        const uint64_t begin = i > 0 ? ends[i - 1] : first.first_token;
+        const uint64_t number = group * TOKMAP_I_GROUP_DOCUMENTS + i;
+        if (i >= n || ends[i] < begin)
+            return tokmap_i_index_cache_fail(m->index, ds, err);
+        if (*n_kept % TOKMAP_I_VIEW_STEP == 0)
+            le_put64(samples + 8 * (*n_kept / TOKMAP_I_VIEW_STEP),
+                     *n_tokens << 16 | number % TOKMAP_I_VIEW_CHUNK);
+        if (list)
+            le_put16(list + 2 * (size_t)*n_kept, (uint16_t)(number % TOKMAP_I_VIEW_CHUNK));
+        add_to_runs(m, number);
+        ++*n_kept;
+        *n_tokens += ends[i] - begin;
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status flush(maker *m, tokmap_error *err)
+{
+    if (m->v->fd < 0)
+        return TOKMAP_OK;
+    const tokmap_status status =
+        CHECK_IO(err, tokmap_i_file_write(m->v->fd, m->out.data, m->out.n_bytes, m->written),
+                 "%s: cannot write", m->v->path);
+    m->written += m->out.n_bytes;
+    m->out.n_bytes = 0;
+    return status;
+}
+
+/* Adds the next chunk, whose documents these bits keep. */
+static tokmap_status add_chunk(void *context, uint64_t first, uint32_t n, const uint64_t *kept,
+                               tokmap_error *err)
+{
+    maker *m = context;
+    tokmap_i_view_header *h = &m->v->header;
+    tokmap_i_view_chunk *c = &m->v->chunks[first / TOKMAP_I_VIEW_CHUNK];
+    uint32_t n_kept = 0, n_added = 0;
+    uint64_t n_tokens = 0;
+    const uint32_t n_words = (n + 63) / 64;
+    for (uint32_t i = 0; i < n_words; i++)
+        n_kept += (uint32_t)__builtin_popcountll(kept[i]);
+    *c = (tokmap_i_view_chunk){h->n_kept, h->n_tokens, m->written + m->out.n_bytes, 0, n_kept};
+    const uint32_t n_bytes = tokmap_i_view_chunk_bytes(n_kept);
+    uint8_t *bytes = tokmap_i_bytes_add(&m->out, n_bytes);
+    if (!bytes)
+        return FAIL_MEMORY(err);
+    memset(bytes, 0, n_bytes);
+    const bool is_list = n_kept <= TOKMAP_I_VIEW_MOST_LISTED;
+    uint8_t *samples = bytes + tokmap_i_view_samples_at(n_kept);
+    tokmap_status status = TOKMAP_OK;
+    for (uint32_t i = 0; i < n_words && !status; i++) {
+        if (!is_list)
+            le_put64(bytes + 8 * (size_t)i, kept[i]);
+        if (kept[i] != 0)
+            status = add_group(m, first / 64 + i, kept[i], &n_added, &n_tokens,
+                               is_list ? bytes : NULL, samples, err);
+    }
+    c->checksum = tokmap_i_checksum(bytes, n_bytes);
+    h->n_kept += n_kept;
+    h->n_tokens += n_tokens;
+    return status ? status : flush(m, err);
+}
+
+/* ---- The whole ---- */
+
+/* Makes the bits of a mask of bytes. */
+static tokmap_status add_mask(maker *m, const uint8_t *keep, tokmap_error *err)
+{
+    const uint64_t n_documents = m->v->header.n_documents;
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t first = 0; first < n_documents && !status; first += TOKMAP_I_VIEW_CHUNK) {
+        const uint32_t n = (uint32_t)MIN(n_documents - first, TOKMAP_I_VIEW_CHUNK);
+        uint64_t words[WORDS] = {0};
+        for (uint32_t i = 0; i < n; i++)
+            words[i / 64] |= (uint64_t)(keep[first + i] != 0) << i % 64;
+        status = add_chunk(m, first, n, words, err);
+    }
+    return status;
+}
+
+/* Writes header and table, when the chunks are complete. */
+static tokmap_status finish(maker *m, uint64_t key, tokmap_error *err)
+{
+    tokmap_view *v = m->v;
+    tokmap_i_view_header *h = &v->header;
+    const size_t table_bytes = (size_t)h->n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
+    const size_t n_bytes = TOKMAP_I_VIEW_HEADER_BYTES + table_bytes;
+    uint8_t *head = v->fd < 0 ? m->out.data : malloc(n_bytes);
+    if (!head)
+        return FAIL_MEMORY(err);
+    end_run(m);
+    tokmap_i_hasher_add(m->hasher, m->runs, m->n_runs * sizeof *m->runs);
+    for (uint64_t i = 0; i < h->n_chunks; i++)
+        tokmap_i_view_chunk_encode(&v->chunks[i], head + TOKMAP_I_VIEW_HEADER_BYTES +
+                                                      i * TOKMAP_I_VIEW_ENTRY_BYTES);
+    h->set_hash = tokmap_i_hasher_get(m->hasher);
+    h->key = key ? key : h->set_hash;
+    h->n_bytes = v->fd < 0 ? m->out.n_bytes : m->written;
+    h->table_checksum = tokmap_i_checksum(head + TOKMAP_I_VIEW_HEADER_BYTES, table_bytes);
+    tokmap_i_content_hash_store(&v->ds->header.documents_hash, h->documents_hash);
+    tokmap_i_view_header_encode(h, head);
+    tokmap_status status = TOKMAP_OK;
+    if (v->fd < 0) {
+        v->bytes = m->out.data;
+        m->out.data = NULL;
+    } else {
+        status = CHECK_IO(err, tokmap_i_file_write(v->fd, head, n_bytes, 0), "%s: cannot write",
+                          v->path);
+        free(head);
+    }
+    return status;
+}
+
+tokmap_status tokmap_i_view_make(tokmap_view *v, const tokmap_view_options *o, uint64_t key,
+                                 tokmap_error *err)
+{
+    tokmap_i_view_header *h = &v->header;
+    h->n_documents = v->ds->header.n_documents;
+    h->n_chunks = div_up(h->n_documents, TOKMAP_I_VIEW_CHUNK);
+    const size_t head_bytes =
+        TOKMAP_I_VIEW_HEADER_BYTES + (size_t)h->n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
+    maker *m = calloc(1, sizeof *m);
+    v->chunks = calloc((size_t)h->n_chunks + 1, sizeof *v->chunks);
+    if (!m || !v->chunks) {
+        free(m);
+        return FAIL_MEMORY(err);
+    }
+    m->v = v;
+    m->written = v->fd < 0 ? 0 : head_bytes;
+    m->hasher = tokmap_i_hasher_open();
+    m->index = tokmap_i_index_cache_open(
+        tokmap_i_section_find(&v->ds->header, TOKMAP_I_DOCUMENTS)->n_bytes);
+    tokmap_status status =
+        m->hasher && m->index && (v->fd >= 0 || tokmap_i_bytes_add(&m->out, head_bytes))
+            ? TOKMAP_OK
+            : FAIL_MEMORY(err);
+    if (!status)
+        status = o->keep ? add_mask(m, o->keep, err)
+                         : tokmap_dataset_select(v->ds, o->where, add_chunk, m, err);
+    if (!status)
+        status = finish(m, key, err);
+    tokmap_i_hasher_close(m->hasher);
+    tokmap_i_index_cache_close(m->index);
+    free(m->out.data);
+    free(m);
+    return status;
+}
+
+/* ---- Calls ---- */
+
+static tokmap_status check_options(const tokmap_dataset *ds, const tokmap_view_options *o,
+                                   bool writes, tokmap_error *err)
+{
+    const uint64_t n_documents = ds->header.n_documents;
+    const int n_given = (o->where != NULL) + (o->keep != NULL) + (!writes && o->path);
+    if (n_given != 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    writes ? "a view needs one of where and keep"
+                           : "a view needs one of where, keep and path");
+    if (n_documents == 0 && ds->header.n_tokens > 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: the document boundaries are not known; a view needs them", ds->index_path);
+    if (o->keep && o->n_keep != n_documents)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: the mask has %" PRIu64 " documents, but the dataset has %" PRIu64,
+                    ds->index_path, o->n_keep, n_documents);
+    return TOKMAP_OK;
+}
+
+static tokmap_view *new_view(const tokmap_dataset *ds)
+{
+    tokmap_view *v = calloc(1, sizeof *v);
+    if (v) {
+        v->ds = ds;
+        v->fd = -1;
+    }
+    return v;
+}
+
+void tokmap_view_close(tokmap_view *v)
+{
+    if (!v)
+        return;
+    tokmap_i_file_close(v->fd);
+    free(v->chunks);
+    free(v->bytes);
+    free(v->path);
+    free(v->where);
+    free(v->checked);
+    free(v);
+}
+
+static char *path_of_key(const tokmap_dataset *ds, uint64_t key)
+{
+    return tokmap_i_side_path(ds, "%016" PRIx64 ".tmw", key);
+}
+
+/* Opens the file that was made from the expression, if there is one; else makes the view. */
+static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o, tokmap_error *err)
+{
+    uint64_t key;
+    bool exists = false;
+    tokmap_status status = tokmap_i_select_key(v->ds, o->where, &key, err);
+    if (status)
+        return status;
+    char *path = path_of_key(v->ds, key);
+    v->where = strdup(o->where);
+    if (!path || !v->where)
+        status = FAIL_MEMORY(err);
+    if (!status)
+        status = tokmap_i_view_open_file(v, path, &exists, err);
+    free(path);
+    if (exists || status == TOKMAP_ERR_MEMORY)
+        return status;
+    if (v->ds->header.n_documents > MOST_MADE)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: has more than 10,000,000 documents, and no view of this expression yet: "
+                    "make it with: tokmap view %s --where '%.200s'",
+                    v->ds->index_path, v->ds->index_path, o->where);
+    tokmap_i_error_clear(err);
+    return tokmap_i_view_make(v, o, key, err);
+}
+
+tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
+                               const tokmap_view_options *options, tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_view_options, path)};
+    tokmap_view_options o;
+    bool exists;
+    tokmap_i_error_clear(err);
+    if (!out)
+        return FAIL_NULL(err);
+    *out = NULL;
+    if (!ds)
+        return FAIL_NULL(err);
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status)
+        status = check_options(ds, &o, false, err);
+    if (status)
+        return status;
+    tokmap_view *v = new_view(ds);
+    if (!v)
+        return FAIL_MEMORY(err);
+    status = o.path    ? tokmap_i_view_open_file(v, o.path, &exists, err)
+             : o.where ? open_where(v, &o, err)
+                       : tokmap_i_view_make(v, &o, 0, err);
+    if (status)
+        tokmap_view_close(v);
+    else
+        *out = v;
+    return status;
+}
+
+static const tokmap_i_struct_kind info_kind = {STRUCT_KIND(tokmap_view_info, path)};
+
+static tokmap_view_info describe(const tokmap_view *v, const char *path)
+{
+    return (tokmap_view_info){.n_documents = v->header.n_kept,
+                              .n_tokens = v->header.n_tokens,
+                              .n_runs = v->header.n_runs,
+                              .set_hash = v->header.set_hash,
+                              .n_bytes = v->header.n_bytes,
+                              .path = path};
+}
+
+tokmap_status tokmap_view_get_info(const tokmap_view *v, tokmap_view_info *info)
+{
+    if (!v)
+        return TOKMAP_ERR_ARGUMENT;
+    const tokmap_view_info full = describe(v, v->path);
+    return tokmap_i_give_struct(info, &full, &info_kind, NULL);
+}
+
+tokmap_status tokmap_view_write(const tokmap_dataset *ds, const tokmap_view_options *options,
+                                tokmap_view_info *info, tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_view_options, path)};
+    tokmap_view_options o;
+    tokmap_i_side_file file = {.fd = -1};
+    uint64_t key = 0;
+    tokmap_i_error_clear(err);
+    if (!ds)
+        return FAIL_NULL(err);
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status && info)
+        status = tokmap_i_check_struct(info, &info_kind, err);
+    if (!status)
+        status = check_options(ds, &o, true, err);
+    if (!status && o.where)
+        status = tokmap_i_select_key(ds, o.where, &key, err);
+    if (!status && !o.where && !o.path)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "the view of a mask needs a path");
+    if (status)
+        return status;
+    tokmap_view *v = new_view(ds);
+    char *path = o.path ? strdup(o.path) : path_of_key(ds, key);
+    status = v && path ? tokmap_i_side_file_open(&file, path, tokmap_i_view_magic, "a view", err)
+                       : FAIL_MEMORY(err);
+    if (!status) {
+        v->fd = file.fd;
+        v->path = file.partial;
+        status = tokmap_i_view_make(v, &o, key, err);
+        v->fd = -1; /* both belong to the file */
+        v->path = NULL;
+    }
+    if (!status)
+        status = tokmap_i_side_file_finish(&file, err);
+    const tokmap_view_info full = v ? describe(v, NULL) : (tokmap_view_info){0};
+    tokmap_i_side_file_close(&file);
+    tokmap_view_close(v);
+    free(path);
+    return status || !info ? status : tokmap_i_give_struct(info, &full, &info_kind, err);
+}
