@@ -71,6 +71,7 @@ static const known_file known_files[] = {
     {"a tokmap index", OWN, MAGIC("\x89TMI\r\n\x1A\n")},
     {"a tokmap journal", OWN, MAGIC("\x89TMJ\r\n\x1A\n")},
     {"a late column of tokmap", OWN, MAGIC("\x89TMC\r\n\x1A\n")},
+    {"a view of tokmap", OWN, MAGIC("\x89TMW\r\n\x1A\n")},
     {"a rows file of tokmap", OWN, MAGIC("\x89TMR\r\n\x1A\n")},
     {"a values file of an unfinished tokmap dataset", OWN, MAGIC("\x89TMV\r\n\x1A\n")},
     {"the state of a tokmap loader", OWN, MAGIC("\x89TMS\r\n\x1A\n")},
