@@ -537,13 +537,21 @@ static void hash_operand(const operand *o, tokmap_i_hasher *hasher)
         tokmap_i_hasher_add(hasher, v->text, v->text_bytes);
 }
 
+/* The comparison that holds if the operands change sides. */
+static comparison mirror(comparison c)
+{
+    const unsigned less = c & IS_LESS ? IS_GREATER : 0, greater = c & IS_GREATER ? IS_LESS : 0;
+    return (comparison)(less | greater | (c & ~(unsigned)IS_UNEQUAL));
+}
+
 void where_hash(const where *w, tokmap_i_hasher *hasher)
 {
     for (const test *t = w->tests; t < w->tests + w->n_tests; t++) {
-        const uint64_t parts[3] = {(uint64_t)t->comparison, t->if_true, t->if_false};
+        const comparison c = t->left.is_field ? t->comparison : mirror(t->comparison);
+        const uint64_t parts[3] = {(uint64_t)c, t->if_true, t->if_false};
         tokmap_i_hasher_add(hasher, parts, sizeof parts);
-        hash_operand(&t->left, hasher);
-        hash_operand(&t->right, hasher);
+        hash_operand(t->left.is_field ? &t->left : &t->right, hasher);
+        hash_operand(t->left.is_field ? &t->right : &t->left, hasher);
     }
 }
 

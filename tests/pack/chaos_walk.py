@@ -4,8 +4,8 @@
 is short. The same command again then ends with 0 and the bytes of a run that nothing happened to.
 
 A case is an input of one format, or all inputs, with one set of options; a task of a plan; `tokmap plan`; `tokmap
-join`; `tokmap rows`. In each of N trials, a random call of a random case fails. `chaos_walk.py --all` lets each call of
-each case fail, alone and with all later ones; it takes an hour and a half."""
+join`; `tokmap rows`, `columns add` and `view`. In each of N trials, a random call of a random case fails.
+`chaos_walk.py --all` lets each call of each case fail, alone and with all later ones; it takes an hour and a half."""
 
 import argparse
 import collections
@@ -109,6 +109,9 @@ def list_cases(folder):
     (folder / "scored.txt").write_text("line\n" * 2000)
     cases.append(Case(folder, ["columns", "add", "-q", "-f", "scored", "scores.jsonl"], ["scored.*.tmc*"],
                       [[*PACK, "scored.txt", "--lines", "--force", "-o", "scored"]]))
+    cases.append(Case(folder, ["view", "-q", "viewed", "--where", "score > 100 or word == 'word49'"], ["viewed.*.tmw*"],
+                      [[*PACK, "scored.txt", "--lines", "--force", "-o", "viewed"],
+                       ["columns", "add", "-q", "-f", "viewed", "scores.jsonl"]]))
     for options in chaos.World.OPTIONS:
         on_error = ["--on-error", "skip"]
         for names in groups:

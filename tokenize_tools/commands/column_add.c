@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/number.h"
 #include "cli/cli.h"
 #include "commands/values.h"
@@ -50,22 +49,6 @@ static place_text place_of(const add_job *job)
 
 /* ---- Keys ---- */
 
-static bool is_same_key(const tokmap_value *a, const tokmap_value *b)
-{
-    if (a->type != b->type)
-        return false;
-    return a->type == TOKMAP_VALUE_INT64
-               ? a->integer == b->integer
-               : a->type == TOKMAP_VALUE_STRING && a->text_bytes == b->text_bytes &&
-                     memcmp(a->text, b->text, a->text_bytes) == 0;
-}
-
-static uint64_t hash_key(const tokmap_value *v)
-{
-    return v->type == TOKMAP_VALUE_INT64 ? tokmap_i_checksum(&v->integer, sizeof v->integer)
-                                         : tokmap_i_checksum(v->text, v->text_bytes);
-}
-
 /* Describes a key for a message. */
 static cli_text describe_key(const tokmap_value *v)
 {
@@ -91,14 +74,14 @@ static int find_slot(const add_job *job, const tokmap_value *key, uint32_t **slo
 {
     const key_table *t = &job->table;
     int code = CLI_OK;
-    uint64_t at = hash_key(key) % t->n_slots;
+    uint64_t at = values_hash(key) % t->n_slots;
     for (;; at = at + 1 < t->n_slots ? at + 1 : 0) {
         tokmap_value other;
         *slot = &t->slots[at];
         if (**slot == 0)
             return CLI_OK;
         code = get_key(job, **slot - 1, &other);
-        if (code != CLI_OK || is_same_key(key, &other))
+        if (code != CLI_OK || values_is_same(key, &other))
             return code;
     }
 }
@@ -164,7 +147,7 @@ static int find_document(add_job *job, const tokmap_value *key, uint64_t *number
                          key->type == TOKMAP_VALUE_NULL ? "missing" : "not a whole number");
     int code = job->next < job->info.n_documents ? get_key(job, job->next, &next) : CLI_OK;
     *number = job->next;
-    if (code == CLI_OK && !t->slots && is_same_key(key, &next))
+    if (code == CLI_OK && !t->slots && values_is_same(key, &next))
         return CLI_OK;
     if (code == CLI_OK && !t->slots)
         code = make_table(job);

@@ -14,7 +14,7 @@
 typedef struct rows_command_options {
     uint64_t sequence_length, align, max_documents;
     uint32_t whole_documents;
-    const char *output;
+    const char *output, *view;
     bool json, quiet;
 } rows_command_options;
 
@@ -51,8 +51,9 @@ static void print_result(const char *path, const tokmap_rows_info *info,
 static int check_output(void *options, const input_list *names)
 {
     const rows_command_options *o = options;
-    return o->output && names->n_names > 1
-               ? cli_usage("--output is for one dataset, and there are %zu", names->n_names)
+    return (o->output || o->view) && names->n_names > 1
+               ? cli_usage("%s is for one dataset, and there are %zu",
+                           o->output ? "--output" : "--view", names->n_names)
                : CLI_OK;
 }
 
@@ -61,7 +62,11 @@ static int make_rows(void *command_options, const char *path, const tokmap_datas
     const rows_command_options *o = command_options;
     tokmap_error err;
     cli_progress progress;
+    tokmap_view *view = NULL;
     tokmap_rows_info info = TOKMAP_INIT(tokmap_rows_info);
+    const tokmap_view_options of_file = {.struct_size = sizeof of_file, .path = o->view};
+    if (o->view && tokmap_view_open(&view, ds, &of_file, &err))
+        return cli_fail(&err);
     const tokmap_rows_options options = {
         .struct_size = sizeof options,
         .sequence_length = (uint32_t)o->sequence_length,
@@ -71,10 +76,12 @@ static int make_rows(void *command_options, const char *path, const tokmap_datas
         .path = o->output,
         .context = &progress,
         .on_progress = on_progress,
+        .view = view,
     };
     cli_progress_begin(&progress, "rows", o->quiet);
     const tokmap_status status = tokmap_rows_write(ds, &options, &info, &err);
     cli_progress_clear(&progress);
+    tokmap_view_close(view);
     if (status)
         return cli_fail(&err);
     print_result(path, &info, o);
@@ -101,8 +108,11 @@ static const cli_option option_table[] = {
     {"whole-documents", 0, CLI_WORD, TARGET(whole_documents), "WHAT",
      .help = "what becomes of a document that is longer than a row [it is cut into pieces]",
      .words = whole_documents},
+    {"view", 0, CLI_TEXT, TARGET(view), "FILE",
+     .help = "only the documents of this view, which 'tokmap view' has written; for one P"},
     {"output", 'o', CLI_TEXT, TARGET(output), "FILE",
-     .help = "the rows file, for one P [P.N.tmr, where the Loader finds it]"},
+     .help = "the rows file, for one P [P.N.tmr, or P.N-vHHHHHHHHHHHHHHHH.tmr "
+             "with a view, where the Loader finds it]"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as JSON, one line for each P"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/json_text.h"
 #include "cli/cli.h"
 #include "cli/json_out.h"
@@ -155,6 +156,24 @@ void values_close_all(value_columns *v)
     free(v->columns);
     free(v->info);
     *v = (value_columns){0};
+}
+
+/* ---- As keys ---- */
+
+bool values_is_same(const tokmap_value *a, const tokmap_value *b)
+{
+    if (a->type != b->type)
+        return false;
+    return a->type == TOKMAP_VALUE_INT64
+               ? a->integer == b->integer
+               : a->type == TOKMAP_VALUE_STRING && a->text_bytes == b->text_bytes &&
+                     memcmp(a->text, b->text, a->text_bytes) == 0;
+}
+
+uint64_t values_hash(const tokmap_value *v)
+{
+    return v->type == TOKMAP_VALUE_INT64 ? tokmap_i_checksum(&v->integer, sizeof v->integer)
+                                         : tokmap_i_checksum(v->text, v->text_bytes);
 }
 
 /* ---- As text ---- */

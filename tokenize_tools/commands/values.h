@@ -42,6 +42,10 @@ void values_close_all(value_columns *v);
  * which JSON does not have, become the strings "NaN", "Infinity" and "-Infinity". */
 bool values_print_row(FILE *out, const value_columns *v, uint64_t document);
 
+/* For tables of integers and strings. */
+bool values_is_same(const tokmap_value *a, const tokmap_value *b);
+uint64_t values_hash(const tokmap_value *v);
+
 /* Gives the values of a column to a writer, whose documents from number `first` on are those of the
  * column. The n_null documents of the list, in order, get none. */
 int values_copy(const tokmap_column *from, tokmap_column_writer *to, uint64_t first,
