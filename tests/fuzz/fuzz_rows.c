@@ -3,7 +3,7 @@
  * parts of them.
  *
  * The first byte decides: 0 takes the rest as it is; 1 as edits of the true file (u16 offset, u8 to
- * exclusive-or, ...; an odd one cuts the file there); 2 makes all checksums fit after the edits. */
+ * exclusive-or, ...; 255 cuts the file there); 2 makes all checksums fit after the edits. */
 #include "fuzz/fuzz.h"
 
 #include "base/le.h"
@@ -58,19 +58,6 @@ static tokmap_dataset *make_dataset(void)
     memcpy(truth, file.data, n_truth = file.n_bytes);
     free(file.data);
     return ds;
-}
-
-static size_t edit(uint8_t *bytes, const uint8_t *edits, size_t n_edits)
-{
-    size_t n_bytes = n_truth;
-    memcpy(bytes, truth, n_truth);
-    for (; n_edits >= 3; edits += 3, n_edits -= 3) {
-        const size_t at = le_get16(edits) % n_truth;
-        if (edits[2] == 255)
-            n_bytes = at;
-        bytes[at] ^= edits[2];
-    }
-    return n_bytes;
 }
 
 /* There is one chunk. */
@@ -136,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (data[0] == 0)
         memcpy(bytes, data + 1, n_file);
     else
-        n_file = edit(bytes, data + 1, n_bytes - 1);
+        n_file = edit_file(bytes, truth, n_truth, data + 1, n_bytes - 1);
     if (data[0] == 2)
         sign(bytes, n_file);
     require(file_store(path, bytes, n_file));

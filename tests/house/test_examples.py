@@ -72,7 +72,8 @@ def write_inputs(folder):
     (folder / "corpus.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
     (folder / "tokenizer.json").write_text(pack_corpus.small_vocabulary())
     (folder / "long.jsonl").write_text("".join('{"text": "%s", "id": %d}\n' % (text, i) for i, text in enumerate(texts * 150)))
-    scores = ['{"quality": %d.5, "dup": %s}\n' % (i % 5, "true" if i % 7 else "false") for i in range(30000)]
+    scores = ['{"quality": %d.5, "dup": %s, "lang": "%s"}\n' % (i % 5, "true" if i % 7 else "false", ("de", "en")[i % 2])
+              for i in range(30000)]
     (folder / "scores.parquet").write_text("".join(scores))  # JSON lines are read whatever their name is
     (folder / "topics.jsonl").write_text("".join('{"id": %d, "topic": "%d"}\n' % (i, i % 9) for i in reversed(range(30000))))
 
