@@ -122,7 +122,7 @@ static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path
     *rows = (tokmap_i_rows){.ds = w->datasets[d], .fd = -1, .view = range->view};
     tokmap_status status = TOKMAP_OK;
     if (!range->is_part)
-        status = tokmap_i_rows_open(rows, w->datasets[d], &w->rows_kind, path, &exists, err);
+        status = tokmap_i_rows_open(rows, &w->rows_kind, path, &exists, err);
     if (!status && !exists) {
         *n_packed += range->end_document - range->first_document;
         if (*n_packed > MOST_PACKED && range->is_part)

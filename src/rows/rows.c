@@ -89,14 +89,13 @@ static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_ki
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_dataset *ds,
-                                 const tokmap_i_rows_kind *kind, const char *path, bool *exists,
-                                 tokmap_error *err)
+tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_i_rows_kind *kind, const char *path,
+                                 bool *exists, tokmap_error *err)
 {
     uint8_t bytes[TOKMAP_I_ROWS_HEADER_BYTES];
     tokmap_i_file_stat stat;
     bool is_newer = false;
-    r->path = path ? strdup(path) : tokmap_i_rows_path(ds, kind, r->view);
+    r->path = path ? strdup(path) : tokmap_i_rows_path(r->ds, kind, r->view);
     if (!r->path)
         return FAIL_MEMORY(err);
     const int error = tokmap_i_file_open(r->path, &r->fd);

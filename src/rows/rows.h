@@ -25,13 +25,13 @@ typedef struct tokmap_i_rows {
 
 /* Returns TOKMAP_ERR_ARGUMENT if such rows cannot exist. */
 tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *err);
-/* Opens the rows file at `path`; NULL: the file beside the dataset. *exists: there is such a file.
- * TOKMAP_ERR_MISMATCH: it was made from other documents, or has rows of another kind. */
-tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_dataset *ds,
-                                 const tokmap_i_rows_kind *kind, const char *path, bool *exists,
-                                 tokmap_error *err);
-/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds, fd
- * and the documents. progress: receives the progress, or NULL. TOKMAP_ERR_MISMATCH: the document
+/* Opens the rows file at `path`; NULL: the file beside the dataset. The caller has set ds, view, and
+ * fd to -1. *exists: there is such a file. TOKMAP_ERR_MISMATCH: it was made from other documents, or
+ * has rows of another kind. */
+tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_i_rows_kind *kind, const char *path,
+                                 bool *exists, tokmap_error *err);
+/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds, view,
+ * fd and the documents. progress: receives the progress, or NULL. TOKMAP_ERR_MISMATCH: the document
  * boundaries are not known. */
 tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
                                  const tokmap_rows_options *progress, tokmap_error *err);

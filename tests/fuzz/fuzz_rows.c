@@ -127,7 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (data[0] == 2)
         sign(bytes, n_file);
     require(file_store(path, bytes, n_file));
-    if (tokmap_i_rows_open(&r, ds, &kind, path, &exists, &err) == TOKMAP_OK)
+    r = (tokmap_i_rows){.ds = ds, .fd = -1};
+    if (tokmap_i_rows_open(&r, &kind, path, &exists, &err) == TOKMAP_OK)
         read_all(&r);
     else
         require(strlen(err.text) > 0);
