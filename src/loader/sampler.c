@@ -132,7 +132,7 @@ static tokmap_status open_rows(tokmap_i_windows *w, uint32_t d, const char *path
                         rows->ds->index_path);
         if (*n_packed > MOST_PACKED) {
             char command[TOKMAP_I_ROWS_COMMAND_BYTES];
-            tokmap_i_rows_command(&w->rows_kind, command);
+            tokmap_i_rows_command(&w->rows_kind, rows->view != NULL, command);
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: does not exist: the datasets without a rows file have more than "
                         "10,000,000 documents, so make it with: %s",

@@ -45,7 +45,7 @@ char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kin
                               whole[kind->whole], set);
 }
 
-void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, char *text)
+void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, bool of_view, char *text)
 {
     static const char *const whole[] = {"", " --whole-documents drop",
                                         " --whole-documents truncate"};
@@ -54,8 +54,8 @@ void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, char *text)
         snprintf(align, sizeof align, " --align %" PRIu32, kind->align);
     if (kind->most > 0)
         snprintf(most, sizeof most, " --max-documents %" PRIu32, kind->most);
-    snprintf(text, TOKMAP_I_ROWS_COMMAND_BYTES, "tokmap rows --sequence-length %" PRIu32 "%s%s%s",
-             kind->length, align, most, whole[kind->whole]);
+    snprintf(text, TOKMAP_I_ROWS_COMMAND_BYTES, "tokmap rows --sequence-length %" PRIu32 "%s%s%s%s",
+             kind->length, align, most, whole[kind->whole], of_view ? " --view FILE" : "");
 }
 
 static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
@@ -65,8 +65,8 @@ static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_ki
     const tokmap_i_header *of_dataset = &r->ds->header;
     char of_file[TOKMAP_I_ROWS_COMMAND_BYTES], wanted[TOKMAP_I_ROWS_COMMAND_BYTES];
     uint8_t hash[16];
-    tokmap_i_rows_command(&h->kind, of_file);
-    tokmap_i_rows_command(kind, wanted);
+    tokmap_i_rows_command(&h->kind, h->set_hash != 0, of_file);
+    tokmap_i_rows_command(kind, r->view != NULL, wanted);
     tokmap_i_content_hash_store(&of_dataset->documents_hash, hash);
     if (h->n_bytes != n_bytes)
         return FAIL(err, TOKMAP_ERR_CORRUPT,
@@ -79,9 +79,10 @@ static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_ki
                     "%s: has the rows of other documents than %s: make it again with: %s", r->path,
                     r->ds->index_path, wanted);
     if (h->set_hash != (r->view ? r->view->header.set_hash : 0))
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: has the rows of another view of the documents of %s", r->path,
-                    r->ds->index_path);
+        return FAIL(
+            err, TOKMAP_ERR_MISMATCH,
+            "%s: has the rows of another view of the documents of %s: make it again with: %s",
+            r->path, r->ds->index_path, wanted);
     if (memcmp(&h->kind, kind, sizeof *kind) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: was made with: %s; make one for these options with: %s", r->path, of_file,

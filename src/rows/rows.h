@@ -25,28 +25,30 @@ typedef struct tokmap_i_rows {
 
 /* Returns TOKMAP_ERR_ARGUMENT if such rows cannot exist. */
 tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *err);
-/* Opens the rows file at `path`; NULL: the file beside the dataset. The caller has set ds, view, and
- * fd to -1. *exists: there is such a file. TOKMAP_ERR_MISMATCH: it was made from other documents, or
- * has rows of another kind. */
+/* Opens the rows file at `path`; NULL: the file beside the dataset. The caller has set ds and view,
+ * and fd to -1. *exists: there is such a file. TOKMAP_ERR_MISMATCH: it was made from other
+ * documents, or has rows of another kind. */
 tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_i_rows_kind *kind, const char *path,
                                  bool *exists, tokmap_error *err);
-/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds, view,
- * fd and the documents. progress: receives the progress, or NULL. TOKMAP_ERR_MISMATCH: the document
+/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds,
+ * view, fd and the documents. progress: receives the progress, or NULL. TOKMAP_ERR_MISMATCH: the document
  * boundaries are not known. */
 tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
                                  const tokmap_rows_options *progress, tokmap_error *err);
 /* Closes the rows, which may be all 0. */
 void tokmap_i_rows_close(tokmap_i_rows *r);
-/* Returns the name of the rows file beside a dataset; the caller frees it. NULL: out of memory. */
+/* Returns the name of the rows file beside a dataset; the caller frees it. view: NULL for all
+ * documents. NULL: out of memory. */
 char *tokmap_i_rows_path(const tokmap_dataset *ds, const tokmap_i_rows_kind *kind,
                          const tokmap_view *view);
 
 enum {
-    TOKMAP_I_ROWS_COMMAND_BYTES = 128
+    TOKMAP_I_ROWS_COMMAND_BYTES = 160
 };
 
-/* Writes the command that makes rows of this kind, for messages. */
-void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, char *text);
+/* Writes the command that makes rows of this kind, for messages. of_view: of the documents of a
+ * view. */
+void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, bool of_view, char *text);
 
 /* ---- Lookups ---- */
 
