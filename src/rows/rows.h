@@ -31,8 +31,8 @@ tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *
 tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_i_rows_kind *kind, const char *path,
                                  bool *exists, tokmap_error *err);
 /* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds,
- * view, fd and the documents. progress: receives the progress, or NULL. TOKMAP_ERR_MISMATCH: the document
- * boundaries are not known. */
+ * view, fd and the documents. progress: receives the progress, or NULL. TOKMAP_ERR_MISMATCH: the
+ * document boundaries are not known. */
 tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
                                  const tokmap_rows_options *progress, tokmap_error *err);
 /* Closes the rows, which may be all 0. */
