@@ -368,17 +368,31 @@ static tokmap_status open_tokens(tokmap_dataset *ds, bool index_only, bool *agai
     return status ? status : tokmap_i_token_file_map(ds, file, &map, err);
 }
 
+/* Returns what a file is that lies beside a dataset; NULL: another file. */
+static const char *name_side_file(const char *path)
+{
+    static const char *const names[][2] = {
+        {".tmr", "a rows file"}, {".tmc", "a late column"}, {".tmw", "a view"}};
+    const char *end = strrchr(path, '.');
+    for (size_t i = 0; end && i < sizeof names / sizeof *names; i++)
+        if (strcmp(end, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 /* Explains why there is no index: if another file has the name, says what to do about it. */
 static tokmap_status explain_missing(const char *path, tokmap_status status, tokmap_error *err)
 {
     if (status != TOKMAP_ERR_IO || err->sys_errno != ENOENT || !tokmap_i_file_exists(path))
         return status;
-    const char *end = strrchr(path, '.');
-    const bool is_folder = tokmap_i_file_is_folder(path);
-    FAIL(err, status, "%s: not a dataset%s", path,
-         is_folder ? ", but a folder: pack its files, or name a dataset in it"
-         : end && strcmp(end, ".tmr") == 0 ? ", but a rows file: name the dataset beside it"
-                                           : ": pack it, or index it");
+    const char *side = name_side_file(path);
+    if (side)
+        FAIL(err, status, "%s: not a dataset, but %s: name the dataset beside it", path, side);
+    else
+        FAIL(err, status, "%s: not a dataset%s", path,
+             tokmap_i_file_is_folder(path)
+                 ? ", but a folder: pack its files, or name a dataset in it"
+                 : ": pack it, or index it");
     err->sys_errno = ENOENT;
     return status;
 }

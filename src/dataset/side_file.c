@@ -81,7 +81,7 @@ char *tokmap_i_side_path(const tokmap_dataset *ds, const char *format, ...)
     const size_t n_bytes = n_prefix + (size_t)vsnprintf(NULL, 0, format, args) + 1;
     char *path = malloc(n_bytes);
     if (path) {
-        memcpy(path, index, n_prefix);
+        snprintf(path, n_prefix + 1, "%s", index);
         vsnprintf(path + n_prefix, n_bytes - n_prefix, format, again);
     }
     va_end(again);

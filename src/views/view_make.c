@@ -157,7 +157,8 @@ static tokmap_status finish(maker *m, uint64_t key, tokmap_error *err)
     tokmap_i_view_header *h = &v->header;
     const size_t table_bytes = (size_t)h->n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
     const size_t n_bytes = TOKMAP_I_VIEW_HEADER_BYTES + table_bytes;
-    uint8_t *head = v->fd < 0 ? m->out.data : malloc(n_bytes);
+    const bool in_memory = v->fd < 0;
+    uint8_t *head = in_memory ? m->out.data : malloc(n_bytes);
     if (!head)
         return FAIL_MEMORY(err);
     end_run(m);
@@ -167,13 +168,13 @@ static tokmap_status finish(maker *m, uint64_t key, tokmap_error *err)
                                                       i * TOKMAP_I_VIEW_ENTRY_BYTES);
     h->set_hash = tokmap_i_hasher_get(m->hasher);
     h->key = key ? key : h->set_hash;
-    h->n_bytes = v->fd < 0 ? m->out.n_bytes : m->written;
+    h->n_bytes = in_memory ? m->out.n_bytes : m->written;
     h->table_checksum = tokmap_i_checksum(head + TOKMAP_I_VIEW_HEADER_BYTES, table_bytes);
     tokmap_i_content_hash_store(&v->ds->header.documents_hash, h->documents_hash);
     tokmap_i_view_header_encode(h, head);
     tokmap_status status = TOKMAP_OK;
-    if (v->fd < 0) {
-        v->bytes = m->out.data;
+    if (in_memory) {
+        v->bytes = head;
         m->out.data = NULL;
     } else {
         status = CHECK_IO(err, tokmap_i_file_write(v->fd, head, n_bytes, 0), "%s: cannot write",

@@ -127,6 +127,8 @@ def other_commands(folder):
     code, _, err = tokmap("pack", found, "-o", folder / "x")
     expect(code == 3 and "is a view of tokmap" in err, err)
     said("verify", prefix, "-q")
+    code, _, err = tokmap("info", found)
+    expect(code == 3 and "not a dataset, but a view: name the dataset beside it" in err, "%d %s" % (code, err))
 
 
 if __name__ == "__main__":
