@@ -118,6 +118,17 @@ def rows_of_a_view(folder):
     expect(os.path.exists("%s.16.tmr" % prefix), "the rows of a view of all documents are those of the dataset")
 
 
+def epochs(folder):
+    prefix, lines = pack(folder, 90, score=lambda i: i % 10)
+    for options, keep in (([], lambda line: True), (["--no-lengths"], lambda line: True),
+                          (["--where", "score > 5"], lambda line: line["score"] > 5)):
+        n_tokens = sum(len(line["text"]) + 1 for line in lines if keep(line))
+        found = json.loads(said("info", prefix, "--json", "--tokens", "2k", *options))
+        expect(abs(found["epochs"] - 2000 / n_tokens) < 1e-4, str(found["epochs"]))
+        expect("%.2f for 2,000 tokens" % (2000 / n_tokens) in said("info", prefix, "--tokens", "2000", *options), "as text")
+    expect("epochs" not in json.loads(said("info", prefix, "--json", "--tokens", "2k", "--where", "score > 10")), "no tokens")
+
+
 def other_commands(folder):
     prefix, _ = pack(folder, 60, score=lambda i: i % 10)
     found = view(prefix, "--where", "score > 5")[0]["path"]

@@ -83,7 +83,7 @@ static void read_all(const tokmap_view *v)
     tokmap_error err;
     uint64_t bits, before;
     require(tokmap_i_view_reader_open(&reader, v->header.n_bytes));
-    for (uint64_t at = 0; at < all.end; at += 1 + all.end / 200) {
+    for (uint64_t at = 0; at < all.end; at += 1 + all.end / 40) {
         if (tokmap_i_view_ranges(v, &reader, at, 300, all, &err)) {
             require(strlen(err.text) > 0);
             continue;
@@ -96,9 +96,9 @@ static void read_all(const tokmap_view *v)
         }
         require(n == 300);
     }
-    for (uint64_t g = 0; g < N_DOCUMENTS / TOKMAP_I_GROUP_DOCUMENTS; g += 11)
+    for (uint64_t g = 0; g < N_DOCUMENTS / TOKMAP_I_GROUP_DOCUMENTS; g += 53)
         tokmap_i_view_group(v, &reader, g, &bits, &err);
-    for (uint64_t d = 0; d <= N_DOCUMENTS; d += 601)
+    for (uint64_t d = 0; d <= N_DOCUMENTS; d += 3001)
         tokmap_i_view_before(v, &reader, d, &before, &err);
     tokmap_i_view_reader_close(&reader);
 }

@@ -20,6 +20,7 @@
 
 typedef struct info_options {
     const char *where;
+    uint64_t n_wanted; /* tokens of a run; 0: not said */
     bool json, inputs, segments, no_lengths;
     bool has_printed; /* a dataset was printed */
 } info_options;
@@ -289,6 +290,14 @@ static void print_columns(const value_columns *columns)
     }
 }
 
+static void print_epochs(uint64_t n_tokens, uint64_t n_wanted)
+{
+    if (n_wanted == 0 || n_tokens == 0)
+        return;
+    print_key("epochs:");
+    printf("%.2f for %s\n", divide(n_wanted, n_tokens), cli_count_of(n_wanted, "token").s);
+}
+
 static void print_kept(const length_table *table, const tokmap_dataset_info *info)
 {
     print_key("kept by --where:");
@@ -311,6 +320,8 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
                divide(info->n_tokens, info->n_documents));
     else
         puts(info->n_tokens ? "boundaries not known" : "0");
+    if (!kept)
+        print_epochs(info->n_tokens, options->n_wanted);
     print_text_line("inputs:", cli_count(info->n_inputs).s);
     print_columns(columns);
     if (info->n_spans) {
@@ -333,8 +344,10 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
         if (code != CLI_OK)
             return code;
         print_redacted(ds, &table);
-        if (kept)
+        if (kept) {
             print_kept(&table, info);
+            print_epochs(table.n_tokens, options->n_wanted);
+        }
         if (!options->no_lengths && table.n_documents > 0)
             print_lengths(&table);
     }
@@ -454,10 +467,12 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                        divide(info->documents_bytes, info->n_documents));
     else
         json_out_string(&o, "bytes_per_document", NULL);
+    uint64_t n_counted = info->n_tokens;
     if (!options->no_lengths || kept) {
         length_table table;
         code = count_lengths(ds, info, kept, &table);
         if (kept) {
+            n_counted = table.n_tokens;
             json_out_begin(&o, "kept", '{');
             json_out_number(&o, "documents", table.n_documents);
             json_out_number(&o, "tokens", table.n_tokens);
@@ -468,6 +483,8 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
         else if (!options->no_lengths)
             json_out_string(&o, "document_lengths", NULL);
     }
+    if (options->n_wanted && n_counted > 0 && code == CLI_OK)
+        json_out_print(&o, "epochs", "%.6g", divide(options->n_wanted, n_counted));
     code = cli_first_failure(code, put_inputs(&o, ds, info));
     put_columns(&o, columns);
     json_out_number(&o, "n_spans", info->n_spans);
@@ -555,6 +572,10 @@ static const cli_option option_table[] = {
     {"where", 0, CLI_TEXT, TARGET(where), "EXPRESSION",
      .help = "count only the documents for whose values EXPRESSION holds, as in 'tokmap pack "
              "--where': how many there are, their tokens and their lengths"},
+    {"tokens", 0, CLI_NUMBER, TARGET(n_wanted), "N",
+     .help = "show how many epochs a run of N tokens is, such as 300G; with --where, epochs of "
+             "these documents",
+     .lowest = 1},
     {"no-lengths", 0, CLI_FLAG, TARGET(no_lengths),
      .help = "leave out the document lengths, for which the whole index must be read"},
     {NULL},
@@ -568,7 +589,7 @@ static const cli_manual manual = {
     .options = option_table,
     .examples = "  tokmap info data/train\n"
                 "  tokmap info --json data/*.tmi | jq .n_tokens\n"
-                "  tokmap info data/scored --where 'quality >= 3 and not dup'\n",
+                "  tokmap info data/scored --where 'quality >= 3' --tokens 300G\n",
     .operand = "dataset",
     .n_least = 1,
 };
