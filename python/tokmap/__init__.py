@@ -26,6 +26,7 @@ from ._c import html as _notebooks
 from ._c.structs import lib as _library
 from ._data.dataset import Dataset, Document, Input, Segment, Span, open
 from ._data.row import Row
+from ._data.view import View
 from ._loader.batch import Batch
 from ._loader.loader import Loader, Sample
 from ._loader.options import Order, Ranks, Reading, Record, Resume, Rows, Slots
@@ -39,7 +40,7 @@ __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "
            "Document", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
            "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Order", "Ranks", "Reading",
            "Record", "Resume", "Row", "Rows", "Run", "Sample", "Samples", "Segment", "Slots", "Source", "Span",
-           "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "Writer",
+           "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "View", "Writer",
            "count_devices", "open"]
 
 # What few programs use is imported when it is asked for, because that takes as long as all the rest.

@@ -42,4 +42,4 @@ class CausalLMDataset(MapDataset):
         check_options(self._loader)
 
     def __getitem__(self, sample: int) -> Dict[str, Any]:
-        return row_of(self._take(sample, rows=True), self._options)
+        return row_of(self._take(sample, rows=True), self._loader)

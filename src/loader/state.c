@@ -157,8 +157,8 @@ static tokmap_status fail_data(const tokmap_loader *l, const uint8_t *state, tok
                         "state: its data were redacted, which changed their id: give%s", advice);
     }
     return FAIL(err, TOKMAP_ERR_MISMATCH,
-                "state: saved with other datasets or ranges of documents, or with the same ones in "
-                "another order");
+                "state: saved with other datasets, views or ranges of documents, or with the same "
+                "ones in another order");
 }
 
 /* Checks everything but the mixture. */

@@ -299,6 +299,7 @@ def structs_are_those_of_the_headers(folder):
              "Document": "tokmap_document", "Segment": "tokmap_segment_info", "Input": "tokmap_input_info",
              "MetaColumn": "tokmap_meta_column", "Value": "tokmap_value",
              "VerifyOptions": "tokmap_verify_options", "WriterOptions": "tokmap_writer_options",
+             "ViewOptions": "tokmap_view_options", "ViewInfo": "tokmap_view_info",
              "LoaderSource": "tokmap_loader_source", "LoaderPhase": "tokmap_loader_phase",
              "LoaderOptions": "tokmap_loader_options", "Row": "tokmap_row", "Batch": "tokmap_batch",
              "LoaderSample": "tokmap_sample", "LoaderSourceInfo": "tokmap_loader_source_info",

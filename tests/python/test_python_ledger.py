@@ -363,7 +363,7 @@ def what_was_changed_is_found(folder):
             error = raises(tokmap.DamagedError, call)
             assert "copy:%d: " % number in str(error) and text in str(error), error
         assert copy.read_bytes() == wrong  # nothing is written
-    body = lines[0][:lines[0].index(b',"checksum"')].replace(b'{"ledger":1', b'{"ledger":2')
+    body = lines[0][:lines[0].index(b',"checksum"')].replace(b'{"ledger":1', b'{"ledger":3')
     copy.write_bytes(b'%s,"checksum":"%016x"}\n' % (body, ref_xxh3.xxh3_64(body)))
     raises(tokmap.VersionError, tokmap.Run, copy)
     for body in (b'{"ledger":1,"after":""', lines[0][:lines[0].index(b',"checksum"')].replace(b'"event"', b'"Event"')):

@@ -272,7 +272,7 @@ def an_error_says_which_order_of_is_missing(folder):
         assert again.state() == loader.state()
     other = tokmap.Loader(write(folder / "other", any_documents(random.Random(1))), **grouped(**options))
     error = raises(tokmap.MismatchError, tokmap.Loader(shards[0][0].datasets[-1], **grouped(**options)).restore, other.state())
-    assert str(error) == "state: saved with other datasets or ranges of documents, or with the same ones in another order", error
+    assert str(error) == "state: saved with other datasets, views or ranges of documents, or with the same ones in another order", error
     return "%d errors" % n_errors
 
 

@@ -84,10 +84,19 @@ class Span(ctypes.Structure):
     _fields_ = [("first_token", c_uint64), ("n_tokens", c_uint64), ("role", c_int)]
 
 
+class ViewOptions(Sized):
+    _fields_ = [("struct_size", c_size_t), ("where", c_char_p), ("keep", c_void_p), ("n_keep", c_uint64), ("path", c_char_p)]
+
+
+class ViewInfo(Sized):
+    _fields_ = [("struct_size", c_size_t), ("n_documents", c_uint64), ("n_tokens", c_uint64), ("n_runs", c_uint64),
+                ("set_hash", c_uint64), ("n_bytes", c_uint64), ("path", c_char_p)]
+
+
 class LoaderSource(ctypes.Structure):
     _fields_ = [("datasets", POINTER(c_void_p)), ("n_datasets", c_uint32), ("masked", c_int32),
                 ("weight", c_double), ("max_epochs", c_uint64), ("rows_files", POINTER(c_char_p)),
-                ("order_of", POINTER(c_char_p)), ("documents", POINTER(c_uint64))]
+                ("order_of", POINTER(c_char_p)), ("documents", POINTER(c_uint64)), ("views", POINTER(c_void_p))]
 
 
 class LoaderPhase(ctypes.Structure):
@@ -262,6 +271,10 @@ SIGNATURES = {
     "tokmap_writer_add_span": _call(POINTER(Span)),
     "tokmap_writer_finish": _call(),
     "tokmap_writer_close": (None, [c_void_p]),
+    "tokmap_view_open": _call(c_void_p, POINTER(ViewOptions), of=POINTER(c_void_p)),
+    "tokmap_view_close": (None, [c_void_p]),
+    "tokmap_view_get_info": (c_int, [c_void_p, POINTER(ViewInfo)]),
+    "tokmap_view_write": _call(POINTER(ViewOptions), POINTER(ViewInfo)),
     "tokmap_loader_open": _call(POINTER(LoaderOptions), of=POINTER(c_void_p)),
     "tokmap_loader_close": (None, [c_void_p]),
     "tokmap_loader_next": _call(POINTER(Batch)),

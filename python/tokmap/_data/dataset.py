@@ -18,6 +18,7 @@ from .._c.arguments import flag, integer, number, real
 from .._c.errors import DamagedError, Handle, MismatchError, call, make_error
 from .._c.structs import lib
 from . import values as _meta
+from .view import View, write_view
 
 Path = Union[str, "os.PathLike[str]"]
 Array = _meta.Array
@@ -488,6 +489,21 @@ class Dataset:
             raise ValueError(f"values has the shape {array.shape}: must be one for each of the {self.n_documents} documents")
         for shard, first in zip(shards, self._first_documents):
             _meta.add_column(shard, name, array[first:first + shard.info.n_documents], flag("replace", replace))
+
+    # ---- Views ----
+
+    def where(self, expression: str) -> View:
+        """The documents for which an expression holds, such as "quality >= 3 and not dup", as in `tokmap info --where`:
+        how many they are, and a source of a Loader. Values and late columns count. Datasets of more than 10,000,000
+        documents need the file of `write_view` or `tokmap view` first."""
+        return View(self, expression)
+
+    def write_view(self, path: Optional[Path] = None, *, where: Optional[str] = None, keep: Any = None) -> View:
+        """Writes the view of an expression, or of a mask (see Source), to a file beside each dataset, and returns it.
+        The file is then a path for a Loader. A file of this name is replaced. path: another file, for a single dataset."""
+        if path is not None:
+            self._only("path")
+        return write_view(self, where, keep, None if path is None else os.fsdecode(encode_path(path)))
 
     # ---- Spans ----
 

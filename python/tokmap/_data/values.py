@@ -136,14 +136,19 @@ def decode(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
 
 
+def prefix_of(shard: Any) -> str:
+    """P, the name that files beside the index begin with."""
+    return re.sub(r"\.tmi(\.replaced)?$", "", shard.full_path)
+
+
 def _names_of(shard: Any) -> Iterator[str]:
     """The columns of the index, then the late ones beside it."""
     info = _lib.MetaColumn()
     for i in range(shard.info.n_meta_columns):
         lib.tokmap_dataset_get_meta_column(shard.handle.pointer, i, ctypes.byref(info))
         yield ctypes.string_at(info.name, info.name_bytes).decode()
-    folder, index = os.path.split(shard.full_path)
-    late = re.compile(re.escape(re.sub(r"\.tmi(\.replaced)?$", "", index)) + r"\.([A-Za-z0-9_-]{1,64})\.tmc")
+    folder, prefix = os.path.split(prefix_of(shard))
+    late = re.compile(re.escape(prefix) + r"\.([A-Za-z0-9_-]{1,64})\.tmc")
     for found in filter(None, map(late.fullmatch, sorted(os.listdir(folder)))):
         yield found[1]
 

@@ -7,14 +7,16 @@ import math
 import os
 import shlex
 import warnings
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
 
 from .._c.arguments import flag, real
 from .._c.errors import MismatchError, make_error
 from .._data.dataset import Dataset, check_tokenizers
-from .._loader.sources import Source
+from .._data.values import prefix_of
+from .._data.view import View
+from .._loader.sources import Source, is_view, open_view
 
 # Options of a GPTDatasetConfig: those that are used, and those of caches and of reading, which mean nothing here.
 _USED = {"random_seed", "sequence_length", "blend", "blend_per_split", "multiple_validation_sets", "full_validation", "split",
@@ -48,12 +50,15 @@ def padding_id(config: Any) -> Optional[int]:
     return None if pad in others and not config.allow_ambiguous_pad_tokens else pad
 
 
-def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) -> Dict[str, Dataset]:
-    found: Dict[str, Dataset] = {}
+def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) -> Dict[str, Union[Dataset, View]]:
+    """A prefix may also be the path of a view file."""
+    found: Dict[str, Union[Dataset, View]] = {}
     unknown: List[str] = []
     not_indexed: List[str] = []
     for prefix in dict.fromkeys(prefixes):
-        if os.path.exists(prefix + ".tmi"):
+        if is_view(prefix):
+            found[prefix] = open_view(prefix)
+        elif os.path.exists(prefix + ".tmi"):
             found[prefix] = Dataset(prefix)
         else:
             is_pair = os.path.exists(prefix + ".bin") and os.path.exists(prefix + ".idx")
@@ -65,7 +70,8 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
     if texts:
         raise make_error("; ".join(texts), -3, errno.ENOENT, 0)
     n_ids, eod = getattr(config.tokenizer, "vocab_size", None), _special_id(config, "eod")
-    for prefix, dataset in found.items():
+    datasets = {prefix: one.dataset if isinstance(one, View) else one for prefix, one in found.items()}
+    for prefix, dataset in datasets.items():
         if n_ids is not None and dataset.largest_id >= n_ids:
             raise MismatchError(f"{prefix}: is of another tokenizer: it has the id {dataset.largest_id}, and the tokenizer of "
                                 f"config has {n_ids} ids", -7)
@@ -73,7 +79,7 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
             warnings.warn(f"{prefix}: its documents end with the id {dataset.eod_id}, those of the tokenizer of config with {eod}: "
                           "is it of another tokenizer?", stacklevel=3)
     if not flag("mixed_tokenizers", mixed_tokenizers):
-        check_tokenizers([shard for dataset in found.values() for shard in dataset._shards()])
+        check_tokenizers([shard for dataset in datasets.values() for shard in dataset._shards()])
     return found
 
 
@@ -105,18 +111,22 @@ def _document_at(prefix: str, dataset: Dataset, token: int) -> int:
     return document.number
 
 
-def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str, Dataset], share: Tuple[float, float],
+def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str, Union[Dataset, View]], share: Tuple[float, float],
              split: str) -> List[Source]:
     """One Source for each prefix, or, without weights, one Source of all prefixes."""
     prefixes, weights = blend
     found = [opened[prefix] for prefix in prefixes]
-    documents = [_documents(prefix, dataset, share) for prefix, dataset in zip(prefixes, found)]
-    nothing = [f"{prefix} ({dataset.n_documents} documents)" for prefix, dataset, part in zip(prefixes, found, documents)
+    datasets: List[Dataset] = [one.dataset if isinstance(one, View) else one for one in found]
+    documents = [_documents(prefix_of(dataset._shards()[0]) if isinstance(one, View) else prefix, dataset, share)
+                 for prefix, dataset, one in zip(prefixes, datasets, found)]
+    nothing = [f"{prefix} ({dataset.n_documents} documents)" for prefix, dataset, part in zip(prefixes, datasets, documents)
                if part and part[0] >= part[1]]
     if nothing:
         raise ValueError(f"split leaves no document for {split} of {', '.join(nothing)}: it needs a larger share, or 0 samples")
     first: Dict[str, str] = {}
-    for prefix, dataset, part in zip(prefixes, found, documents):
+    for prefix, dataset, one, part in zip(prefixes, datasets, found, documents):
+        if isinstance(one, View):
+            continue  # views may have documents in common
         if part and dataset.dataset_id in first:
             other = first[dataset.dataset_id]
             problem = "comes twice in the blend" if other == prefix else f"is the same dataset as {other}"

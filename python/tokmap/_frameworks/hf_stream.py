@@ -56,7 +56,7 @@ class _Rows(datasets.iterable_dataset._BaseExamplesIterable):  # type: ignore[mi
         loader.load_state_dict(self._state_dict)
         state = self._state_dict  # which the caller keeps
         for batch in loader:
-            row = row_of(batch, self.options)
+            row = row_of(batch, loader)
             state.update(state=batch.state.hex(), sample=batch.next_sample)
             yield batch.first_sample, row
 

@@ -9,7 +9,6 @@ from .._c import structs as _lib
 from .._c.structs import lib
 from .._loader.batch import Batch
 from .._loader.loader import Loader
-from .._loader.options import Options
 from .samples import check_whole_rows
 
 
@@ -25,8 +24,9 @@ def check_options(loader: Loader[Any]) -> None:
                          "transformers leaves out of the loss")
 
 
-def row_of(batch: Batch[Any], given: Options) -> Dict[str, Any]:
-    """The one row of a batch of a loader with these options, as models of transformers take it."""
+def row_of(batch: Batch[Any], loader: Loader[Any]) -> Dict[str, Any]:
+    """The one row of a batch of a loader, as models of transformers take it."""
+    given = loader._options
     row, labels = batch.rows[0], np.insert(np.asarray(batch.labels[0]), 0, -100)
     n_tokens = len(row.tokens)
     input_ids = np.full(len(labels), given.rows.pad_id, labels.dtype)
@@ -37,10 +37,9 @@ def row_of(batch: Batch[Any], given: Options) -> Dict[str, Any]:
         positions[n_tokens - 1] = positions[n_tokens - 2] + 1
         if given.windows == "concat":  # in other windows no document begins with the last token
             shard = batch._origin.handle.kept[row.source][row.dataset]
-            begin, end = given.sources[row.source].extent(row.dataset)
-            last = begin + (row.first_token - begin + n_tokens - 1) % (end - begin)  # random_offset: a row may wrap around
-            document = shard.look_up(lib.tokmap_dataset_find_document, last, _lib.Document())
-            positions[n_tokens - 1] *= document.first_token != last
+            first, n = loader._parts(row.sample)[-1]
+            document = shard.look_up(lib.tokmap_dataset_find_document, first + n - 1, _lib.Document())
+            positions[n_tokens - 1] *= document.first_token != first + n - 1
         positions[n_tokens:] = np.arange(len(labels) - n_tokens)
         found["position_ids"] = positions
     return found

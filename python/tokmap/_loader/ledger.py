@@ -9,7 +9,7 @@ import json
 import os
 import re
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .._c import structs as _lib
 from .._c.errors import DamagedError, Error, Handle, MismatchError, call, check
@@ -27,11 +27,18 @@ _STEPS = ("ranks", "batch_rows", "micro_batches")
 
 def order_ids(source: Dict[str, Any]) -> List[Any]:
     """What the order of a source of a line depends on: the ids of its datasets, and which of their documents it has."""
-    return [(dataset.get("order_of", dataset["id"]), dataset.get("documents")) for dataset in source["datasets"]]
+    return [(dataset.get("order_of", dataset["id"]), dataset.get("documents"), dataset.get("view", {}).get("set"))
+            for dataset in source["datasets"]]
+
+
+def views_of(source: Dict[str, Any]) -> List[Optional[Tuple[int, str]]]:
+    """For each dataset of a source of a line the set_hash of its view, and the expression that it was made from."""
+    views = [dataset.get("view") for dataset in source["datasets"]]
+    return [view and (int(view["set"], 16), os.fsdecode(_bytes_of(view["where"]))) for view in views]
 
 
 def _bytes_of(text: str) -> bytes:
-    """The bytes of a path in which bytes that are not printable ASCII are written as \\xHH."""
+    """The bytes of a text in which bytes that are not printable ASCII are written as \\xHH."""
     return re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode())
 
 
@@ -75,7 +82,9 @@ class Line:
                                     f"{other.fields[name]} here", -7)
         for k, (old, new) in enumerate(itertools.zip_longest(self.fields["sources"], other.fields["sources"])):
             if old and (not new or order_ids(old) != order_ids(new)):
-                raise MismatchError(f"{self.place}: is the ledger of another run: source {k} has other datasets there", -7)
+                found = changed_views(old, other.paths()[k], views_of(new)) if new else []
+                raise MismatchError(f"{self.place}: is the ledger of another run: "
+                                    f"{'; '.join(found) or f'source {k} has other datasets there'}", -7)
 
     def is_like(self, other: "Line") -> bool:
         """Whether both say the same; not when, where and after which line. "closed" is like no other."""
@@ -199,13 +208,27 @@ def given_up(lines: List[Line]) -> List[GivenUp]:
     return found
 
 
-def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
-    """The mixtures that a run may have had when it came to this sample, the likeliest first."""
-    found: List[Mixture] = []
+def _describe(view: Optional[Tuple[int, str]]) -> str:
+    return f"the view {repr(view[1]) if view[1] else 'of a mask or file'} with the set {view[0]:016x}" if view else "all documents"
+
+
+def changed_views(then: Dict[str, Any], paths: List[str], now: List[Optional[Tuple[int, str]]]) -> List[str]:
+    """What to say of the views of a source that have other documents than those of a line. paths: of its datasets."""
+    return [f"{path}: the run had {_describe(a)}, and this loader has {_describe(b)}"
+            for path, a, b in zip(paths, views_of(then), now) if (a and a[0]) != (b and b[0])]
+
+
+def earlier_lines(path: "Path", sample: int) -> List[Line]:
+    """The lines that a run may have had when it came to this sample, the likeliest first."""
     lines = read(path)
-    for line in [segment.line for segment in reversed(history(lines))] + lines[::-1]:
-        mixture = line.mixture()
-        if line.begin <= sample and mixture not in found:
+    return [line for line in [segment.line for segment in reversed(history(lines))] + lines[::-1] if line.begin <= sample]
+
+
+def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
+    """Their mixtures, each once."""
+    found: List[Mixture] = []
+    for mixture in [line.mixture() for line in earlier_lines(path, sample)]:
+        if mixture not in found:
             found.append(mixture)
     if not found:
         raise MismatchError(f"{os.fspath(path)}: has no line before sample {sample}, where the state is", -7)

@@ -80,8 +80,8 @@ class Loader(Of[T]):
             ...
         state = loader.state()          # 128 bytes; restore() continues here, on any number of ranks
 
-    sources     one corpus: a path, a pattern, a Dataset, or a list of these, its shards. A mixture: {path: weight}, a
-                list of (path, weight), or a list of Sources
+    sources     one corpus: a path, a pattern, a Dataset, a View, or a list of these, its shards. A mixture: {path: weight},
+                a list of (path, weight), or a list of Sources
     sequence_length     inputs of a row
     batch_rows  rows of this rank in a step
     seed        of the order; the order does not depend on ranks and batch_rows
@@ -231,11 +231,14 @@ class Loader(Of[T]):
         known = self._amend_from
         if known is None or isinstance(known, Mixture):
             mixture = known
-            return Before("amend_from", lambda sample: [mixture])
-        from .ledger import earlier_mixtures
+            return Before("amend_from", lambda sample: [mixture], lambda sample: [
+                f"This loader has {view!r} of {view.dataset.paths[0]}" for source in self._sources for view in source.views if view])
+        from .ledger import changed_views, earlier_lines, earlier_mixtures
 
         path = known
-        return Before(os.fspath(path), lambda sample: earlier_mixtures(path, sample))
+        return Before(os.fspath(path), lambda sample: earlier_mixtures(path, sample), lambda sample: [
+            text for line in earlier_lines(path, sample)[:1] for then, now in zip(line.fields["sources"], self._sources)
+            for text in changed_views(then, now._paths(), now._used_views())])
 
     def _amend(self, state: bytes) -> None:
         """Opens the loader again with the mixture that continues the state."""
@@ -549,6 +552,8 @@ class Loader(Of[T]):
 
     def pieces(self, sample: int) -> List[Piece]:
         """With windows="best_fit", the pieces of documents in the row of a sample."""
+        if self._options.windows != "best_fit":
+            return []
         with self._lock:
             out = self._locate(sample)
             return [Piece(p.document, p.first_token, p.n_tokens, p.place) for p in out.pieces[:out.n_pieces]]
@@ -563,9 +568,10 @@ class Loader(Of[T]):
 
     def _parts(self, sample: int) -> Tuple[Tuple[int, int], ...]:
         """Its tokens in the dataset: the first one, and how many."""
-        if pieces := self.pieces(sample):
-            return tuple((piece.first_token, piece.n_tokens) for piece in pieces)
-        at = self.locate(sample)
+        with self._lock:
+            at = self._locate(sample)
+            if at.n_pieces > 0:  # best_fit, or a view
+                return tuple((piece.first_token, piece.n_tokens) for piece in at.pieces[:at.n_pieces])
         begin, end = self._sources[at.source].extent(at.dataset)
         n = min(at.n_tokens, end - at.first_token)  # with a random offset it may go on at the beginning
         return ((at.first_token, n), (begin, at.n_tokens - n))[:1 + (n < at.n_tokens)]

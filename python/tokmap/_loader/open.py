@@ -30,10 +30,11 @@ def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
 
 class Before(NamedTuple):
     """What is known of the mixture that a run had. find gives the mixtures that the run may have had at a sample, the
-    likeliest first."""
+    likeliest first. views: what to say of views that have changed since then."""
 
     name: str
     find: Callable[[int], Sequence[Optional[Mixture]]]
+    views: Callable[[int], List[str]]
 
 
 class Opener:
@@ -63,9 +64,16 @@ class Opener:
     def open(self, mixture: Mixture, **batches: int) -> Handle:
         """batches: who gets which rows, and options that replace given ones."""
         shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in self._sources]
-        handle = Handle(lib.tokmap_loader_close, shards)
+        views = [[one for dataset, view in zip(s.datasets, s.views)
+                  for one in (view._handles if view else [None] * len(dataset.paths))] for s in self._sources]
+
+        def close(pointer: Any, views: Any = views) -> None:
+            """Closes the loader, and lets go of its views then."""
+            lib.tokmap_loader_close(pointer)
+
+        handle = Handle(close, shards)
         options = mixture.as_options(**{**self._options, **batches})
-        for c, s, own in zip(options.sources, self._sources, shards):
+        for c, s, own, of_own in zip(options.sources, self._sources, shards, views):
             c.datasets, c.n_datasets = pointers_of(own), len(own)
             c.masked = bool(s.masked)
             if any(s.rows_files):
@@ -74,6 +82,8 @@ class Opener:
                 c.order_of = (ctypes.c_char_p * len(own))(*[None if one is None else one.encode() for one in s.order_of])
             if s.documents != [None]:
                 c.documents = (ctypes.c_uint64 * (2 * len(own)))(*[n for one in s.documents for n in one or (0, 2**64 - 1)])
+            if any(of_own):
+                c.views = (ctypes.c_void_p * len(own))(*[view.pointer if view else None for view in of_own])
         call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))
         return handle
 
@@ -96,9 +106,26 @@ class Opener:
 _OF_MIXTURE = re.compile("number of sources|saved with [0-9]+ sources|weights|phases|skip|describe")
 
 
+_OF_DATA = "saved with other datasets"
+
+
+def _explain_views(error: Error, state: bytes, before: Before) -> Error:
+    """Adds to the error which views have other documents, and what to do."""
+    try:
+        changed = before.views(int.from_bytes(state[24:32], "little"))
+    except (Error, OSError):  # the ledger cannot be read
+        return error
+    return error if not changed else MismatchError(
+        f"{error}. {'; '.join(changed)}. A run goes on only with the same documents: restore the columns that the expression reads, "
+        "or give the earlier view file as view=... of tokmap.Source. To change the view of a run, keep the earlier view as a source "
+        "of weight 0, add the new one as another source, and set amend=state of tokmap.Resume", error.status)
+
+
 def explain(error: Exception, state: bytes, before: Before, mixture: Mixture) -> Exception:
     """What to raise for a state that this mixture does not continue. If the mixtures differ, it names both, and says
     what to do."""
+    if isinstance(error, MismatchError) and _OF_DATA in str(error):
+        return _explain_views(error, state, before)
     if not isinstance(error, MismatchError) or not _OF_MIXTURE.search(str(error)):
         return error
     sample, n_sources, n_phases = (int.from_bytes(state[a:b], "little") for a, b in ((24, 32), (32, 36), (36, 40)))

@@ -245,7 +245,8 @@ class Resume(_Group):
 
     amend       a state of a run with other weights, phases, max_epochs or skip, or without the last sources. This
                 loader continues the run, and what was trained on stays as it was. Its weights apply from the sample of
-                the state on. To restore later states, write Loader.phases into the script, as phases of Order
+                the state on. A source with another view is another source: add it, and give the old one the weight 0. To
+                restore later states, write Loader.phases into the script, as phases of Order
     amend_from  {"weights": [...], "phases": {...}, "max_epochs": [...], "skip": [...]} of that run, or the path of its
                 ledger. None: the file of `ledger`. Without a ledger, the phases here must be all phases of the run, the
                 first max_epochs must be the run's own, and the run must have had no other skip ahead

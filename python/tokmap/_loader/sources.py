@@ -3,22 +3,25 @@
 
 import copy
 import os
+import re
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .._c import structs as _lib
-from .._c.arguments import flag, number, real
+from .._c.arguments import flag, number, path, real
 from .._c.errors import ArgumentError
 from .._c.structs import lib
 from .._data.dataset import Dataset, Path, choose_paths, encode_path
+from .._data.view import View, as_mask
 
-Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
+Data = Union[Path, Dataset, View, Sequence[Union[Path, Dataset, View]]]
 Range = Tuple[int, int]
 
 
 class Source:
     """One corpus of a mixture.
 
-    data        a path, a pattern, a Dataset, or a list of these: its datasets, in their order. If paths in a list lead
+    data        a path, a pattern, a Dataset, a View, or a list of these: its datasets, in their order. The path of a view
+                file P.HHHHHHHHHHHHHHHH.tmw stands for the dataset P through this view. If paths in a list lead
                 to one index, only the first is used, unless an argument below has a list with one item for each dataset
     weight      share of the samples, relative to the weights of the other sources
     max_epochs  the loader ends before this source begins more epochs than this; 0: no limit; None: as for the Loader
@@ -29,29 +32,44 @@ class Source:
                 its own). Samples and states are then the same as of the dataset that had this id
     documents   (first, end): only the documents from first up to, not including, end are served; or a list with one
                 pair for each dataset (None: all). No document may be in two sources. With windows="best_fit" the rows
-                of such a dataset are always packed in memory"""
+                of such a dataset are always packed in memory
+    where, keep, view   at most one of them: only some documents of its datasets are used, as if there were no others.
+                where: the documents for which this expression holds, as for Dataset.where. keep: a mask, which has one
+                truth value for each document: an array, a column of pandas, polars or Arrow, or bytes of 0 and 1; or a list
+                with a mask for each dataset. view: the path of a view file, or a list with one for each dataset. Views,
+                unlike `documents`, may have documents in common"""
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
                  masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,
                  order_of: Union[None, str, Sequence[Optional[str]]] = None,
-                 documents: Union[None, Range, Sequence[Optional[Range]]] = None) -> None:
+                 documents: Union[None, Range, Sequence[Optional[Range]]] = None, where: Optional[str] = None, keep: Any = None,
+                 view: Union[None, Path, Sequence[Path]] = None) -> None:
         items: List[Any] = list(data) if isinstance(data, (list, tuple)) else [data]
         check_count("datasets of a source", len(items))
         for item in items:
-            if not isinstance(item, (str, os.PathLike, Dataset)):
+            if not isinstance(item, (str, os.PathLike, Dataset, View)):
                 raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is {{path: weight, ...}}, a list of "
                                 "(path, weight), or a list of Sources")
+        items = [open_view(item) if is_view(item) else item for item in items]
         # A tuple of documents is one range, which is not a list with one for each dataset.
-        if not (isinstance(documents, list) or isinstance(rows_files, (list, tuple)) or isinstance(order_of, (list, tuple))):
+        if not (isinstance(documents, list) or any(isinstance(one, (list, tuple)) for one in (rows_files, order_of, view, keep))):
             items = choose_paths(items)
-        self.datasets = [item if isinstance(item, Dataset) else Dataset(item, mixed_tokenizers=True) for item in items]
+        items = [item if isinstance(item, (Dataset, View)) else Dataset(item, mixed_tokenizers=True) for item in items]
+        self.datasets: List[Dataset] = [item.dataset if isinstance(item, View) else item for item in items]
+        self.views: List[Optional[View]] = [item if isinstance(item, View) else None for item in items]
+        if (where is not None) + (keep is not None) + (view is not None) + any(map(is_view, items)) > 1:
+            raise ValueError("where, keep, view and a view as data exclude each other")
+        if where is not None:
+            self.views = [View(dataset, where) for dataset in self.datasets]
+        elif keep is not None or view is not None:
+            self.views = self._views_of(keep, view)
         self.weight, self.masked = real("weight", weight), flag("masked", masked)
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
         files: List[Any] = list(rows_files) if isinstance(rows_files, (list, tuple)) else [rows_files]
-        for path in files:
-            if path is not None and (not isinstance(path, (str, os.PathLike)) or not encode_path(path)):
-                raise TypeError(f"{path!r} in rows_files is no path")
-        self.rows_files = [None if path is None else os.path.abspath(path) for path in files]  # the process may change its folder
+        for file in files:
+            if file is not None and (not isinstance(file, (str, os.PathLike)) or not encode_path(file)):
+                raise TypeError(f"{file!r} in rows_files is no path")
+        self.rows_files = [None if file is None else os.path.abspath(file) for file in files]  # the process may change its folder
         self.order_of: List[Any] = list(order_of) if isinstance(order_of, (list, tuple)) else [order_of]
         if any(one is not None and not isinstance(one, str) for one in self.order_of):
             raise TypeError(f"order_of is {order_of!r}: must be the dataset_id of a dataset, or a list of them")
@@ -61,10 +79,33 @@ class Source:
                 raise TypeError(f"documents is {documents!r}: must be (first, end), or a list of them")
             if one is not None:
                 self.documents[i] = number("documents", one[0], 2**63), number("documents", one[1], 2**63)
-        n_datasets = sum(len(dataset.paths) for dataset in self.datasets)
+        n_datasets = len(self._paths())
         for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of), ("documents", self.documents)):
             if given != [None] and len(given) != n_datasets:
                 raise ValueError(f"{len(given)} {name} for {n_datasets} datasets: must be a list with one for each")
+
+    def _views_of(self, keep: Any, view: Any) -> List[Optional[View]]:
+        """The views of masks, or of files."""
+        shards = [shard for dataset in self.datasets for shard in dataset.shards]
+        if view is not None:
+            files = [path("view", one) for one in (view if isinstance(view, (list, tuple)) else [view])]
+            if len(files) != len(shards):
+                raise ValueError(f"{len(files)} view for {len(shards)} datasets: must be a list with one for each")
+            return [View(dataset, paths=[files.pop(0) for _ in dataset.paths]) for dataset in self.datasets]
+        mask, found, first = as_mask(keep, [len(shard) for shard in shards]), [], 0
+        for dataset in self.datasets:
+            found.append(View(dataset, keep=mask[first:first + len(dataset)]))
+            first += len(dataset)
+        return list(found)
+
+    def _paths(self) -> List[str]:
+        """The paths of the indexes of its datasets."""
+        return [path for dataset in self.datasets for path in dataset.paths]
+
+    def _used_views(self) -> List[Optional[Tuple[int, str]]]:
+        """For each dataset the set_hash of its view and the expression; None if all documents are used."""
+        return [one for dataset, view in zip(self.datasets, self.views)
+                for one in (view._used() if view else [None] * len(dataset.paths))]
 
     @property
     def has_spans(self) -> bool:
@@ -83,7 +124,24 @@ class Source:
 
     def __repr__(self) -> str:
         part = "" if self.documents == [None] else f", documents={self.documents!r}"
-        return f"tokmap.Source({self.datasets!r}, {self.weight!r}{part})"
+        data = [view or dataset for dataset, view in zip(self.datasets, self.views)]
+        return f"tokmap.Source({data!r}, {self.weight!r}{part})"
+
+
+def is_view(data: Any) -> bool:
+    """Whether it is a View, or the path of a view file."""
+    return isinstance(data, View) or isinstance(data, (str, os.PathLike)) and os.fsdecode(data).endswith(".tmw")
+
+
+def open_view(data: Any) -> View:
+    """The View of a path, by which its dataset is known."""
+    if isinstance(data, View):
+        return data
+    found = re.fullmatch(r"(.+)\.[0-9a-f]{16}\.tmw", os.fsdecode(data), re.DOTALL)
+    if not found:
+        raise ValueError(f"{os.fsdecode(data)}: only a path P.HHHHHHHHHHHHHHHH.tmw (16 hex digits) says of which dataset P the "
+                         "view is: set view=... of tokmap.Source")
+    return View(Dataset(found[1], mixed_tokenizers=True), paths=[found[0]])
 
 
 def check_count(name: str, n: int) -> None:

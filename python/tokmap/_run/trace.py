@@ -2,6 +2,7 @@
 """What a run was trained on: from steps and samples to documents, from documents to steps, and labels of documents."""
 
 import ctypes
+import glob
 import os
 from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from .._c import structs as _lib
 from .._c.arguments import integer, number, state_bytes
-from .._c.errors import ArgumentError, MismatchError
+from .._c.errors import ArgumentError, Error, MismatchError
 from .._c.structs import lib
 from .._data.dataset import Array, Dataset, Path
+from .._data.values import prefix_of
+from .._data.view import View
 from .._loader import ledger as _ledger
 from .._loader.batch import counts_before
 from .._loader.ledger import Line, Segment
@@ -48,7 +51,7 @@ class TracedRow(NamedTuple):
     n_tokens: int
     given_up: bool = False
     pieces: Tuple[Piece, ...] = ()  # with windows="best_fit"
-    parts: Tuple[Tuple[int, int], ...] = ()  # its tokens in the dataset: the first one, and how many
+    parts: Tuple[Tuple[int, int], ...] = ()  # its tokens in the dataset, several with a view: the first one, and how many
 
 
 class _Part(NamedTuple):
@@ -317,8 +320,8 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
     """The loader of a line, which skips what the run has skipped up to now."""
     fields, mixture = line.fields, line.mixture()
     sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"],
-                      order_of=[id for id, _ in _ledger.order_ids(source)],
-                      documents=[one and (int(one[0]), int(one[1])) for _, one in _ledger.order_ids(source)])
+                      order_of=[id for id, *_ in _ledger.order_ids(source)],
+                      documents=[one and (int(one[0]), int(one[1])) for _, one, _ in _ledger.order_ids(source)])
                for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
     for source, given in zip(sources, fields["sources"]):
         for dataset, of_ledger in zip(source.datasets, given["datasets"]):
@@ -326,6 +329,7 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
             if dataset.spans_hash != int(of_ledger.get("spans", "0"), 16):
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7)
+        source.views = [view and _view_of(line, dataset, *view) for dataset, view in zip(source.datasets, _ledger.views_of(given))]
     outputs: List[Output] = ["inputs", "loss_mask"] if any(source.masked or source.has_spans for source in sources) else ["inputs"]
     fitted, in_blocks = fields["windows"] == "best_fit", fields["shuffle"] == "block"
     rows = Rows(align=fields["align"], documents_per_row=fields["max_documents"],
@@ -338,6 +342,25 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
                   windows=fields["windows"],
                   outputs=outputs, order=order, rows=rows, ranks=Ranks(rank=0, n_ranks=1),
                   reading=Reading(io="copy", mixed_tokenizers=True))
+
+
+def _view_of(line: Line, dataset: Dataset, set_hash: int, where: str) -> View:
+    """The view that a run had: by its expression, or else by a view file beside the dataset."""
+    prefix, why = prefix_of(dataset._shards()[0]), "there is no expression"
+    ways: List[Dict[str, Any]] = [{"where": where}] if where else []
+    ways += [{"paths": [path]} for path in sorted(glob.glob(f"{glob.escape(prefix)}.{'[0-9a-f]' * 16}.tmw"))]
+    for way in ways:
+        try:
+            view = View(dataset, **way)
+        except Error as error:
+            why = str(error) if "where" in way else why
+            continue
+        if view.set_hashes == [set_hash]:
+            return view
+        why = f"the expression {where!r} has other documents now" if where else why
+    raise MismatchError(f"{line.place}: {dataset.paths[0]}: the run had a view{f' {where!r}' if where else ''} with the set "
+                        f"{set_hash:016x}, but {why}, and no view file {prefix}.*.tmw has this set: restore the "
+                        "columns, or write the view file of these documents with Dataset.write_view(keep=...)", -7)
 
 
 def is_redacted(dataset: Dataset, document: int) -> bool:

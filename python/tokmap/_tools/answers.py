@@ -235,10 +235,12 @@ def _report(run: Run, given: argparse.Namespace) -> None:
 
 
 def _paths_of(run: Run, source: int) -> str:
-    """The datasets of a source; nothing if attempts had different ones."""
-    found = {tuple(d.paths[0] for d in one._datasets[source]) for one in run._attempts if source < len(one._datasets)}
-    paths = found.pop()
-    return "" if found else paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    """The datasets of a source, and the expression of its views; nothing if attempts had different ones."""
+    found = {(tuple(one._paths()), tuple(dict.fromkeys(view[1] for view in one._used_views() if view)))
+             for run in run._attempts for one in run.loader._sources[source:source + 1]}
+    paths, views = found.pop()
+    return "" if found else paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") + "".join(
+        f" where {where}" if where else " through a view" for where in views)
 
 
 def _name(share: Share) -> str:

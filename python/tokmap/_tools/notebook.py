@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a notebook shows of a Dataset, a Loader or a Batch: HTML without scripts, in the colours of the notebook."""
+"""What a notebook shows of a Dataset, a View, a Loader or a Batch: HTML without scripts, in the colours of the notebook."""
 
 import html
 import os
@@ -97,6 +97,15 @@ def of_dataset(data: Dataset) -> str:
                  _lengths(data), ("first documents", samples))
 
 
+def of_view(view: Any) -> str:
+    data = view.dataset
+    facts = [("of", html.escape(repr(data).strip("<>"))), ("tokens per document", f"{view.n_tokens / max(len(view), 1):,.1f}"),
+             ("runs of documents", f"{view.n_runs:,}")] + [("file", html.escape(path)) for path in view.paths[:_N_BARS] if path]
+    shares = [(f"{name}: {n:,}", _shares([("", n)], (), of)[0][1]) for name, n, of in
+              (("documents", len(view), data.n_documents), ("tokens", view.n_tokens, data.n_tokens))]
+    return _page(repr(view).strip("<>"), ("", facts), ("shares of the dataset", shares))
+
+
 def of_loader(loader: Any) -> str:
     try:
         first, sources, rows = loader.sample, loader._sources, []
@@ -111,7 +120,8 @@ def of_loader(loader: Any) -> str:
         rows.append((f"{sample:,}", _text(ids, data)))
     shares = _shares([(source.datasets[0].paths[0], weight) for source, weight in zip(sources, weights)], epochs)
     return _page(repr(loader).strip("<>"), ("sources by samples", shares),
-                 *(_lengths(data) for data in sources[0].datasets if len(sources) == 1 and sources[0].documents == [None]),
+                 *(_lengths(data) for data in sources[0].datasets if len(sources) == 1 and sources[0].documents == [None]
+                   and not any(sources[0].views)),
                  ("next samples", rows))
 
 

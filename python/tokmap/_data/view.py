@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap.View - a set of the documents of a dataset."""
+
+import ctypes
+import itertools
+import os
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .._c import html
+from .._c import structs as _lib
+from .._c.errors import Handle, MismatchError, call
+from .._c.structs import lib
+from .values import Array, as_array, prefix_of
+
+
+def as_mask(keep: Any, sizes: Sequence[int]) -> Array:
+    """A mask for all documents as bytes, 0 or 1. It may be a list of masks, one for datasets of each of these sizes. A
+    missing value is 0."""
+    if isinstance(keep, (list, tuple)) and keep and all(hasattr(one, "__len__") for one in keep):
+        if len(keep) != len(sizes):
+            raise ValueError(f"keep has {len(keep)} masks for {len(sizes)} datasets: must be one for each")
+        return np.concatenate([as_mask(one, [n]) for one, n in zip(keep, sizes)])
+    mask = as_array(np.frombuffer(keep, np.uint8) if isinstance(keep, (bytes, bytearray)) else keep)
+    if mask.shape != (sum(sizes),):
+        raise ValueError(f"keep has the shape {mask.shape}: must be one truth value for each of the {sum(sizes)} documents")
+    if mask.dtype.kind == "O":
+        mask = np.array([False if one is None else one for one in mask.tolist()])
+    mask = np.ma.filled(mask, 0)
+    if mask.size and (mask.dtype.kind not in "biu" or not 0 <= mask.min() <= mask.max() <= 1):
+        raise TypeError(f"keep has {mask.dtype} values other than 0 and 1: must be one truth value for each document, such as "
+                        'ds.meta("quality") >= 3')
+    return np.ascontiguousarray(mask, bool).view(np.uint8)
+
+
+def _encoded(name: str, text: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError(f"{name} is {text!r:.80}: must be an expression, such as 'quality >= 3'")
+    if "\0" in text:
+        raise ValueError(f"{name} has a zero byte")
+    return os.fsencode(text)
+
+
+def _options(sizes: Sequence[int], where: Optional[str], mask: Optional[Array], paths: Sequence[Optional[str]]) -> List[Any]:
+    """What the library is told of datasets of these sizes."""
+    found = []
+    for n, end, path in zip(sizes, itertools.accumulate(sizes), paths):
+        one = _lib.ViewOptions(where=None if where is None else _encoded("where", where),
+                               path=None if path is None else os.fsencode(path))
+        if mask is not None:
+            one.mask = mask[end - n:end]  # lives as long
+            one.keep, one.n_keep = one.mask.ctypes.data, n
+        found.append(one)
+    return found
+
+
+class View:
+    """Documents of a Dataset, and a source of a Loader, for which there are then no other documents. Dataset.where and
+    Dataset.write_view return one.
+
+        view = tokmap.open("data/train").where("quality >= 3 and not dup")
+        print(len(view) / len(view.dataset), view.n_tokens)
+        loader = tokmap.Loader(view, sequence_length=4096)
+
+    dataset, where, keep    the Dataset; and an expression, or a mask (see Source)
+    paths       or a view file for each of its datasets
+
+    n_documents, n_tokens: how many there are; len(view) is n_documents. n_runs: of documents that follow each other; rows
+    in one run are not copied. set_hashes: for each dataset a number that depends on the set of documents, and that the
+    order of a run depends on. paths: for each dataset the view file, or None if the view is only in memory."""
+
+    def __init__(self, dataset: Any, where: Optional[str] = None, *, keep: Any = None,
+                 paths: Optional[Sequence[str]] = None) -> None:
+        shards = dataset._shards()
+        if paths is not None and len(paths) != len(shards):
+            raise ValueError(f"{len(paths)} view files for {len(shards)} datasets: must be one for each")
+        self.dataset, self.where = dataset, where
+        self._sizes = [int(shard.info.n_documents) for shard in shards]
+        self._keep: Any = None  # packed
+        self._handles: List[Handle] = []
+        self._infos: List[Any] = []
+        mask = None if keep is None else as_mask(keep, self._sizes)
+        for shard, options in zip(shards, _options(self._sizes, where, mask, paths or [None] * len(shards))):
+            handle, info = Handle(lib.tokmap_view_close, shard.handle), _lib.ViewInfo()
+            call(lib.tokmap_view_open, ctypes.byref(handle.pointer), shard.handle.pointer, ctypes.byref(options))
+            lib.tokmap_view_get_info(handle.pointer, ctypes.byref(info))
+            self._handles.append(handle)
+            self._infos.append(info)
+        if mask is not None:
+            self._keep = np.packbits(mask)
+        self.n_documents, self.n_tokens, self.n_runs = (
+            int(sum(getattr(info, name) for info in self._infos)) for name in ("n_documents", "n_tokens", "n_runs"))
+        self.set_hashes: List[int] = [info.set_hash for info in self._infos]
+        self.paths: List[Optional[str]] = [info.path and os.path.abspath(os.fsdecode(info.path)) for info in self._infos]
+
+    def _used(self) -> List[Optional[Tuple[int, str]]]:
+        """For each dataset the set_hash and the expression, as in a ledger; None if all of its documents are used."""
+        return [None if info.n_documents == n else (info.set_hash, self.where or "") for info, n in zip(self._infos, self._sizes)]
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def __bool__(self) -> bool:
+        return True  # also without documents
+
+    def __repr__(self) -> str:
+        what = f"where {self.where!r}, " if self.where else ""
+        share = self.n_documents / max(self.dataset.n_documents, 1)
+        return f"<tokmap.View {what}{self.n_documents} documents ({share:.2%}), {self.n_tokens} tokens>"
+
+    def _repr_html_(self) -> str:
+        return html.shown("of_view", self)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickles how it was made, so that another process finds the same documents, or raises MismatchError."""
+        return _reopen, (self.dataset, self.where, self._keep, self.paths, self.set_hashes)
+
+
+def _reopen(dataset: Any, where: Optional[str], keep: Any, paths: List[str], set_hashes: List[int]) -> View:
+    mask = None if keep is None else np.unpackbits(keep, count=dataset.n_documents)
+    found = View(dataset, where, keep=mask, paths=paths if where is None and keep is None else None)
+    if found.set_hashes != set_hashes:
+        raise MismatchError(f"{dataset.paths[0]}: {found!r} has other documents than when it was pickled", -7)
+    return found
+
+
+def write_view(dataset: Any, where: Optional[str], keep: Any, path: Optional[str]) -> View:
+    """The view of files that are written, of an expression or a mask."""
+    shards = dataset._shards()
+    sizes = [int(shard.info.n_documents) for shard in shards]
+    mask = None if keep is None else as_mask(keep, sizes)
+    paths: List[Optional[str]] = [path] * len(shards)
+    if mask is not None and path is None:  # the library does not know the hash before it has written the file
+        hashes = View(dataset, where, keep=mask).set_hashes
+        paths = [f"{prefix_of(shard)}.{one:016x}.tmw" for shard, one in zip(shards, hashes)]
+    for shard, options in zip(shards, _options(sizes, where, mask, paths)):
+        call(lib.tokmap_view_write, shard.handle.pointer, ctypes.byref(options), None)
+    return View(dataset, where) if where is not None and path is None else View(dataset, paths=[one for one in paths if one])
