@@ -5,14 +5,16 @@ of view files, runs that go on with them, and what ledgers say. test_views.c tri
 
 import dataclasses
 import gc
+import itertools
 import os
 import pickle
 import random
+import subprocess
 import sys
 
 from grouped import open_loader
 from package import raises
-from ref_protocol import need, run_in_folders
+from ref_protocol import need, program, run_in_folders
 
 import numpy as np
 import tokmap
@@ -232,6 +234,14 @@ def ledgers_have_views(folder):
     assert sum(share.tokens for share in run.report("value", "score")) == len(rows) * 16
     printed = printed_by("report", "--ledger", ledger)
     assert "a.tmi where score >= 1 " in printed and "a.tmi through a view " in printed
+    gathered = next(row.sample for row in rows if len(run.row(row.sample).parts) > 2)
+    assert " more ranges\n" in printed_by("trace", "--ledger", ledger, "--sample", gathered)
+    for source in (sources[1], tokmap.Source([folder / "a", folder / "b"], keep=[mask, mask_of(tokmap.open(folder / "b"))])):
+        with open_loader(source, 16) as loader:  # whose mask is in no file
+            os.unlink(wanted.paths[0])
+            found = tokmap.Run(loader, until=9)
+            assert [found.loader._sources[0]._used_views()[0][0], sum(share.tokens for share in found.report())] == [wanted.set_hashes[0], 144]
+            ds.write_view(keep=mask)
     ds.add_column("score", np.arange(N) % 4, replace=True)
     words = "a.tmi: the run had a view 'score >= 1' with the set ", "has other documents now, and no view file ", "restore the columns"
     error = raises(tokmap.MismatchError, tokmap.Run, ledger)
@@ -243,10 +253,25 @@ def ledgers_have_views(folder):
 
 
 def printed_by(*arguments):
-    import subprocess
-
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tokmap.__file__))}
     return subprocess.run([sys.executable, "-m", "tokmap", *map(str, arguments)], check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def redacted_data_keep_their_view(folder):
+    ds = tokmap.open(folder / "a")
+    ds.add_column("score", np.arange(N) % 5)
+    path = ds.write_view(where="score >= 2").paths[0]
+    subprocess.run([program("tokmap"), "redact", "-q", folder / "a", "--where", "score == 3", "-o", folder / "q"], check=True)
+    options = {"outputs": ["inputs", "loss_mask"], "sequence_length": 16}
+    loader = open_loader(path, **options)
+    next(loader)
+    now = open_loader(tokmap.Source(folder / "q", order_of=ds.dataset_id, view=path), **options)
+    now.restore(loader.state())
+    for one, other in itertools.islice(zip(now, loader), 50):
+        differs = one.inputs != other.inputs
+        assert one.state == other.state and not one.loss_mask[0, :-1][differs[0, 1:]].any()
+    error = raises(tokmap.MismatchError, open_loader(tokmap.Source(folder / "q", order_of=ds.dataset_id, where="score >= 2"), **options).restore, now.state())
+    assert "This loader has <tokmap.View where 'score >= 2', " in str(error), error
 
 
 def rows_of_transformers_know_where_documents_begin(folder):

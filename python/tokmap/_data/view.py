@@ -4,7 +4,7 @@
 import ctypes
 import itertools
 import os
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -97,6 +97,12 @@ class View:
     def _used(self) -> List[Optional[Tuple[int, str]]]:
         """For each dataset the set_hash and the expression, as in a ledger; None if all of its documents are used."""
         return [None if info.n_documents == n else (info.set_hash, self.where or "") for info, n in zip(self._infos, self._sizes)]
+
+    def _ways(self) -> Dict[int, Dict[str, Any]]:
+        """How the view of each set_hash is opened again, if by a file or a mask."""
+        mask = None if self._keep is None else np.unpackbits(self._keep, count=sum(self._sizes))
+        return {one: {"keep": mask[end - n:end]} if mask is not None else {"paths": [path]} for one, n, end, path in zip(
+            self.set_hashes, self._sizes, itertools.accumulate(self._sizes), self.paths) if mask is not None or path}
 
     def __len__(self) -> int:
         return self.n_documents

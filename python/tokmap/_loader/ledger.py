@@ -52,6 +52,7 @@ class Line:
         self.begin, self.sample = int(self.fields["from"]), int(self.fields["sample"])
         self.rows: int = self.fields["ranks"] * self.fields["batch_rows"]
         self.skips = [(int(a), int(b)) for a, b in self.fields["skips"]]
+        self.ways: Dict[int, Dict[str, Any]] = {}  # how views are opened, where a Loader knows it
 
     def mixture(self) -> Mixture:
         phases = [(int(phase["sample"]), phase["weights"]) for phase in self.fields["phases"]]

@@ -2,6 +2,7 @@
 """tokmap.Source - what a Loader mixes."""
 
 import copy
+import itertools
 import os
 import re
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
@@ -92,11 +93,8 @@ class Source:
             if len(files) != len(shards):
                 raise ValueError(f"{len(files)} view for {len(shards)} datasets: must be a list with one for each")
             return [View(dataset, paths=[files.pop(0) for _ in dataset.paths]) for dataset in self.datasets]
-        mask, found, first = as_mask(keep, [len(shard) for shard in shards]), [], 0
-        for dataset in self.datasets:
-            found.append(View(dataset, keep=mask[first:first + len(dataset)]))
-            first += len(dataset)
-        return list(found)
+        mask, ends = as_mask(keep, [len(shard) for shard in shards]), itertools.accumulate(map(len, self.datasets))
+        return [View(dataset, keep=mask[end - len(dataset):end]) for dataset, end in zip(self.datasets, ends)]
 
     def _paths(self) -> List[str]:
         """The paths of the indexes of its datasets."""

@@ -96,6 +96,8 @@ class Run:
             if ledger._steps.changes:
                 raise ArgumentError("with batch_schedule, only a ledger says which steps there were", -1)
             segments = [Segment(0, None, _ledger.line_of(ledger._own_handle, ledger._options.record.micro_batches))]
+            for view in [view for source in ledger._sources for view in source.views if view]:
+                segments[0].line.ways.update(view._ways())
             until = ledger.sample if until is None else until
         else:
             lines = _ledger.read(ledger)
@@ -347,7 +349,7 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
 def _view_of(line: Line, dataset: Dataset, set_hash: int, where: str) -> View:
     """The view that a run had: by its expression, or else by a view file beside the dataset."""
     prefix, why = prefix_of(dataset._shards()[0]), "there is no expression"
-    ways: List[Dict[str, Any]] = [{"where": where}] if where else []
+    ways: List[Dict[str, Any]] = [line.ways[set_hash]] if set_hash in line.ways else [{"where": where}] if where else []
     ways += [{"paths": [path]} for path in sorted(glob.glob(f"{glob.escape(prefix)}.{'[0-9a-f]' * 16}.tmw"))]
     for way in ways:
         try:

@@ -183,9 +183,10 @@ def _trace(run: Run, given: argparse.Namespace) -> None:
         return print_json(until=run.end, rows=found)
     for one in found:
         where = "".join(f"{name} {one[name]}  " for name in ("step", "micro_batch", "rank", "row"))
+        (first, n), *others = one["parts"]
+        more = f" and {len(others)} more range{'s' * (len(others) > 1)}" if others else ""
         print(f"{'given up: ' if one['given_up'] else ''}{where}sample {one['sample']}  source {one['source']}  "
-              f"epoch {one['epoch']}  {plain(one['dataset'])} tokens {one['first_token']} to "
-              f"{one['first_token'] + one['n_tokens'] - 1}")
+              f"epoch {one['epoch']}  {plain(one['dataset'])} tokens {first} to {first + n - 1}{more}")
         for document in one["documents"]:
             meta = "".join(plain(f"  {name}={value}") for name, value in document["meta"].items() if value is not None)
             print(f"    document {document['number']}  {document['n_tokens']} tokens from its token "
@@ -200,7 +201,7 @@ def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str
     documents = [{**one._asdict(), "meta": {name: _for_json(value) for name, value in one.meta.items()}}
                  for one in run.documents(row)]
     found: Dict[str, Any] = {**row._asdict(), "documents": documents}
-    del found["pieces"], found["parts"]
+    del found["pieces"]
     if tokenizer is not None:
         dataset = run._by_path[row.dataset]
         found["text"] = tokenizer.decode([id for first, n in row.parts for id in dataset.tokens(first, n)])
