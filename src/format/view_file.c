@@ -76,7 +76,8 @@ const char *tokmap_i_view_table_decode(const tokmap_i_view_header *h, const uint
         *c = (tokmap_i_view_chunk){le_get64(bytes), le_get64(bytes + 8), le_get64(bytes + 16),
                                    le_get64(bytes + 32), le_get32(bytes + 24)};
         if (c->kept_before != kept || c->tokens_before < tokens || c->tokens_before > h->n_tokens ||
-            c->place != place || c->n_kept > TOKMAP_I_VIEW_CHUNK || le_get32(bytes + 28) != 0)
+            (kept == 0 && c->tokens_before != 0) || c->place != place ||
+            c->n_kept > TOKMAP_I_VIEW_CHUNK || le_get32(bytes + 28) != 0)
             return "damaged: impossible chunks: make the view again";
         kept += c->n_kept;
         tokens = c->tokens_before;
