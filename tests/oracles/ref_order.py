@@ -47,10 +47,11 @@ def hash_of(numbers):
     return h
 
 
-def source_id(dataset_ids, ranges=None):
-    """Of the ids of its datasets, 16 bytes each, in order, and (first, end) of each or None."""
-    ranges = ranges or [None] * len(dataset_ids)
-    return hash_of(v for id, range in zip(dataset_ids, ranges) for v in (r64(id, 0), r64(id, 8), *(range or ())))
+def source_id(dataset_ids, ranges=None, views=None):
+    """Of the ids of its datasets, 16 bytes each, in order, and of each (first, end) or None, and its view or None."""
+    none = [None] * len(dataset_ids)
+    return hash_of(v for id, part, view in zip(dataset_ids, ranges or none, views or none)
+                   for v in (r64(id, 0), r64(id, 8), *(part or ()), *((M64, view.set_hash) if view else ())))
 
 
 def copies(ids):
@@ -461,22 +462,48 @@ def about_packed(row, sequence_length, masked=False):
 # ---- The whole order ----
 
 
+def documents_alone(documents, numbers):
+    """The documents of these numbers, as if there were no others; and the token of the dataset that each token is."""
+    alone, tokens = [], []
+    for first, end in map(documents.__getitem__, numbers):
+        alone.append((len(tokens), len(tokens) + end - first))
+        tokens += range(first, end)
+    return alone, tokens
+
+
 class Source:
     """dataset_ids: 16 bytes each, of redacted datasets perhaps earlier ones; sizes: tokens of each dataset; documents:
     for each a list of (first, end), or None where the boundaries are not known; epochs: at most so many, 0 for no end;
-    ranges: for each (first, end) of its documents, or None for all."""
+    ranges: for each (first, end) of its documents, or None for all; views: for each a View of ref_views, or None."""
 
-    def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False, ranges=None):
+    def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False, ranges=None, views=None):
+        none = [None] * len(sizes)
         self.epochs, self.masked = epochs, masked
-        self.documents, self.sizes, self.begins = list(documents or [None] * len(sizes)), list(sizes), [0] * len(sizes)
-        ranges = [None if range == (0, len(some or ())) else range
-                  for range, some in zip(ranges or [None] * len(sizes), self.documents)]
-        self.id = source_id(dataset_ids, ranges)
-        for d, range in enumerate(ranges):
-            if range:
-                starts = [first for first, _ in self.documents[d]] + [sizes[d]]
-                self.begins[d], self.sizes[d] = starts[range[0]], starts[range[1]] - starts[range[0]]
-                self.documents[d] = self.documents[d][slice(*range)]
+        self.documents, self.sizes, self.begins = list(documents or none), list(sizes), [0] * len(sizes)
+        self.tokens = list(none)  # with a view: the token of the dataset that each token of the rows is
+        ranges = [None if part == (0, len(some or ())) else part for part, some in zip(ranges or none, self.documents)]
+        views = [None if view and len(view.kept) == len(some) else view
+                 for view, some in zip(views or none, self.documents)]
+        self.id, self.parts = source_id(dataset_ids, ranges, views), []
+        for d, (part, view) in enumerate(zip(ranges, views)):
+            first, end = part or (0, len(self.documents[d] or ()))
+            if not view:
+                self.parts.append((dataset_ids[d], not part, first, end))
+            if view:
+                numbers = [number for number in view.kept if first <= number < end]
+                self.documents[d], self.tokens[d] = documents_alone(self.documents[d], numbers)
+                self.sizes[d] = len(self.tokens[d])
+            elif part:
+                starts = [start for start, _ in self.documents[d]] + [sizes[d]]
+                self.begins[d], self.sizes[d] = starts[first], starts[end] - starts[first]
+                self.documents[d] = self.documents[d][first:end]
+
+
+def check_parts(parts):
+    """Refuses ranges (id, whether it is the whole dataset, first, end) with a document in common."""
+    for a, b in itertools.combinations(parts, 2):
+        if a[0] == b[0] and not (a[1] and b[1]) and max(a[2], b[2]) < min(a[3], b[3]):
+            raise ValueError("two ranges have documents in common")
 
 
 class Sample(namedtuple("Sample", "source epoch x window row")):
@@ -495,6 +522,7 @@ class Order:
         if self.kind == "best_fit":
             self.block = self.rows.chunk_rows
             self.group = self.group or max(2**27 // (self.block * sequence_length), 1)
+        check_parts([part for source in sources for part in source.parts])
         ids = [source.id for source in sources]
         self.keys = [Keys(seed, id, copy) for id, copy in zip(ids, copies(ids))]
         self.windows = [self.windows_of(s, keys) for s, keys in zip(sources, self.keys)]
@@ -522,6 +550,11 @@ class Order:
         k, epoch, x = self.mixture.sample(g)
         w = self.shuffles[k](epoch, x)
         return Sample(k, epoch, x, w, self.windows[k].row(epoch, w))
+
+    def tokens(self, sample):
+        """The number in its dataset of each token of the row; None at a place without one."""
+        real = self.sources[sample.source].tokens[sample.row.dataset]
+        return [t if t is None or real is None else real[t] for t in sample.row.tokens()]
 
     def about(self, sample):
         source = self.sources[sample.source]

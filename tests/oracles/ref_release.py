@@ -2,6 +2,7 @@
 """What tool_release prints, by the second reader and the second order: written from docs/FORMAT.md and docs/ORDER.md
 alone. Standard library only."""
 
+import functools
 import itertools
 import os
 import struct
@@ -9,6 +10,7 @@ import struct
 import ref_reader
 from ref_order import Order, Phase, Skips, Source, quotas_of
 from ref_rows import WHOLE
+from ref_views import read_view
 from ref_xxh3 import xxh3_64
 
 MAX_TOKENS_READ = 2**24
@@ -89,6 +91,9 @@ def dataset_lines(folder, name):
 # ---- Loaders ----
 
 
+read_dataset = functools.lru_cache(ref_reader.read)  # for many loaders of a dataset
+
+
 class Setup:
     """A line of a loader: `order`, `o` with its numbers, `tokens` of each dataset of each source."""
 
@@ -98,10 +103,14 @@ class Setup:
         for key, _, value in (word.partition("=") for word in words):
             if key == "source":
                 names, weight, epochs, masked = value.split(":")
-                datasets = [ref_reader.read(os.path.join(folder, name)) for name in names.split("+")]
+                parts = [(name + "@@").split("@")[:3] for name in names.split("+")]
+                datasets = [read_dataset(os.path.join(folder, name)) for name, _, _ in parts]
+                views = [read_view(os.path.join(folder, view), ds) if view else None
+                         for (_, view, _), ds in zip(parts, datasets)]
+                ranges = [tuple(map(int, part.split("-"))) if part else None for _, _, part in parts]
                 self.tokens.append([ds.tokens for ds in datasets])
                 sources.append(Source([ds.dataset_id for ds in datasets], [ds.n_tokens for ds in datasets],
-                                      [ds.documents for ds in datasets], int(epochs), masked == "1"))
+                                      [ds.documents for ds in datasets], int(epochs), masked == "1", ranges, views))
                 weights.append(float(weight))
                 width = max(width, *(ds.token_bytes for ds in datasets))
             elif key == "skip":
@@ -126,8 +135,8 @@ class Setup:
         self.skips = Skips(skips, self.end or 2**62)
 
 
-def place(sample):
-    first = sample.row.first % max(1, getattr(sample.row, "n_tokens", 2**64))
+def place(setup, sample):
+    first = setup.order.tokens(sample)[0]
     return "source %d dataset %d epoch %d window %d first %d" % (
         sample.source, sample.row.dataset, sample.epoch, sample.window, first)
 
@@ -144,8 +153,8 @@ def hash_parts(setup, sample):
 def row_line(setup, g):
     sample = setup.order.sample(g)
     tokens = setup.tokens[sample.source][sample.row.dataset]
-    ids = [0 if t is None else tokens[t] for t in sample.row.tokens()]
-    line = " row %d: %s, %d tokens, xxh3 %s" % (g, place(sample), len(ids), hash_of(ids, "I"))
+    ids = [0 if t is None else tokens[t] for t in setup.order.tokens(sample)]
+    line = " row %d: %s, %d tokens, xxh3 %s" % (g, place(setup, sample), len(ids), hash_of(ids, "I"))
     return line + (", parts " + hash_parts(setup, sample) if setup.o.get("parts") else "")
 
 
@@ -170,7 +179,7 @@ def loader_lines(folder, name, words):
             for g in FAR:
                 if setup.end is None or g < setup.end:
                     sample = setup.order.sample(g)
-                    yield " sample %d: %s, %d tokens" % (g, place(sample), sample.row.n_inputs + 1)
+                    yield " sample %d: %s, %d tokens" % (g, place(setup, sample), sample.row.n_inputs + 1)
 
 
 def show(folder, contents):

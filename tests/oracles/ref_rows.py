@@ -143,15 +143,28 @@ def chunk_bytes(number, chunk):
     return struct.pack("<Q", xxh3_64(body)) + body
 
 
-def file_bytes(n_tokens, lengths, documents_hash, kind):
-    chunks = pack_documents(lengths, kind)
+def numbered(chunk, kept):
+    """The chunk with the numbers of the documents in the dataset instead of those among the documents of a view."""
+    def piece_of(piece):
+        return piece._replace(document=kept[piece.document])
+
+    return Chunk(piece_of(chunk.first_piece), chunk.n_alone, [list(map(piece_of, row)) for row in chunk.rows])
+
+
+def file_bytes(n_tokens, lengths, documents_hash, kind, view=None):
+    """lengths: of all documents. view: a View of ref_views, or None for all documents."""
+    if view:
+        chunks = [numbered(chunk, view.kept) for chunk in pack_documents([lengths[i] for i in view.kept], kind)]
+    else:
+        chunks = pack_documents(lengths, kind)
     records = [chunk_bytes(k, chunk) for k, chunk in enumerate(chunks)]
     offsets = [128 + sum(map(len, records[:k])) for k in range(len(records))]
     pieces = [piece for chunk in chunks for row in chunk.rows for piece in row]
     size = 128 + sum(map(len, records)) + 8 * len(records)
     header = struct.pack(
-        "<8sIIIII4xQQ16sQQQQQQ8x", MAGIC, 1, kind.sequence_length, kind.align, kind.most, WHOLE.index(kind.whole),
+        "<8sIIIII4xQQ16sQQQQQQQ", MAGIC, 1, kind.sequence_length, kind.align, kind.most, WHOLE.index(kind.whole),
         n_tokens, len(lengths), documents_hash, sum(len(chunk.rows) for chunk in chunks),
-        sum(piece.n - 1 for piece in pieces), len(pieces), len(chunks), max(map(len, records), default=0), size)
+        sum(piece.n - 1 for piece in pieces), len(pieces), len(chunks), max(map(len, records), default=0), size,
+        view.set_hash if view else 0)
     header += struct.pack("<Q", xxh3_64(header))
     return header + b"".join(records) + struct.pack("<%dQ" % len(offsets), *offsets)

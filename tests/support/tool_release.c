@@ -7,7 +7,8 @@
  *     save NAME WORD...         writes states/NAME
  *
  * A WORD is KEY=NUMBER for a key of read_number; source=NAME[+NAME...]:WEIGHT:MAX_EPOCHS:MASKED; or
- * phase=FIRST_SAMPLE:WEIGHT[,WEIGHT...]. tests/oracles/ref_release.py prints the same. */
+ * phase=FIRST_SAMPLE:WEIGHT[,WEIGHT...]. A NAME of a source may be followed by @VIEW, or by
+ * @VIEW@FIRST-END, where VIEW may be missing. tests/oracles/ref_release.py prints the same. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,24 +185,52 @@ typedef struct setup {
     uint64_t next_sample; /* of the state */
     tokmap_loader_source sources[MAX_SOURCES];
     tokmap_dataset *datasets[MAX_SOURCES][MAX_SHARDS];
+    tokmap_view *views[MAX_SOURCES][MAX_SHARDS];
+    uint64_t documents[MAX_SOURCES][2 * MAX_SHARDS];
     tokmap_loader_phase phases[MAX_PHASES];
     double weights[MAX_PHASES][MAX_SOURCES];
     tokmap_loader_skip skips[MAX_PHASES];
 } setup;
 
+static tokmap_view *open_view(const tokmap_dataset *ds, const char *path)
+{
+    const tokmap_view_options options = {.struct_size = sizeof options, .path = path};
+    tokmap_view *view;
+    tokmap_error err;
+    require(!tokmap_view_open(&view, ds, &options, &err), path, &err);
+    return view;
+}
+
+/* A dataset of the last source, with its view and its range of documents. */
+static void read_shard(setup *s, uint32_t shard, char *name)
+{
+    const uint32_t source = s->o.n_sources - 1;
+    uint64_t *documents = &s->documents[source][2 * (size_t)shard];
+    char *view = name, *range;
+    tokmap_dataset *ds = open_dataset(strsep(&view, "@"));
+    range = view;
+    strsep(&range, "@");
+    s->datasets[source][shard] = ds;
+    if (view && *view)
+        s->views[source][shard] = open_view(ds, view);
+    documents[0] = range ? strtoull(range, &range, 10) : 0;
+    documents[1] = range ? strtoull(range + 1, NULL, 10) : UINT64_MAX;
+}
+
 static void read_source(setup *s, char *value)
 {
     require(s->o.n_sources < MAX_SOURCES, "too many sources", NULL);
     tokmap_loader_source *source = &s->sources[s->o.n_sources];
-    tokmap_dataset **shards = s->datasets[s->o.n_sources++];
+    source->datasets = (const tokmap_dataset *const *)s->datasets[s->o.n_sources];
+    source->views = (const tokmap_view *const *)s->views[s->o.n_sources];
+    source->documents = s->documents[s->o.n_sources++];
     char *rest, *names = strtok_r(value, ":", &rest);
     source->weight = strtod(rest, &rest);
     source->max_epochs = strtoull(rest + 1, &rest, 10);
     source->masked = (int32_t)strtol(rest + 1, &rest, 10);
-    source->datasets = (const tokmap_dataset *const *)shards;
     for (char *name; (name = strsep(&names, "+"));) {
         require(source->n_datasets < MAX_SHARDS, "too many datasets", NULL);
-        shards[source->n_datasets++] = open_dataset(name);
+        read_shard(s, source->n_datasets++, name);
     }
 }
 
@@ -285,8 +314,10 @@ static void read_setup(setup *s, char *words)
 static void close_setup(const setup *s)
 {
     for (uint32_t k = 0; k < s->o.n_sources; k++)
-        for (uint32_t i = 0; i < s->sources[k].n_datasets; i++)
+        for (uint32_t i = 0; i < s->sources[k].n_datasets; i++) {
+            tokmap_view_close(s->views[k][i]);
             tokmap_dataset_close(s->datasets[k][i]);
+        }
 }
 
 static tokmap_loader *open_loader(const setup *s, uint32_t rank)
