@@ -499,8 +499,8 @@ typedef struct tokmap_view_options {
     const char *where;   /* documents for which this expression holds: tokmap_dataset_select */
     const uint8_t *keep; /* or: for each document 1 if the view has it, else 0 */
     uint64_t n_keep;     /* bytes of keep: the number of documents */
-    const char *path; /* open: or a view file. write: the file; NULL: P.HHHHHHHHHHHHHHHH.tmw, which
-                       * open finds by the same expression */
+    const char *path;    /* open: or a view file. write: the file; NULL, with `where` only:
+                       * P.HHHHHHHHHHHHHHHH.tmw, which open finds by the same expression */
 } tokmap_view_options;
 
 typedef struct tokmap_view_info {

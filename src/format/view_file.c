@@ -90,25 +90,40 @@ const char *tokmap_i_view_table_decode(const tokmap_i_view_header *h, const uint
 
 /* ---- Chunks ---- */
 
-/* Checks that the documents of a list ascend, or counts those of a bitmap. */
-static bool documents_fit(const tokmap_i_view_chunk *c, const uint8_t *bytes, uint32_t n_documents)
+/* Whether kept document number i of a chunk, if it has a sample, is in it. */
+static bool is_sampled(const uint8_t *samples, uint32_t i, uint32_t document)
 {
-    uint32_t n = 0, last = 0;
-    if (c->n_kept > TOKMAP_I_VIEW_MOST_LISTED) {
-        for (uint32_t d = 0; d < TOKMAP_I_VIEW_CHUNK; d += 64) {
-            const uint64_t word = le_get64(bytes + d / 8);
-            n += (uint32_t)__builtin_popcountll(word);
-            if (word != 0)
-                last = d + 63 - (uint32_t)__builtin_clzll(word);
+    return i % TOKMAP_I_VIEW_STEP != 0 ||
+           (le_get64(samples + 8 * (size_t)(i / TOKMAP_I_VIEW_STEP)) & 0xffff) == document;
+}
+
+static bool bitmap_fits(const tokmap_i_view_chunk *c, const uint8_t *bytes, const uint8_t *samples,
+                        uint32_t n_documents)
+{
+    uint32_t n = 0;
+    for (uint32_t first = 0; first < TOKMAP_I_VIEW_CHUNK; first += 64)
+        for (uint64_t word = le_get64(bytes + first / 8); word != 0; word &= word - 1) {
+            const uint32_t d = first + (uint32_t)__builtin_ctzll(word);
+            if (n == c->n_kept || d >= n_documents || !is_sampled(samples, n, d))
+                return false;
+            n++;
         }
-        return n == c->n_kept && last < n_documents;
-    }
+    return n == c->n_kept;
+}
+
+static bool list_fits(const tokmap_i_view_chunk *c, const uint8_t *bytes, const uint8_t *samples,
+                      uint32_t n_documents)
+{
+    uint32_t last = 0;
     for (uint32_t i = 0; i < c->n_kept; i++) {
         const uint32_t d = le_get16(bytes + 2 * (size_t)i);
-        if (d >= n_documents || (i > 0 && d <= last))
+        if (d >= n_documents || (i > 0 && d <= last) || !is_sampled(samples, i, d))
             return false;
         last = d;
     }
+    for (const uint8_t *p = bytes + 2 * (size_t)c->n_kept; p < samples; p++)
+        if (*p != 0)
+            return false;
     return true;
 }
 
@@ -119,13 +134,13 @@ const char *tokmap_i_view_chunk_check(const tokmap_i_view_chunk *c, const uint8_
     const uint8_t *samples = bytes + tokmap_i_view_samples_at(c->n_kept);
     if (tokmap_i_checksum(bytes, tokmap_i_view_chunk_bytes(c->n_kept)) != c->checksum)
         return "does not match its checksum";
-    bool sound = documents_fit(c, bytes, n_documents);
+    bool sound = c->n_kept > TOKMAP_I_VIEW_MOST_LISTED ? bitmap_fits(c, bytes, samples, n_documents)
+                                                       : list_fits(c, bytes, samples, n_documents);
     uint64_t last = 0;
     for (uint32_t i = 0; i < n_samples; i++) {
-        const uint64_t sample = le_get64(samples + 8 * (size_t)i);
-        sound &= i == 0 ? sample >> 16 == 0
-                        : sample >> 16 >= last >> 16 && (sample & 0xffff) > (last & 0xffff);
-        last = sample;
+        const uint64_t n_tokens = le_get64(samples + 8 * (size_t)i) >> 16;
+        sound &= i == 0 ? n_tokens == 0 : n_tokens >= last;
+        last = n_tokens;
     }
     return sound ? NULL : "has impossible documents";
 }
