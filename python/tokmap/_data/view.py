@@ -59,7 +59,7 @@ class View:
     """Documents of a Dataset, and a source of a Loader, for which there are then no other documents. Dataset.where and
     Dataset.write_view return one.
 
-        view = tokmap.open("data/train").where("quality >= 3 and not dup")
+        view = tokmap.open("data/scored").where("quality >= 3 and not dup")
         print(len(view) / len(view.dataset), view.n_tokens)
         loader = tokmap.Loader(view, sequence_length=4096)
 
