@@ -22,7 +22,6 @@ enum {
 
 typedef struct maker {
     tokmap_view *v;
-    tokmap_i_index_cache *index;
     tokmap_i_bytes out; /* all bytes, or those of the current chunk */
     uint64_t written;   /* bytes of the file before `out`; in memory 0 */
     tokmap_i_hasher *hasher;
@@ -63,18 +62,17 @@ static tokmap_status add_group(maker *m, uint64_t group, uint64_t bits, uint32_t
                                tokmap_error *err)
 {
     const tokmap_dataset *ds = m->v->ds;
-    tokmap_i_pieces *from = tokmap_i_index_cache_of(m->index, ds);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
     tokmap_document first;
-    if (tokmap_i_documents_get(&ds->documents, from, group * TOKMAP_I_GROUP_DOCUMENTS, &first))
-        return tokmap_i_index_cache_fail(m->index, ds, err);
-    const uint32_t n = tokmap_i_documents_group(&ds->documents, from, group, ends);
+    if (tokmap_i_documents_get(&ds->documents, NULL, group * TOKMAP_I_GROUP_DOCUMENTS, &first))
+        return tokmap_i_index_cache_fail(NULL, ds, err);
+    const uint32_t n = tokmap_i_documents_group(&ds->documents, NULL, group, ends);
     for (; bits != 0; bits &= bits - 1) {
         const uint32_t i = (uint32_t)__builtin_ctzll(bits);
         const uint64_t begin = i > 0 ? ends[i - 1] : first.first_token;
         const uint64_t number = group * TOKMAP_I_GROUP_DOCUMENTS + i;
         if (i >= n || ends[i] < begin)
-            return tokmap_i_index_cache_fail(m->index, ds, err);
+            return tokmap_i_index_cache_fail(NULL, ds, err);
         if (*n_kept % TOKMAP_I_VIEW_STEP == 0)
             le_put64(samples + 8 * (*n_kept / TOKMAP_I_VIEW_STEP),
                      *n_tokens << 16 | number % TOKMAP_I_VIEW_CHUNK);
@@ -201,19 +199,15 @@ tokmap_status tokmap_i_view_make(tokmap_view *v, const tokmap_view_options *o, u
     m->v = v;
     m->written = v->fd < 0 ? 0 : head_bytes;
     m->hasher = tokmap_i_hasher_open();
-    m->index = tokmap_i_index_cache_open(
-        tokmap_i_section_find(&v->ds->header, TOKMAP_I_DOCUMENTS)->n_bytes);
-    tokmap_status status =
-        m->hasher && m->index && (v->fd >= 0 || tokmap_i_bytes_add(&m->out, head_bytes))
-            ? TOKMAP_OK
-            : FAIL_MEMORY(err);
+    tokmap_status status = m->hasher && (v->fd >= 0 || tokmap_i_bytes_add(&m->out, head_bytes))
+                               ? TOKMAP_OK
+                               : FAIL_MEMORY(err);
     if (!status)
         status = o->keep ? add_mask(m, o->keep, err)
                          : tokmap_dataset_select(v->ds, o->where, add_chunk, m, err);
     if (!status)
         status = finish(m, key, err);
     tokmap_i_hasher_close(m->hasher);
-    tokmap_i_index_cache_close(m->index);
     free(m->out.data);
     free(m);
     return status;
