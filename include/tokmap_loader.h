@@ -522,6 +522,9 @@ TOKMAP_API tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_datase
                                           const tokmap_view_options *options, tokmap_error *err);
 TOKMAP_API void tokmap_view_close(tokmap_view *view);
 TOKMAP_API tokmap_status tokmap_view_get_info(const tokmap_view *view, tokmap_view_info *info);
+/* Reads and checks every byte of a view, and compares its tokens with the documents.
+ * TOKMAP_ERR_CORRUPT: it is damaged. */
+TOKMAP_API tokmap_status tokmap_view_verify(const tokmap_view *view, tokmap_error *err);
 /* Writes a view file, complete or not at all, in place of an older one. info may be NULL.
  * TOKMAP_ERR_EXISTS: path leads to something else than a view. TOKMAP_ERR_LOCKED: another process
  * is writing it. */

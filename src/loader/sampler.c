@@ -224,10 +224,10 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
                     w->rows_kind.whole == TOKMAP_WHOLE_DROP ? "fits into a row and has" : "has");
     if (w->n_windows == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: %" PRIu64 " tokens are too few for sequence_length %" PRIu32
+                    "%s: %" PRIu64 " tokens%s are too few for sequence_length %" PRIu32
                     " and one label more",
                     w->datasets[0]->token_path, w->ranges[0].served.end - w->ranges[0].served.begin,
-                    w->length);
+                    w->ranges[0].view ? " of its view" : "", w->length);
     return TOKMAP_OK;
 }
 

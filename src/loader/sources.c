@@ -151,7 +151,6 @@ static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
     for (served *one = all + 1; one < all + n && !status; one++) {
         const tokmap_i_range *a = last->range, *b = one->range;
         if (memcmp(last->order_id, one->order_id, 16) == 0 && (a->is_part || b->is_part) &&
-
             MAX(a->first_document, b->first_document) < MIN(a->end_document, b->end_document))
             status = FAIL(err, TOKMAP_ERR_MISMATCH,
                           "%s: document %" PRIu64

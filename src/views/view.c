@@ -409,3 +409,41 @@ tokmap_status tokmap_i_view_ranges(const tokmap_view *v, tokmap_i_view_reader *r
         status = add_ranges(v, reader, within.begin, n_tokens - n_here, err);
     return status;
 }
+
+/* ---- Verify ---- */
+
+/* Whether the samples and the table count the tokens before kept document number i of a chunk. */
+static bool counts_agree(const walk *w, uint32_t i, uint64_t n_before)
+{
+    const chunk *c = &w->c;
+    const uint32_t at = tokmap_i_view_samples_at(c->at->n_kept) + 8 * (i / TOKMAP_I_VIEW_STEP);
+    return w->before == n_before && (i % TOKMAP_I_VIEW_STEP != 0 ||
+                                     get_number(c, at, 8) >> 16 == n_before - c->at->tokens_before);
+}
+
+tokmap_status tokmap_view_verify(const tokmap_view *v, tokmap_error *err)
+{
+    tokmap_i_view_reader reader;
+    uint64_t n_tokens = 0, n_kept = 0;
+    walk w = {.c = {.number = UINT64_MAX, .v = v, .reader = &reader}, .group = NO_GROUP};
+    tokmap_i_error_clear(err);
+    if (!v)
+        return FAIL_NULL(err);
+    if (!tokmap_i_view_reader_open(&reader, v->bytes ? 0 : v->header.n_bytes))
+        return FAIL_MEMORY(err);
+    tokmap_status status = next_chunk(&w, err);
+    while (!status) {
+        if (!counts_agree(&w, (uint32_t)(n_kept - w.c.at->kept_before), n_tokens))
+            status = fail_chunk(v, &reader, w.c.number, "counts other tokens", err);
+        n_tokens += w.end - w.begin;
+        n_kept++;
+        status = status ? status : next_kept(&w, err);
+    }
+    if (status == TOKMAP_END)
+        status = n_tokens == v->header.n_tokens
+                     ? tokmap_i_index_cache_check(reader.files, err)
+                     : FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: counts other tokens",
+                            v->path ? v->path : v->ds->index_path);
+    tokmap_i_view_reader_close(&reader);
+    return status;
+}

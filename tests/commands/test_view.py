@@ -138,6 +138,12 @@ def other_commands(folder):
     code, _, err = tokmap("pack", found, "-o", folder / "x")
     expect(code == 3 and "is a view of tokmap" in err, err)
     said("verify", prefix, "-q")
+    good = open(found, "rb").read()
+    for at in range(0, len(good), 7):
+        with open(found, "wb") as file:
+            file.write(good[:at] + bytes([good[at] ^ 4]) + good[at + 1:])
+        code, _, err = tokmap("verify", prefix, "-q")
+        expect(code == 4 and found in err, "byte %d: %d %s" % (at, code, err))
     code, _, err = tokmap("info", found)
     expect(code == 3 and "not a dataset, but a view: name the dataset beside it" in err, "%d %s" % (code, err))
 

@@ -122,10 +122,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (data[0] == 2)
         sign(bytes, n_file);
     require(file_store(path, bytes, n_file));
-    if (tokmap_view_open(&v, ds, &o, &err) == TOKMAP_OK)
+    if (tokmap_view_open(&v, ds, &o, &err) == TOKMAP_OK) {
         read_all(v);
-    else
+        require(tokmap_view_verify(v, &err) == TOKMAP_OK || strlen(err.text) > 0);
+    } else {
         require(strlen(err.text) > 0);
+    }
     tokmap_view_close(v);
     return 0;
 }

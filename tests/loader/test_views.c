@@ -80,6 +80,7 @@ static tokmap_view *open_view(made *m, bool as_file, const char *name)
         o = (tokmap_view_options){.struct_size = sizeof o, .path = o.path};
     }
     CHECK_OK(tokmap_view_open(&v, m->ds, &o, &err), err);
+    CHECK_OK(tokmap_view_verify(v, &err), err);
     CHECK_INT(tokmap_view_get_info(v, &info), TOKMAP_OK);
     CHECK(!as_file || (info.set_hash == written.set_hash && info.n_tokens == written.n_tokens));
     return v;

@@ -121,8 +121,9 @@ static int join_columns(const plan_file *plan, const char *split, const join_opt
         return cli_fail(&err);
     for (size_t cell = 0; cell < plan->n_cells && code == CLI_OK && names.n_names == 0; cell++) {
         const path_text of_cell = plan_file_cell_path(plan, cell, split, ".tmi");
-        code = tokmap_dataset_open_index(&ds, of_cell.s, &err) ? cli_fail(&err)
-                                                               : values_list_late(&names, ds);
+        code = tokmap_dataset_open_index(&ds, of_cell.s, &err)
+                   ? cli_fail(&err)
+                   : values_list_beside(&names, ds, ".tmc");
         tokmap_dataset_close(ds);
     }
     for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)

@@ -218,7 +218,7 @@ static int redact_column(const selection *s, const tokmap_dataset *q, const char
 static int redact_columns(const selection *s, const tokmap_dataset *q)
 {
     input_list names = {0};
-    int code = values_list_late(&names, s->ds);
+    int code = values_list_beside(&names, s->ds, ".tmc");
     for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)
         code = redact_column(s, q, names.names[i]);
     input_list_free(&names);

@@ -32,28 +32,28 @@ const char *values_type_name(tokmap_value_type type)
 
 /* ---- Late columns ---- */
 
-typedef struct late_search {
-    const char *begin; /* of the name of a file: "P." */
+typedef struct search_beside {
+    const char *begin, *end; /* of the name of a file: "P." and a suffix */
     input_list *found;
-} late_search;
+} search_beside;
 
 static bool see_name(void *context, const char *name)
 {
-    const late_search *s = context;
-    const size_t n_begin = strlen(s->begin), n = strlen(name), n_end = strlen(".tmc");
+    const search_beside *s = context;
+    const size_t n_begin = strlen(s->begin), n = strlen(name), n_end = strlen(s->end);
     failure err;
     if (n <= n_begin + n_end || strncmp(name, s->begin, n_begin) != 0 ||
-        !path_ends_with(name, ".tmc") || memchr(name + n_begin, '.', n - n_begin - n_end))
+        !path_ends_with(name, s->end) || memchr(name + n_begin, '.', n - n_begin - n_end))
         return true;
     return input_list_append(s->found, strndup(name + n_begin, n - n_begin - n_end), &err);
 }
 
-int values_list_late(input_list *names, const tokmap_dataset *ds)
+int values_list_beside(input_list *names, const tokmap_dataset *ds, const char *suffix)
 {
     const tokmap_dataset_info info = cli_dataset_info(ds);
     const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, "."),
                     folder = path_beside(info.index_path, ".");
-    late_search s = {begin.s, names};
+    search_beside s = {begin.s, suffix, names};
     file_list_folder(folder.s, see_name, &s);
     input_list_sort(names, 0);
     return CLI_OK;
@@ -107,7 +107,7 @@ int values_print_late(const tokmap_dataset *ds, const char *name, bool json)
 int values_note_late(const tokmap_dataset *ds, bool quiet)
 {
     input_list names = {0};
-    const int code = values_list_late(&names, ds);
+    const int code = values_list_beside(&names, ds, ".tmc");
     if (code == CLI_OK && names.n_names > 0 && !quiet)
         cli_warn("%s: its late columns (%s%s) are not in the output",
                  cli_dataset_info(ds).index_path, names.names[0],
@@ -136,7 +136,7 @@ int values_open_all(value_columns *v, const tokmap_dataset *ds)
 {
     input_list late = {0};
     tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
-    int code = values_list_late(&late, ds);
+    int code = values_list_beside(&late, ds, ".tmc");
     for (uint32_t i = 0;
          code == CLI_OK && tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
         char *name = strndup(column.name, column.name_bytes);
