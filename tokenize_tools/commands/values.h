@@ -18,8 +18,8 @@ bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_
 /* Returns "int64", "float64", "string", or "null" for a column without values. */
 const char *values_type_name(tokmap_value_type type);
 
-/* Appends each NAME of the files P.NAME.tmc, or with another suffix, beside a dataset to a list that
- * begins as {0}, sorted. input_list_free frees it. */
+/* Appends each NAME of the files P.NAME.tmc, or with another suffix, beside a dataset to a list
+ * that begins as {0}, sorted. input_list_free frees it. */
 int values_list_beside(input_list *names, const tokmap_dataset *ds, const char *suffix);
 /* Returns the path of the file of a late column. */
 path_text values_late_path(const tokmap_dataset *ds, const char *name);
