@@ -435,7 +435,7 @@ def bad_input_is_named(folder):
     for options, wanted, why in ((["--where", "lang > 1"], 2, "compares a string with a number"), ([], 2, "give --documents"),
                                  (["--where", "lang ="], 2, "--where: character"), (["--documents", "5:4"], 2, "--documents 5:4: must be FIRST:END"),
                                  (["--documents", "999999999"], 2, "the dataset has only"),
-                                 (["--where", "url == 'a'"], 3, "have no value 'url'"),
+                                 (["--where", "url == 'a'"], 3, "there is no column 'url'"),
                                  (["--where", "lang == 'fr'"], 3, "no document was chosen"),
                                  (["--documents", "@%s" % (folder / "none")], 3, "none: cannot open")):
         code, _, err = tokmap("redact", p, *options, "-o", folder / "q")
