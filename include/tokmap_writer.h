@@ -322,7 +322,7 @@ typedef struct tokmap_column_writer tokmap_column_writer;
 typedef struct tokmap_column_options {
     size_t struct_size; /* sizeof(tokmap_column_options) */
     const char *name;   /* 1 to 64 of A-Z, a-z, 0-9, _ and - */
-    int32_t replace;    /* replace a late column of this name */
+    int64_t replace;    /* 1: replace a late column of this name */
 } tokmap_column_options;
 
 /* Begins a column. The dataset must stay open until close. TOKMAP_ERR_EXISTS: the dataset has a

@@ -50,6 +50,28 @@ static tokmap_status verify(const void *options, tokmap_error *err)
     return tokmap_dataset_verify(ds, options, NULL, err);
 }
 
+static tokmap_status write_rows(const void *options, tokmap_error *err)
+{
+    return tokmap_rows_write(ds, options, NULL, err);
+}
+
+static tokmap_status open_view(const void *options, tokmap_error *err)
+{
+    tokmap_view *v;
+    return tokmap_view_open(&v, ds, options, err);
+}
+
+static tokmap_status write_view(const void *options, tokmap_error *err)
+{
+    return tokmap_view_write(ds, options, NULL, err);
+}
+
+static tokmap_status add_column(const void *options, tokmap_error *err)
+{
+    tokmap_column_writer *w;
+    return tokmap_column_writer_open(&w, ds, options, err);
+}
+
 typedef struct call {
     const char *name;
     size_t n_bytes;
@@ -63,6 +85,10 @@ static const call calls[] = {
     {"tokmap_gather_options", sizeof(tokmap_gather_options), gather},
     {"tokmap_stage_options", sizeof(tokmap_stage_options), open_stage},
     {"tokmap_verify_options", sizeof(tokmap_verify_options), verify},
+    {"tokmap_rows_options", sizeof(tokmap_rows_options), write_rows},
+    {"tokmap_view_options of open", sizeof(tokmap_view_options), open_view},
+    {"tokmap_view_options of write", sizeof(tokmap_view_options), write_view},
+    {"tokmap_column_options", sizeof(tokmap_column_options), add_column},
 };
 
 /* Whether the options are refused for this reason; NULL: for none that concerns them as a whole. */
@@ -124,9 +150,11 @@ TEST(no_options_end_with_padding)
     CHECK_EQ(ENDS_AT(tokmap_writer_options, has_spans), sizeof(tokmap_writer_options));
     CHECK_EQ(ENDS_AT(tokmap_adopt_options, replace), sizeof(tokmap_adopt_options));
     CHECK_EQ(ENDS_AT(tokmap_loader_options, cp_mode), sizeof(tokmap_loader_options));
-    CHECK_EQ(ENDS_AT(tokmap_rows_options, on_progress), sizeof(tokmap_rows_options));
+    CHECK_EQ(ENDS_AT(tokmap_rows_options, view), sizeof(tokmap_rows_options));
     CHECK_EQ(ENDS_AT(tokmap_gather_options, loader), sizeof(tokmap_gather_options));
     CHECK_EQ(ENDS_AT(tokmap_stage_options, edit), sizeof(tokmap_stage_options));
     CHECK_EQ(ENDS_AT(tokmap_verify_options, on_damage), sizeof(tokmap_verify_options));
+    CHECK_EQ(ENDS_AT(tokmap_view_options, path), sizeof(tokmap_view_options));
+    CHECK_EQ(ENDS_AT(tokmap_column_options, replace), sizeof(tokmap_column_options));
     CHECK_EQ(ENDS_AT(tokmap_encode_options, token_offsets), sizeof(tokmap_encode_options));
 }

@@ -60,7 +60,7 @@ class MetaColumn(Sized):
 
 
 class ColumnOptions(Sized):
-    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("replace", c_int32)]
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("replace", c_int64)]
 
 
 class Value(ctypes.Structure):
