@@ -57,8 +57,8 @@ def info_lists_the_columns(folder):
                   "nothing, no document has one"):
         expect(words in text, "%r is not in %r" % (words, text))
     columns = json.loads(said("info", "--json", p))["meta"]
-    expect_equal(columns[0], {"name": "score", "type": "float64", "n_nulls": 1, "n_distinct": None}, "score")
-    expect_equal(columns[2], {"name": "lang", "type": "string", "n_nulls": 1, "n_distinct": 2}, "lang")
+    expect_equal(columns[0], {"name": "score", "type": "float64", "n_nulls": 1, "n_distinct": None, "late": False}, "score")
+    expect_equal(columns[2], {"name": "lang", "type": "string", "n_nulls": 1, "n_distinct": 2, "late": False}, "lang")
     expect_equal([c["type"] for c in columns], ["float64", "int64", "string", "string", "null"], "types")
 
 

@@ -184,13 +184,23 @@ TEST(strings_have_the_escapes_of_json)
     CHECK(holds("x == 'a\\u0000b'", zero) && !holds("x == 'a'", zero));
 }
 
+TEST(a_field_alone_is_a_number_other_than_0)
+{
+    const tokmap_value text = {.type = TOKMAP_VALUE_STRING, .text = "a", .text_bytes = 1};
+    const tokmap_value real = {.type = TOKMAP_VALUE_FLOAT64, .real = 0.5};
+    CHECK(holds("x", integer(-1)) && holds("x", real) && !holds("not x", integer(1)));
+    CHECK(!holds("x", integer(0)) && !holds("x", text) && !holds("x", null_value));
+    CHECK(holds("not x", integer(0)) && holds("not x", text) && holds("not x", null_value));
+    CHECK(holds("(x) and x or y", integer(1)) && !holds("x and y", integer(1)));
+}
+
 TEST(wrong_expressions_are_refused_at_their_character)
 {
     check_refused("", 1, "expected a field, a number or a string");
-    check_refused("x", 2, "expected a comparison: == != < <= > >= `in` or `is`");
-    check_refused("x >= 3 and lang", 16, "expected a comparison: == != < <= > >= `in` or `is`");
-    check_refused("x and y", 3, "expected a comparison: == != < <= > >= `in` or `is`");
-    check_refused("(x) == 1", 3, "expected a comparison: == != < <= > >= `in` or `is`");
+    check_refused("1", 2, "expected a comparison: == != < <= > >= `in` or `is`");
+    check_refused("x >= 3 and 'a'", 15, "expected a comparison: == != < <= > >= `in` or `is`");
+    check_refused("x 1", 3, "expected a comparison: == != < <= > >= `in` or `is`");
+    check_refused("(x) == 1", 5, "expected `and`, `or` or the end");
     check_refused("x ==", 5, "expected a field, a number or a string");
     check_refused("x == (1)", 6, "expected a field, a number or a string");
     check_refused("x == 1 == 2", 8, "expected `and`, `or` or the end");

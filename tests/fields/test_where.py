@@ -39,6 +39,8 @@ def random_comparison(rng):
 
 def random_expression(rng, depth):
     what = rng.random() if depth else 0
+    if rng.random() < 0.1:
+        return rng.choice(NAMES)
     if what < 0.3:
         return random_comparison(rng)
     if what < 0.45:

@@ -133,6 +133,8 @@ def holds(node, values):
         return any(results) if isinstance(node.op, ast.Or) else all(results)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return not holds(node.operand, values)
+    if isinstance(node, ast.Subscript) and node.value.id == "V":
+        return compare(ast.NotEq(), operand(node, values), 0)
     (op,), (right,) = node.ops, node.comparators
     left = operand(node.left, values)
     if isinstance(op, (ast.Is, ast.IsNot)):
