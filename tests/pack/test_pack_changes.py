@@ -115,6 +115,38 @@ def a_missing_file_of_one_output_is_told_and_nothing_is_removed(case):
     case.remove("out")
 
 
+def a_run_that_is_killed_twice_at_its_beginning_starts_over(case):
+    """The first time P and a split have their first checkpoint, but not all splits: then the next run starts over. The
+    second time only P was made again. Here a failing write ends the first run, and the files of P are removed."""
+    need_failures()
+    small = [case.program, "pack", "-j", "1", "--on-error", "skip", *SPLITS, "-o", "out", "small.jsonl"]
+    n_over, n_refused = 0, 0
+
+    def call(**environment):
+        run = subprocess.run(small, cwd=case.folder, capture_output=True, text=True, env={**os.environ, **environment})
+        return run.returncode, run.stderr
+
+    expect_equal(call()[0], 0, "exit status")
+    wanted = case.outputs("out")
+    for number in range(1, 200):
+        case.remove("out")
+        code, said = call(LD_PRELOAD=chaos.LIBRARY, FAIL="write:%d+" % number, TOKMAP_CHECKPOINT_MS="0")
+        if code == 0 or case.named("out"):
+            break
+        for suffix in (".bin", ".tmj", ".tmi"):
+            (case.folder / ("out%s.partial" % suffix)).unlink(missing_ok=True)
+        code, said = call()
+        if code == 0:
+            expect(case.outputs("out") == wanted, "other bytes after write %d" % number)
+            n_over += "starting over" in said
+        else:
+            expect(code == 4 and "partial files are missing" in said, "exit %d, %s" % (code, said))
+            n_refused += 1
+    case.remove("out")
+    expect(n_over > 0 and n_refused > 0, "%d started over, %d refused" % (n_over, n_refused))
+    return "%d started over, %d refused" % (n_over, n_refused)
+
+
 def files_of_others_are_never_given_our_names(case):
     """Somebody removes the partial files of a run, and puts others in their place."""
     for name in (".bin.partial", ".tmi.partial", ".skipped.partial"):

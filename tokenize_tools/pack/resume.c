@@ -233,8 +233,10 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
         code = read_checkpoint(s, i, 0);
         if (code != CLI_OK)
             return code;
-        if (s->info.n_checkpoints > 0) /* then a file of P is missing */
+        if (s->info.n_checkpoints > 1) /* then a file of P is missing */
             return fail_damaged(s, 0, missing);
+        /* Else the run was killed while it started over, and nothing was packed. */
+        from->discard |= s->info.n_checkpoints == 1;
     }
     if (s->n_checkpoints == 0)
         return CLI_OK;
