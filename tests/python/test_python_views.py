@@ -132,7 +132,7 @@ def wrong_arguments_are_named(folder):
     raises(ValueError, tokmap.open([path, folder / "b"]).write_view, folder / "x.tmw", where=WHERE)
     ds.where("quality >= 9")  # has no documents
     error = raises(ValueError, tokmap.Loader, tokmap.Source(ds, where="quality >= 9"), 16)
-    assert "0 tokens are too few" in str(error), error
+    assert "0 tokens of its view are too few" in str(error), error
 
 
 def a_view_says_what_it_has(folder):
