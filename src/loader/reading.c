@@ -40,12 +40,12 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
         if (status)
             return status;
         const tokmap_i_loader_source *source = &p->sampler.sources[at.source];
+        const tokmap_i_range *range = &source->windows.ranges[at.dataset];
+        const tokmap_i_extent none = {0};
         rows[i] = (tokmap_i_fetch_row){
             .at = at,
             .dataset = source->first_dataset + at.dataset,
-            .within = source->windows.ranges[at.dataset].view
-                          ? (tokmap_i_extent){0}
-                          : source->windows.ranges[at.dataset].tokens,
+            .within = range->view ? none : range->tokens, /* rows of a view do not wrap */
             .is_mapped = p->ahead.counts && at.pieces &&
                          tokmap_i_block_ahead_is_mapped(&p->ahead, at.source, at.epoch)};
         if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))
