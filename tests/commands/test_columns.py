@@ -183,6 +183,23 @@ def expressions(folder):
         expect(got == code and why in err, "%s: %d %s" % (text, got, err))
 
 
+def redact_with_columns_of_an_earlier_dataset(folder):
+    """Stale late columns of P are refused before Q is written. Late columns of an earlier Q are named: nothing in them is
+    redacted."""
+    prefix, q = pack(folder, 20), folder / "q"
+    rows = write_rows(folder / "rows.jsonl", [{"score": i} for i in range(20)])
+    said("columns", "add", "-q", prefix, rows)
+    said("redact", "-q", prefix, "--documents", "3", "-o", q)
+    os.rename(folder / "q.score.tmc", folder / "q.old.tmc")
+    code, _, err = tokmap("redact", "-q", "-f", prefix, "--documents", "3", "-o", q)
+    expect(code == 0 and "q.old.tmc: has the values of an earlier dataset, not redacted: remove it" in err, err)
+    expect("q.score.tmc" not in err, err)
+    pack(folder, 21)
+    code, _, err = tokmap("redact", "-q", prefix, "--documents", "3", "-o", folder / "r")
+    expect(code == 4 and "p.score.tmc: has the values of another dataset" in err, err)
+    expect_equal([path.name for path in folder.glob("r.*")], [], "what is left")
+
+
 def redact_verify_and_merge(folder):
     prefix, q = pack(folder, 200), folder / "q"
     rows = [{"quality": i / 2, "lang": "l%d" % (i % 5)} for i in range(200)]
