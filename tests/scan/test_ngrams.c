@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ngrams - the scan against a search for every n-gram at every place. */
+#include <stdlib.h>
+
+#include "scan/ngrams.h"
+#include "support/check.h"
+
+enum {
+    MOST_IDS = 60,
+    MOST_EXAMPLES = 8,
+    N_CASES = 4000
+};
+
+typedef struct text {
+    uint32_t ids[MOST_IDS];
+    uint32_t n;
+} text;
+
+static uint64_t state = 3;
+
+static uint32_t any(uint32_t n)
+{
+    return (uint32_t)(check_mix(state++, 7) % n);
+}
+
+static text make(uint32_t n_letters)
+{
+    text t = {.n = any(MOST_IDS + 1)};
+    for (uint32_t i = 0; i < t.n; i++)
+        t.ids[i] = any(n_letters) * (n_letters > 100 ? 1000003u : 1);
+    return t;
+}
+
+/* The number of the first example that has the n-gram at a place, from 1 on; 0: none. */
+static uint32_t first_with(const text *examples, uint32_t n_examples, const uint32_t *ids,
+                           uint32_t n)
+{
+    for (uint32_t e = 0; e < n_examples; e++)
+        for (uint32_t i = 0; i + n <= examples[e].n; i++)
+            if (memcmp(examples[e].ids + i, ids, n * sizeof *ids) == 0)
+                return e + 1;
+    return 0;
+}
+
+static ngrams_found search(const text *examples, uint32_t n_examples, const text *t, uint32_t n)
+{
+    ngrams_found f = {0};
+    for (uint32_t at = 0; at + n <= t->n; at++) {
+        uint32_t n_run = 0;
+        while (at + n_run + n <= t->n && first_with(examples, n_examples, t->ids + at + n_run, n))
+            n_run++;
+        if (n_run == 0)
+            continue;
+        f.n_ngrams += n_run;
+        if (n_run + n - 1 > f.longest) {
+            f.longest = n_run + n - 1;
+            f.at = at;
+            f.example = first_with(examples, n_examples, t->ids + at, n);
+        }
+        at += n_run;
+    }
+    return f;
+}
+
+static void compare(const ngrams_found *a, const ngrams_found *b)
+{
+    CHECK_EQ(a->n_ngrams, b->n_ngrams);
+    CHECK_EQ(a->longest, b->longest);
+    CHECK_EQ(a->at, b->at);
+    CHECK_EQ(a->example, b->example);
+}
+
+TEST(every_ngram_of_an_example_is_found_and_nothing_else)
+{
+    uint64_t n_found = 0;
+    for (uint32_t run = 0; run < N_CASES * (check_long() ? 20u : 1u); run++) {
+        const uint32_t n = 1 + any(run % 2 ? 6 : 40), n_letters = run % 3 ? 1 + any(4) : 4000;
+        const uint32_t n_examples = any(MOST_EXAMPLES + 1);
+        text examples[MOST_EXAMPLES], t = make(n_letters);
+        ngrams *x = ngrams_open(n);
+        for (uint32_t e = 0; e < n_examples; e++) {
+            examples[e] = make(n_letters);
+            if (t.n > 0 && any(2) == 0) { /* a piece of the text */
+                const uint32_t from = any(t.n),
+                               m = t.n - from < examples[e].n ? t.n - from : examples[e].n;
+                memcpy(examples[e].ids, t.ids + from, m * sizeof *t.ids);
+            }
+            CHECK(ngrams_add(x, examples[e].ids, examples[e].n, e + 1));
+        }
+        CHECK(ngrams_finish(x));
+        const ngrams_found wanted = search(examples, n_examples, &t, n);
+        ngrams_found wide = {0}, narrow = {0};
+        uint16_t ids[MOST_IDS];
+        bool fits = true;
+        for (uint32_t i = 0; i < t.n; i++) {
+            ids[i] = (uint16_t)t.ids[i];
+            fits &= ids[i] == t.ids[i];
+        }
+        ngrams_scan(x, t.ids, 4, t.n, &wide);
+        compare(&wide, &wanted);
+        if (fits) {
+            ngrams_scan(x, ids, 2, t.n, &narrow);
+            compare(&narrow, &wanted);
+        }
+        n_found += wanted.n_ngrams > 0;
+        ngrams_close(x);
+    }
+    printf("note %llu texts with an n-gram\n", (unsigned long long)n_found);
+    CHECK(n_found > N_CASES / 8);
+}
