@@ -29,6 +29,7 @@ static const tokmap_command commands[] = {
     {"status", "show how far the tasks of a plan are", status_command},
     {"join", "make one dataset from the cells of a plan, without copying", join_command},
     {"columns", "add values to the documents of a dataset, such as scores", columns_command},
+    {"scan", "find documents with the tokens of examples, such as a benchmark", scan_command},
     {"view", "choose documents by their values, for training", view_command},
     {"rows", "pack documents into rows with almost no padding", rows_command},
     {"index", "make a dataset from a token file of another program, in place", index_command},

@@ -413,25 +413,12 @@ static int print_asked(cat_state *s)
  * dataset, or 'bytes'. */
 static int open_tokenizer(cat_state *s)
 {
-    char checksum[17];
     const tokenizer_choice *choice = &s->options->tokenizer;
-    json_text_span made_with, recorded, name = {"not known", 9};
-    bool is_known = dataset_metadata_find(s->ds, "tokenizer", &made_with) &&
-                    json_text_find(made_with, "name", &name);
-    int code = choice->name ? tokenizer_choice_open_decoder(&s->tokenizer, choice) : CLI_OK;
-    snprintf(checksum, sizeof checksum, "%016" PRIx64, s->tokenizer.file_xxh3);
-    bool is_bytes = !choice->name || strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0;
-    bool fits = is_known && json_text_find(made_with, "file_xxh3", &recorded)
-                    ? json_text_is_string(recorded, checksum)
-                    : json_text_is_string(name, BYTES_TOKENIZER_NAME) == is_bytes;
-    if (code != CLI_OK || fits || (choice->name && !is_known))
-        return code;
-    return cli_error(CLI_INPUT,
-                     "%s: its tokenizer is %.*s: %s; 'tokmap cat --json' and 'tokmap decode' take "
-                     "any tokenizer",
-                     s->info.index_path, (int)(name.n_bytes < 200 ? name.n_bytes : 200), name.text,
-                     choice->name ? "--tokenizer names another file"
-                                  : "name its file with --tokenizer");
+    const int code = choice->name ? tokenizer_choice_open_decoder(&s->tokenizer, choice) : CLI_OK;
+    return code != CLI_OK ? code
+                          : dataset_check_tokenizer(s->ds, choice->name, s->tokenizer.file_xxh3,
+                                                    "; 'tokmap cat --json' and 'tokmap decode' "
+                                                    "take any tokenizer");
 }
 
 static int print_dataset(void *options, const char *path, const tokmap_dataset *ds)

@@ -17,6 +17,7 @@ int export_command(int argc, char **argv);
 int merge_command(int argc, char **argv);
 int join_command(int argc, char **argv);
 int columns_command(int argc, char **argv);
+int scan_command(int argc, char **argv);
 int view_command(int argc, char **argv);
 int rows_command(int argc, char **argv);
 int redact_command(int argc, char **argv);

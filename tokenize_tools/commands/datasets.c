@@ -11,6 +11,7 @@
 #include "cli/paths.h"
 #include "pack/inputs.h"
 #include "system/files.h"
+#include "tokenizer/model/bytes_tokenizer.h"
 #include "tokmap_writer.h"
 
 /* ---- Names ---- */
@@ -368,4 +369,24 @@ int report_open_failure(const char *path, const tokmap_error *err)
         putc('\n', stderr);
     }
     return code;
+}
+
+int dataset_check_tokenizer(const tokmap_dataset *ds, const char *path, uint64_t file_xxh3,
+                            const char *advice)
+{
+    char checksum[17];
+    json_text_span made_with, recorded, name = {"not known", 9};
+    const bool is_known = dataset_metadata_find(ds, "tokenizer", &made_with) &&
+                          json_text_find(made_with, "name", &name);
+    snprintf(checksum, sizeof checksum, "%016" PRIx64, file_xxh3);
+    const bool is_bytes = !path || strcmp(path, BYTES_TOKENIZER_NAME) == 0;
+    const bool fits = is_known && json_text_find(made_with, "file_xxh3", &recorded)
+                          ? json_text_is_string(recorded, checksum)
+                          : json_text_is_string(name, BYTES_TOKENIZER_NAME) == is_bytes;
+    if (fits || (path && !is_known))
+        return CLI_OK;
+    return cli_error(CLI_INPUT, "%s: its tokenizer is %.*s: %s%s", cli_dataset_info(ds).index_path,
+                     (int)(name.n_bytes < 200 ? name.n_bytes : 200), name.text,
+                     path ? "--tokenizer names another file" : "name its file with --tokenizer",
+                     advice);
 }

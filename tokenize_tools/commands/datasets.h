@@ -60,3 +60,8 @@ void report_unused(const tokmap_dataset *ds);
 /* The same as cli_fail, but with a hint if the dataset `path` may be a file for `tokmap index`, or
  * is not yet complete. */
 int report_open_failure(const char *path, const tokmap_error *err);
+
+/* Fails if another tokenizer than this one made the dataset. path: of its file; NULL: 'bytes'.
+ * advice: "", or begins with a semicolon. */
+int dataset_check_tokenizer(const tokmap_dataset *ds, const char *path, uint64_t file_xxh3,
+                            const char *advice);

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tokmap scan: what it finds, against sets of tuples in Python; the same for any number of threads, joined or not; what is
+refused, and what is left then."""
+
+import gzip
+import json
+import os
+import pathlib
+import random
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "pack"))
+
+import pack_corpus  # noqa: E402
+import ref_reader  # noqa: E402
+from commands import said, tokmap  # noqa: E402
+from ref_protocol import expect, expect_equal, run_in_folders  # noqa: E402
+
+N_RUNS = 60 * (170 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+LEAST_SHORT = 8
+NAMES = ("x_ngrams", "x_longest", "x_example")
+
+
+def runs_of(hits, n):
+    """(first place, length in tokens) of the longest runs of consecutive places."""
+    runs = []
+    for at in hits:
+        if runs and runs[-1][1] == at:
+            runs[-1][1] += 1
+        else:
+            runs.append([at, at + 1])
+    return [(first, end - first + n - 1) for first, end in runs]
+
+
+def search(documents, examples, n):
+    """For each document (n-grams, longest, example), or None. examples: lists of texts, which are lists of ids."""
+    grams = {}  # length: {tuple: example}
+    for number, texts in enumerate(examples, 1):
+        for ids in texts:
+            length = min(len(ids), n)
+            if length == n or length >= LEAST_SHORT:
+                for i in range(len(ids) - length + 1):
+                    grams.setdefault(length, {}).setdefault(tuple(ids[i:i + length]), number)
+    answers = []
+    for ids in documents:
+        n_found, best = 0, (0, None)
+        for length, known in grams.items():
+            hits = [i for i in range(len(ids) - length + 1) if tuple(ids[i:i + length]) in known]
+            n_found += len(hits)
+            for first, longest in runs_of(hits, length):
+                if longest > best[0]:
+                    best = longest, known[tuple(ids[first:first + length])]
+        answers.append((n_found, *best) if n_found else None)
+    return answers
+
+
+def columns(prefix):
+    ds = ref_reader.read(str(prefix))
+    values = [ref_reader.read_late(ds, name)[0].values for name in NAMES]
+    return [None if one[0] is None else one for one in zip(*values)]
+
+
+def tokens_of(prefix):
+    return [[int(i) for i in line.split()] for line in said("cat", prefix).splitlines()]
+
+
+def random_texts(rng, letters):
+    return "".join(rng.choice(letters) for _ in range(rng.choice((0, 3, 9, 30, 80))))
+
+
+def found_is_what_python_finds(folder):
+    rng = random.Random(4)
+    n_found = 0
+    for run in range(N_RUNS):
+        letters = rng.choice(("ab", "abc", "abcdefghij", "abc é"))
+        texts = [random_texts(rng, letters) for _ in range(rng.randrange(1, 30))]
+        examples = []
+        for _ in range(rng.randrange(0, 8)):
+            text = rng.choice(texts) if rng.random() < 0.5 else random_texts(rng, letters)
+            begin = rng.randrange(len(text) + 1)
+            examples.append({"q": text[begin:begin + rng.randrange(60)], "a": rng.choice((None, random_texts(rng, letters)))})
+        (folder / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        data = "".join(json.dumps(one) + "\n" for one in examples).encode()
+        (folder / "b.jsonl.gz").write_bytes(gzip.compress(data))
+        said("pack", "-q", folder / "in.jsonl", "-o", folder / "p", "--force")
+        n = rng.randrange(1, 41)
+        said("scan", "-q", "-f", folder / "p", "--against", folder / "b.jsonl.gz", "--field", "q,a", "--name", "x", "-n", n,
+             "-j", rng.choice((1, 3)))
+        ids = [[[*blank, *text.encode()] for text in (one["q"], one["a"]) if text is not None for blank in ([], [32])]
+               for one in examples]
+        wanted = search(tokens_of(folder / "p"), ids, n)
+        expect_equal(columns(folder / "p"), wanted, "run %d" % run)
+        n_found += sum(one is not None for one in wanted)
+    expect(n_found > N_RUNS, str(n_found))
+    return "%d documents with an n-gram" % n_found
+
+
+def the_tokenizer_of_the_dataset(folder):
+    (folder / "tokenizer.json").write_text(pack_corpus.small_vocabulary())
+    (folder / "in.jsonl").write_text("".join('{"text": "one text and number %d of them, and so on"}\n' % i for i in range(50)))
+    (folder / "b.jsonl").write_text('{"text": "and number 17 of them, and"}\n')
+    said("pack", "-q", folder / "in.jsonl", "--tokenizer", folder / "tokenizer.json", "-o", folder / "p")
+    scan = ["scan", folder / "p", "--against", folder / "b.jsonl", "--name", "x", "-f"]
+    out = json.loads(said(*scan, "--json", "-n", "6", "--tokenizer", folder / "tokenizer.json"))
+    ids = [json.loads(line) for line in said("encode", "--tokenizer", folder / "tokenizer.json", folder / "b.jsonl").splitlines()]
+    (folder / "blank.jsonl").write_text('{"text": " and number 17 of them, and"}\n')
+    ids += [json.loads(line) for line in said("encode", "--tokenizer", folder / "tokenizer.json", folder / "blank.jsonl").splitlines()]
+    wanted = search(tokens_of(folder / "p"), [ids], 6)
+    expect_equal(columns(folder / "p"), wanted, "columns")
+    expect(wanted[17] is not None and out["n_documents"] == sum(one is not None for one in wanted), str(out))
+    code, _, err = tokmap(*scan)
+    expect(code == 3 and "name its file with --tokenizer" in err, err)
+    (folder / "other.json").write_text(pack_corpus.small_vocabulary() + "\n")
+    code, _, err = tokmap(*scan, "--tokenizer", folder / "other.json")
+    expect(code == 3 and "--tokenizer names another file" in err, err)
+
+
+def joined_data_and_threads(folder):
+    rng = random.Random(6)
+    names = []
+    for i in range(3):
+        lines = [json.dumps({"text": random_texts(rng, "abcdef")}) + "\n" for _ in range(1500)]
+        (folder / ("in%d.jsonl" % i)).write_text("".join(lines))
+        names.append(folder / ("in%d.jsonl" % i))
+    (folder / "b.jsonl").write_text("".join(json.dumps({"text": random_texts(rng, "abcdef")}) + "\n" for _ in range(60)))
+    said("plan", "-q", *names, "--cells", folder / "cells", "--cell-size", "20k", "-o", folder / "run.plan")
+    said("pack", "-q", "--plan", folder / "run.plan")
+    said("join", "-q", folder / "run.plan", "-o", folder / "joined")
+    said("merge", "-q", folder / "joined", "-o", folder / "flat")
+    found = []
+    for prefix, threads in (("joined", 1), ("flat", 1), ("joined", 4), ("flat", 7)):
+        said("scan", "-q", "-f", folder / prefix, "--against", folder / "b.jsonl", "--name", "x", "-n", "5", "-j", threads)
+        found.append((columns(folder / prefix), (folder / ("%s.x_longest.tmc" % prefix)).read_bytes()[128:]))
+    expect(all(one == found[0] for one in found) and any(found[0][0]), "found")
+
+
+def refusals(folder):
+    (folder / "in.jsonl").write_text('{"text": "a b c d e f g h i j k l m n o p q r s t"}\n' * 3)
+    said("pack", "-q", folder / "in.jsonl", "-o", folder / "p")
+    p, b = folder / "p", folder / "b.jsonl"
+    for text, options, code, why in (
+            ('{"text": "abc"}\n{"text": 3}\n', [], 3, "b.jsonl:2"), ('{"text": "abc"}\n{"tex', [], 3, "b.jsonl:2"),
+            ('{"text": "abc"}\n', ["--name", "a b"], 2, "a b_ngrams"), ('{"text": "abc"}\n', ["-n", "0"], 2, "-n"),
+            ('{"text": "abc"}\n', ["--against", folder / "none.jsonl"], 3, "none.jsonl"),
+            ('{"text": "abc"}\n', ["--field", "nope"], 3, "no field of --field is a string")):
+        b.write_text(text)
+        found, out, err = tokmap("scan", p, "--against", b, "--name", "x", *options)
+        expect_equal([found, out], [code, ""], "%s: %s" % (options, err))
+        expect(why in err or code == 2, err)
+        expect_equal(sorted(name for name in os.listdir(folder) if name.startswith("p.")), ["p.bin", "p.tmi"], "what is left")
+    b.write_text('{"text": "abc"}\n')
+    out, err = tokmap("scan", p, "--against", b, "--name", "x")[1:]
+    expect("1 example shorter than 8 tokens: not looked for" in err and "0 documents" in out, out + err)
+    code, _, err = tokmap("scan", p, "--against", b, "--name", "x")
+    expect(code == 5 and "--force replaces late columns" in err, err)
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_folders("scan_"))

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan.c - tokmap scan: which documents have tokens of examples, such as those of a benchmark. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/json_out.h"
+#include "cli/options.h"
+#include "commands/commands.h"
+#include "commands/datasets.h"
+#include "commands/values.h"
+#include "corpus/open_input.h"
+#include "fields/field_list.h"
+#include "scan/duplicates.h"
+#include "scan/scan.h"
+#include "system/output_file.h"
+#include "system/platform.h"
+#include "tokenizer/choice/tokenizer_choice.h"
+#include "tokenizer/model/bytes_tokenizer.h"
+#include "tokmap_writer.h"
+
+enum {
+    LEAST_SHORT = 8, /* tokens of an example that is shorter than an n-gram */
+    N_COLUMNS = 3
+};
+
+typedef struct scan_options {
+    const char *against, *fields, *name;
+    tokenizer_choice tokenizer;
+    uint64_t n, n_threads, memory;
+    bool duplicates, force, json, quiet;
+} scan_options;
+
+typedef struct example {
+    uint64_t line, n_ngrams, n_documents;
+    bool is_short; /* too short to be looked for */
+} example;
+
+typedef struct scan_state {
+    const tokmap_dataset *ds;
+    tokmap_dataset_info info;
+    const scan_options *options;
+    tokenizer_file tokenizer;
+    encoder *encoder;
+    field_list fields;
+    reader *reader;
+    document row;
+    uint8_t *text; /* of a field, with a blank before it */
+    size_t text_bytes;
+    id_buffer ids;
+    example *examples;
+    size_t n_examples, room;
+    ngrams *of_length[NGRAMS_MOST_TOKENS + 1];
+    ngrams *indexes[NGRAMS_MOST_TOKENS + 1];
+    size_t n_indexes;
+    tokmap_column_writer *columns[N_COLUMNS];
+    uint64_t n_found, n_tokens, n_passes;
+    cli_progress progress;
+} scan_state;
+
+/* ---- Examples ---- */
+
+static int fail_row(const scan_state *s, const char *what)
+{
+    char place[320];
+    const reader_place at = {.offset = s->row.offset, .line = s->row.line};
+    reader_describe(s->reader, at, s->row.bad_offset, place, sizeof place);
+    return cli_error(CLI_INPUT, "%s: %s", place, what);
+}
+
+/* Adds the n-grams of the ids, or all ids as one if there are fewer. */
+static int add_ids(scan_state *s, example *e)
+{
+    const size_t n = s->ids.n < s->options->n ? s->ids.n : s->options->n;
+    e->is_short = n < s->options->n && n < LEAST_SHORT;
+    if (e->is_short)
+        return CLI_OK;
+    if (!s->of_length[n]) {
+        s->of_length[n] = ngrams_open((uint32_t)n);
+        if (!s->of_length[n])
+            return cli_no_memory();
+        s->indexes[s->n_indexes++] = s->of_length[n];
+    }
+    e->n_ngrams += s->ids.n - n + 1;
+    return ngrams_add(s->of_length[n], s->ids.ids, s->ids.n, (uint32_t)s->n_examples)
+               ? CLI_OK
+               : cli_no_memory();
+}
+
+/* Adds a text as it is, and with a blank before it: only then its first word has the tokens that it
+ * has within a sentence. */
+static int add_text(scan_state *s, const tokmap_value *v, example *e)
+{
+    if (!array_reserve(&s->text, &s->text_bytes, v->text_bytes + 1 + TEXT_PADDING, 1))
+        return cli_no_memory();
+    s->text[0] = ' ';
+    memcpy(s->text + 1, v->text, v->text_bytes);
+    memset(s->text + 1 + v->text_bytes, 0, TEXT_PADDING);
+    int code = CLI_OK;
+    for (size_t blank = 0; blank < 2 && code == CLI_OK; blank++) {
+        s->ids.n = 0;
+        const tokenize_status status =
+            encoder_encode(s->encoder, s->text + 1 - blank, v->text_bytes + blank, &s->ids);
+        code = status == TOKENIZE_OK         ? add_ids(s, e)
+               : status == TOKENIZE_TOO_LONG ? fail_row(s, "the text: " TOKENIZE_TOO_LONG_TEXT)
+                                             : cli_no_memory();
+    }
+    return code;
+}
+
+static int add_example(scan_state *s)
+{
+    if (!array_reserve(&s->examples, &s->room, s->n_examples + 1, sizeof *s->examples))
+        return cli_no_memory();
+    example e = {.line = s->row.line};
+    bool has_text = false;
+    int code = CLI_OK;
+    s->n_examples++;
+    for (size_t i = 0; i < s->fields.n_fields && code == CLI_OK; i++)
+        if (s->row.values[i].type == TOKMAP_VALUE_STRING) {
+            has_text = true;
+            code = add_text(s, &s->row.values[i], &e);
+        }
+    s->examples[s->n_examples - 1] = e;
+    return code == CLI_OK && !has_text ? fail_row(s, "no field of --field is a string") : code;
+}
+
+static void report(void *context, const char *text)
+{
+    if (!((const scan_state *)context)->options->quiet)
+        cli_warn("%s", text);
+}
+
+static int read_examples(scan_state *s)
+{
+    const input_source source = {.path = s->options->against};
+    reader_result result = READER_FAILED;
+    failure err;
+    int code = CLI_OK;
+    if (!field_list_parse(&s->fields, s->options->fields, &err))
+        return cli_usage("--field: character %" PRIu64 ": %s", err.place, err.text);
+    const reader_options options =
+        reader_options_complete(&(reader_options){.fields_only = true,
+                                                  .fields = &s->fields,
+                                                  .report = report,
+                                                  .context = s,
+                                                  .window.read_ahead = false});
+    s->reader = reader_open(&source, &options, -1, &err);
+    while (s->reader && code == CLI_OK &&
+           (result = reader_next(s->reader, &s->row, &err)) > READER_END)
+        code = result == READER_BAD ? fail_row(s, s->row.reason) : add_example(s);
+    if (code == CLI_OK && result == READER_FAILED)
+        code = cli_print_failure(&err);
+    reader_close(s->reader);
+    for (size_t i = 0; i < s->n_indexes && code == CLI_OK; i++)
+        code = ngrams_finish(s->indexes[i]) ? CLI_OK : cli_no_memory();
+    return code;
+}
+
+/* ---- Documents ---- */
+
+static tokmap_status see(void *context, uint64_t number, const ngrams_found *found,
+                         tokmap_error *err)
+{
+    scan_state *s = context;
+    const uint64_t values[N_COLUMNS] = {found->n_ngrams, found->longest, found->example};
+    tokmap_status status = TOKMAP_OK;
+    for (int i = 0; i < N_COLUMNS && !status; i++) {
+        const tokmap_value v = {.type = TOKMAP_VALUE_INT64, .integer = (int64_t)values[i]};
+        status = tokmap_column_writer_put(s->columns[i], number, &v, 1, err);
+    }
+    s->examples[found->example - 1].n_documents++;
+    s->n_found++;
+    return status;
+}
+
+static void on_progress(void *context, uint64_t n_tokens)
+{
+    scan_state *s = context;
+    s->n_tokens += n_tokens;
+    cli_progress_update(&s->progress, s->n_tokens * s->info.token_bytes,
+                        s->n_passes * s->info.n_tokens * s->info.token_bytes);
+}
+
+/* Begins a column for each suffix of the name. */
+static int open_columns(scan_state *s, const char *const *suffixes, int n_columns)
+{
+    tokmap_error err;
+    for (int i = 0; i < n_columns; i++) {
+        const path_text name = path_of(s->options->name, suffixes[i]);
+        const tokmap_column_options o = {
+            .struct_size = sizeof o, .name = name.s, .replace = s->options->force};
+        const tokmap_status status = tokmap_column_writer_open(&s->columns[i], s->ds, &o, &err);
+        if (status)
+            return status == TOKMAP_ERR_EXISTS && !s->options->force
+                       ? cli_error(CLI_EXISTS, "%s; --force replaces late columns", err.text)
+                       : cli_fail(&err);
+    }
+    return CLI_OK;
+}
+
+static int scan_documents(scan_state *s)
+{
+    tokmap_error err;
+    const scan_job job = {.ds = s->ds,
+                          .indexes = s->indexes,
+                          .n_indexes = s->n_indexes,
+                          .n_threads = (uint32_t)s->options->n_threads,
+                          .context = s,
+                          .see = see,
+                          .on_progress = on_progress};
+    s->n_passes = 1;
+    cli_progress_begin(&s->progress, "scan", s->options->quiet);
+    tokmap_status status = scan_run(&job, &err);
+    cli_progress_clear(&s->progress);
+    for (int i = 0; i < N_COLUMNS && !status; i++)
+        status = tokmap_column_writer_finish(s->columns[i], &err);
+    return status ? cli_fail(&err) : CLI_OK;
+}
+
+static void print_result(const scan_state *s)
+{
+    uint64_t n_short = 0, n_ngrams = 0, n_seen = 0;
+    for (size_t i = 0; i < s->n_examples; i++) {
+        n_short += s->examples[i].is_short && s->examples[i].n_ngrams == 0;
+        n_seen += s->examples[i].n_documents > 0;
+    }
+    for (size_t i = 0; i < s->n_indexes; i++)
+        n_ngrams += ngrams_count(s->indexes[i]);
+    if (s->options->json) {
+        json_out o = json_out_begin_result(stdout);
+        json_out_number(&o, "n_examples", s->n_examples);
+        json_out_number(&o, "n_short", n_short);
+        json_out_number(&o, "n_ngrams", n_ngrams);
+        json_out_number(&o, "n_examples_found", n_seen);
+        json_out_number(&o, "n_documents", s->n_found);
+        json_out_begin(&o, "examples", '[');
+        for (size_t i = 0; i < s->n_examples; i++) {
+            json_out_begin(&o, NULL, '{');
+            json_out_number(&o, "line", s->examples[i].line);
+            json_out_number(&o, "n_ngrams", s->examples[i].n_ngrams);
+            json_out_number(&o, "n_documents", s->examples[i].n_documents);
+            json_out_end(&o, '}');
+        }
+        json_out_end(&o, ']');
+        puts("}");
+    } else if (!s->options->quiet) {
+        printf("%s: %s, %s; ", s->options->name, cli_count_of(s->n_examples, "example").s,
+               cli_count_of(n_ngrams, "n-gram").s);
+        printf("%s with one, of %s\n", cli_count_of(s->n_found, "document").s,
+               cli_count_of(n_seen, "example").s);
+        if (n_short)
+            cli_warn("%s shorter than %d tokens: not looked for",
+                     cli_count_of(n_short, "example").s, LEAST_SHORT);
+    }
+}
+
+/* ---- Duplicates ---- */
+
+static tokmap_status see_duplicate(void *context, uint64_t number, uint64_t first,
+                                   tokmap_error *err)
+{
+    scan_state *s = context;
+    const tokmap_value v = {.type = TOKMAP_VALUE_INT64, .integer = (int64_t)first};
+    s->n_found++;
+    return tokmap_column_writer_put(s->columns[0], number, &v, 1, err);
+}
+
+static int run_duplicates(scan_state *s)
+{
+    static const char *const suffixes[] = {""};
+    const duplicates_job job = {.ds = s->ds,
+                                .memory = s->options->memory,
+                                .context = s,
+                                .see = see_duplicate,
+                                .on_progress = on_progress};
+    tokmap_error err;
+    s->n_passes = duplicates_n_passes(&job, s->info.n_documents);
+    if (s->n_passes > 1 && !s->options->quiet)
+        cli_warn("with --memory %s the tokens are read %" PRIu64 " times",
+                 cli_bytes(s->options->memory).s, s->n_passes);
+    int code = open_columns(s, suffixes, 1);
+    if (code != CLI_OK)
+        return code;
+    cli_progress_begin(&s->progress, "scan", s->options->quiet);
+    tokmap_status status = duplicates_run(&job, &err);
+    cli_progress_clear(&s->progress);
+    if (!status)
+        status = tokmap_column_writer_finish(s->columns[0], &err);
+    if (status)
+        return cli_fail(&err);
+    if (s->options->json) {
+        json_out o = json_out_begin_result(stdout);
+        json_out_number(&o, "n_duplicates", s->n_found);
+        puts("}");
+    } else if (!s->options->quiet) {
+        printf("%s: %s with the tokens of an earlier one\n", s->options->name,
+               cli_count_of(s->n_found, "document").s);
+    }
+    return CLI_OK;
+}
+
+/* ---- Command ---- */
+
+static int run_scan(scan_state *s)
+{
+    static const char *const suffixes[N_COLUMNS] = {"_ngrams", "_longest", "_example"};
+    tokenizer_choice choice = s->options->tokenizer;
+    choice.name = choice.name ? choice.name : BYTES_TOKENIZER_NAME;
+    int code = tokenizer_choice_open(&s->tokenizer, &choice);
+    if (code == CLI_OK)
+        code =
+            dataset_check_tokenizer(s->ds, s->options->tokenizer.name, s->tokenizer.file_xxh3, "");
+    if (code != CLI_OK)
+        return code;
+    s->encoder = encoder_new(s->tokenizer.tokenizer, &(encoder_options){0});
+    if (!s->encoder)
+        return cli_no_memory();
+    code = read_examples(s);
+    if (code == CLI_OK)
+        code = open_columns(s, suffixes, N_COLUMNS);
+    if (code == CLI_OK)
+        code = scan_documents(s);
+    if (code == CLI_OK)
+        print_result(s);
+    return code;
+}
+
+static void free_state(scan_state *s)
+{
+    for (size_t i = 0; i < s->n_indexes; i++)
+        ngrams_close(s->indexes[i]);
+    for (int i = 0; i < N_COLUMNS; i++)
+        tokmap_column_writer_close(s->columns[i]);
+    encoder_free(s->encoder);
+    tokenizer_file_close(&s->tokenizer);
+    field_list_free(&s->fields);
+    id_buffer_free(&s->ids);
+    free(s->text);
+    free(s->examples);
+    free(s);
+}
+
+#define TARGET(field) offsetof(scan_options, field)
+static const cli_option option_table[] = {
+    {"against", 0, CLI_TEXT, TARGET(against), "FILE",
+     .help = "the examples: Parquet, Arrow or JSON lines, also compressed"},
+    {"duplicates", 0, CLI_FLAG, TARGET(duplicates),
+     .help = "look for documents with the same tokens; the column NAME has the number of the first "
+             "such document, and no value for that document itself"},
+    {"field", 0, CLI_TEXT, TARGET(fields), "LIST",
+     .help = "for --against: the fields of an example that are looked for, each on its own [text]"},
+    {"name", 0, CLI_TEXT, TARGET(name), "NAME",
+     .help = "the column, or the beginning of the names of columns", .is_required = true},
+    {"ngram", 'n', CLI_NUMBER, TARGET(n), "N", .help = "for --against: tokens of an n-gram [13]",
+     .lowest = 1, .highest = NGRAMS_MOST_TOKENS},
+    {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE",
+     .help = "for --against: the tokenizer that made P [bytes]"},
+    TOKENIZER_ROWS(TARGET(tokenizer)),
+    {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
+     .help = "for --against: threads that read, 1 to 64 [one per processor]", .lowest = 1,
+     .highest = 64},
+    {"memory", 0, CLI_NUMBER, TARGET(memory), "BYTES",
+     .help = "for --duplicates: the most that a table takes, of 24 bytes for each document; with "
+             "less, the tokens are read several times [1GiB]",
+     .lowest = 1},
+    {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace late columns"},
+    OUTPUT_NO_LOCK_ROW,
+    {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as JSON"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},
+    {NULL},
+};
+
+static const cli_manual manual = {
+    .usage = "tokmap scan [OPTION]... --against FILE --name NAME P\n"
+             "tokmap scan [OPTION]... --duplicates --name NAME P",
+    .about =
+        "Looks in the documents of a dataset P for tokens of examples, such as the questions of a "
+        "benchmark, and adds late columns to P: NAME_ngrams, how many n-grams of the document some "
+        "example has; NAME_longest, the tokens of the longest run of them; and NAME_example, the "
+        "number of its example, from 1 on. A document without any has no values.\n\nWith "
+        "--duplicates, the column NAME has the first document with the same tokens.",
+    .options = option_table,
+    .notes = "What is found has the same tokens; an example that was written otherwise, with "
+             "another case, punctuation or line break, is not found. Each text is also looked for "
+             "with a blank before it. A text of fewer than N tokens is looked for whole, if it has "
+             "at least 8.",
+    .examples = "  tokmap scan data/scored --against benchmark.jsonl --field question --name mmlu\n"
+                "  tokmap scan data/scored --duplicates --name same_as\n"
+                "  tokmap view data/scored --where 'same_as is null'\n",
+    .operand = "dataset",
+    .n_least = 1,
+    .n_most = 1,
+};
+
+/* Refuses options of the other form, and sets defaults. */
+static int complete_options(scan_options *o)
+{
+    if (o->duplicates == (o->against != NULL))
+        return cli_usage("a scan needs one of --against and --duplicates");
+    if (o->duplicates && (o->fields || o->n || o->tokenizer.name || o->n_threads))
+        return cli_usage("--field, --ngram, --tokenizer and --threads are for --against");
+    if (o->against && o->memory)
+        return cli_usage("--memory is for --duplicates");
+    o->fields = o->fields ? o->fields : "text";
+    o->n = o->n ? o->n : 13;
+    o->n_threads = o->n_threads ? o->n_threads : MIN(tokmap_i_n_processors(), 64);
+    o->memory = o->memory ? o->memory : UINT64_C(1) << 30;
+    return CLI_OK;
+}
+
+int scan_command(int argc, char **argv)
+{
+    scan_options options = {0};
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (code != CLI_GO_ON)
+        return code;
+    const char *path = argv[optind];
+    code = complete_options(&options);
+    if (code != CLI_OK)
+        return code;
+    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+        return report_open_failure(path, &err);
+    scan_state *s = calloc(1, sizeof *s);
+    code = s ? CLI_OK : cli_no_memory();
+    if (s) {
+        s->ds = ds;
+        s->info = cli_dataset_info(ds);
+        s->options = &options;
+        code = options.duplicates ? run_duplicates(s) : run_scan(s);
+        free_state(s);
+    }
+    tokmap_dataset_close(ds);
+    return cli_first_failure(code, cli_finish());
+}
