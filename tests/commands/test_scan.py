@@ -135,6 +135,22 @@ def joined_data_and_threads(folder):
     expect(all(one == found[0] for one in found) and any(found[0][0]), "found")
 
 
+def duplicates(folder):
+    rng = random.Random(8)
+    for run in range(12):
+        texts = [random_texts(rng, "ab")[:rng.choice((2, 4, 80))] for _ in range(rng.choice((1, 40, 700)))]
+        (folder / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        said("pack", "-q", folder / "in.jsonl", "-o", folder / "p", "--force")
+        memory = rng.choice(((), ("--memory", "900"), ("--memory", "10k")))
+        out = json.loads(said("scan", "-q", "-f", folder / "p", "--duplicates", "--name", "same", "--json", *memory))
+        documents, first = tokens_of(folder / "p"), {}
+        wanted = [None if first.setdefault(tuple(ids), i) == i else first[tuple(ids)] for i, ids in enumerate(documents)]
+        expect_equal(ref_reader.read_late(ref_reader.read(str(folder / "p")), "same")[0].values, wanted, "run %d" % run)
+        expect_equal(out["n_duplicates"], sum(one is not None for one in wanted), "how many")
+    kept = json.loads(said("info", folder / "p", "--json", "--where", "same is null"))["kept"]["documents"]
+    expect_equal(kept, len({tuple(ids) for ids in documents}), "the firsts")
+
+
 def refusals(folder):
     (folder / "in.jsonl").write_text('{"text": "a b c d e f g h i j k l m n o p q r s t"}\n' * 3)
     said("pack", "-q", folder / "in.jsonl", "-o", folder / "p")

@@ -75,6 +75,7 @@ def write_inputs(folder):
     scores = ['{"quality": %d.5, "dup": %s, "lang": "%s"}\n' % (i % 5, "true" if i % 7 else "false", ("de", "en")[i % 2])
               for i in range(30000)]
     (folder / "scores.parquet").write_text("".join(scores))  # JSON lines are read whatever their name is
+    (folder / "mmlu.jsonl").write_text('{"question": "%s"}\n' % (texts[3] + " " + texts[4]))
     (folder / "topics.jsonl").write_text("".join('{"id": %d, "topic": "%d"}\n' % (i, i % 9) for i in reversed(range(30000))))
 
     def tokmap(*arguments):

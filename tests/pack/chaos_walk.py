@@ -4,7 +4,7 @@
 is short. The same command again then ends with 0 and the bytes of a run that nothing happened to.
 
 A case is an input of one format, or all inputs, with one set of options; a task of a plan; `tokmap plan`; `tokmap
-join`; `tokmap rows`, `columns add` and `view`. In each of N trials, a random call of a random case fails.
+join`; `tokmap rows`, `columns add`, `view` and `scan`. In each of N trials, a random call of a random case fails.
 `chaos_walk.py --all` lets each call of each case fail, alone and with all later ones; it takes an hour and a half."""
 
 import argparse
@@ -112,6 +112,10 @@ def list_cases(folder):
     cases.append(Case(folder, ["view", "-q", "viewed", "--where", "score > 100 or word == 'word49'"], ["viewed.*.tmw*"],
                       [[*PACK, "scored.txt", "--lines", "--force", "-o", "viewed"],
                        ["columns", "add", "-q", "-f", "viewed", "scores.jsonl"]]))
+    (folder / "benchmark.jsonl").write_text('{"text": "line\\nline"}\n{"text": "word0 word1 word2"}\n')
+    for scan in (["--against", "benchmark.jsonl", "-n", "5", "-j", "1"], ["--duplicates", "--memory", "20k"]):
+        cases.append(Case(folder, ["scan", "-q", "-f", "scanned", *scan, "--name", "s"], ["scanned.*.tmc*"],
+                          [[*PACK, "scored.txt", "--lines", "--force", "-o", "scanned"]]))
     for options in chaos.World.OPTIONS:
         on_error = ["--on-error", "skip"]
         for names in groups:

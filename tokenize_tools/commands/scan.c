@@ -389,7 +389,7 @@ static const cli_manual manual = {
              "another case, punctuation or line break, is not found. Each text is also looked for "
              "with a blank before it. A text of fewer than N tokens is looked for whole, if it has "
              "at least 8.",
-    .examples = "  tokmap scan data/scored --against benchmark.jsonl --field question --name mmlu\n"
+    .examples = "  tokmap scan data/web --against mmlu.jsonl --field question --name mmlu\n"
                 "  tokmap scan data/scored --duplicates --name same_as\n"
                 "  tokmap view data/scored --where 'same_as is null'\n",
     .operand = "dataset",

@@ -91,7 +91,8 @@ tokmap_status duplicates_run(const duplicates_job *job, tokmap_error *err)
     tokmap_status status = TOKMAP_OK;
     for (uint64_t pass = 0; pass < n_passes && !status; pass++) {
         status = fill_table(&s, pass, n_passes, err);
-        qsort(s.table, s.n, sizeof *s.table, compare_hashed);
+        if (s.n > 1)
+            qsort(s.table, s.n, sizeof *s.table, compare_hashed);
         const hashed *const end = s.table + s.n;
         for (hashed *h = s.table; h < end && !status; h++) {
             const hashed *after = h + 1;
