@@ -263,6 +263,13 @@ bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t
     return true;
 }
 
+int cli_refuse_text(const char *option, const failure *err)
+{
+    if (err->status == ENOMEM)
+        return cli_no_memory();
+    return cli_usage("%s: character %" PRIu64 ": %s", option, err->place, err->text);
+}
+
 int cli_refuse_range(const char *option, const char *range, const char *noun, uint64_t total)
 {
     uint64_t first, end;

@@ -65,6 +65,9 @@ bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t
 /* Says why a range that cli_parse_range has refused is wrong. noun: "document". Returns the exit
  * code. */
 int cli_refuse_range(const char *option, const char *range, const char *noun, uint64_t total);
+/* Says which character of an option's text is wrong, or that memory is out. Returns the exit
+ * code. */
+int cli_refuse_text(const char *option, const failure *err);
 
 typedef struct cli_text {
     char s[48];

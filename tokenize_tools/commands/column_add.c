@@ -240,7 +240,7 @@ static int choose_fields(add_job *job, const char *path)
     bool ok = !o->key || field_list_add(&job->fields, o->key, strlen(o->key), &index, &err);
     job->n_keys = job->fields.n_fields;
     if (ok && o->fields && !field_list_parse(&found, o->fields, &err))
-        return cli_usage("--fields: character %" PRIu64 ": %s", err.place, err.text);
+        return cli_refuse_text("--fields", &err);
     if (ok && !o->fields && strcmp(path, "-") == 0)
         return cli_usage("name the fields of stdin with --fields");
     reader *r = ok && !o->fields ? reader_open(&source, &options, -1, &err) : NULL;

@@ -142,7 +142,7 @@ static int read_examples(scan_state *s)
     failure err;
     int code = CLI_OK;
     if (!field_list_parse(&s->fields, s->options->fields, &err))
-        return cli_usage("--field: character %" PRIu64 ": %s", err.place, err.text);
+        return cli_refuse_text("--field", &err);
     const reader_options options =
         reader_options_complete(&(reader_options){.fields_only = true,
                                                   .fields = &s->fields,

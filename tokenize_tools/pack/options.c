@@ -311,13 +311,6 @@ void pack_options_free(pack_options *options)
     where_free(options->where);
 }
 
-static int bad_field_text(const char *option, const failure *err)
-{
-    if (err->status == ENOMEM)
-        return cli_no_memory();
-    return cli_usage("%s: character %" PRIu64 ": %s", option, err->place, err->text);
-}
-
 int pack_options_environment(pack_options *options)
 {
     const char *text = getenv("TOKMAP_CHECKPOINT_MS");
@@ -381,18 +374,18 @@ int pack_options_check(pack_options *options)
         options->input.format != CORPUS_AUTO)
         return cli_usage("--separator works only with --format text or auto");
     if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
-        return bad_field_text("--meta", &err);
+        return cli_refuse_text("--meta", &err);
     options->input.n_kept = options->fields.n_fields;
     if (options->where_text) {
         options->where = where_compile(options->where_text, &options->fields, &err);
         if (!options->where)
-            return bad_field_text("--where", &err);
+            return cli_refuse_text("--where", &err);
     }
     const char *marks = options->labels ? options->labels : options->loss_mask;
     const size_t n_before = options->fields.n_fields;
     size_t index = n_before;
     if (marks && !field_list_add(&options->fields, marks, strlen(marks), &index, &err))
-        return bad_field_text(options->labels ? "--labels" : "--loss-mask", &err);
+        return cli_refuse_text(options->labels ? "--labels" : "--loss-mask", &err);
     return index == n_before
                ? CLI_OK
                : cli_usage("%s: is a list, which --meta and --where cannot take", marks);
