@@ -51,6 +51,8 @@ static const struct {
      .help = "mixtures of 1 to 64 sources, with limits on epochs, and with changing weights"},
     {"views", bench_views, true, " documents load-mib data ",
      .help = "views of a hundred million documents written and opened, and their rows"},
+    {"scan", bench_scan, true, " load-mib ",
+     .help = "looking for n-grams of examples, and for documents with the same tokens"},
     {"gpu", bench_gpu, true, " load-mib data ",
      .help = "copies to a GPU, and batches staged on it; left out if there is none"},
     {"tokenize", bench_tokenize, false, " tokenizer pattern text ids jobs ",

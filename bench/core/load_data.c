@@ -11,7 +11,6 @@
 
 enum {
     DOCUMENT_TOKENS = 1000,
-    VOCABULARY = 50257,
     AT_ONCE = 1 << 19,
     LOCATES = 200000
 };
@@ -28,7 +27,7 @@ path_text load_data_name(const bench_options *options, size_t i)
 tokmap_writer_options load_data_writer_options(void)
 {
     tokmap_writer_options options = TOKMAP_INIT(tokmap_writer_options);
-    options.vocab_size = VOCABULARY;
+    options.vocab_size = LOAD_DATA_VOCABULARY;
     options.eod_id = TOKMAP_NO_ID;
     options.replace = 1;
     return options;
@@ -40,16 +39,18 @@ void load_data_finish(tokmap_writer *w)
     tokmap_writer_close(w);
 }
 
-void load_data_make_random(const bench_options *options, size_t i, uint64_t n_tokens)
+void load_data_make_random(const bench_options *options, size_t i, uint64_t n_tokens,
+                           uint32_t vocab_size)
 {
     static uint32_t ids[DOCUMENT_TOKENS];
-    const tokmap_writer_options writer = load_data_writer_options();
+    tokmap_writer_options writer = load_data_writer_options();
     tokmap_writer *w;
     uint64_t seed = 1;
+    writer.vocab_size = vocab_size;
     bench_check(tokmap_writer_open(&w, load_data_name(options, i).s, &writer, &bench_error));
     for (uint64_t n = 0; n < n_tokens; n += DOCUMENT_TOKENS) {
         for (int k = 0; k < DOCUMENT_TOKENS; k++)
-            ids[k] = (uint32_t)(bench_random(&seed) % VOCABULARY);
+            ids[k] = (uint32_t)(bench_random(&seed) % vocab_size);
         bench_check(tokmap_writer_append(w, ids, DOCUMENT_TOKENS, &bench_error));
         bench_check(tokmap_writer_end_document(w, &bench_error));
     }
@@ -82,7 +83,8 @@ load_data load_data_open(const bench_options *options, uint64_t usual_mib)
     const uint64_t n_bytes = (options->load_mib ? options->load_mib : usual_mib) << 20;
     load_data d;
     if (!options->data)
-        load_data_make_random(options, 0, n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS);
+        load_data_make_random(options, 0, n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS,
+                              LOAD_DATA_VOCABULARY);
     d.ds = open_dataset(options->data ? options->data : made.s);
     d.info = cli_dataset_info(d.ds);
     d.file = device_open(d.info.token_path);

@@ -14,7 +14,8 @@
 
 enum {
     LOAD_DATA_USUAL_MIB = 1024,
-    LOAD_DATA_ROWS = 32 /* of a batch, if a page does not set them */
+    LOAD_DATA_VOCABULARY = 50257, /* of random tokens, if a page does not say otherwise */
+    LOAD_DATA_ROWS = 32           /* of a batch, if a page does not set them */
 };
 
 path_text load_data_name(const bench_options *options, size_t i);
@@ -34,9 +35,10 @@ void load_data_close(load_data *d);
 /* Reads the dataset in order and touches every page, so that all of it is in memory and mapped. */
 void load_data_warm_up(const tokmap_dataset *ds);
 
-/* Makes a dataset of random 16-bit tokens, the same on every machine, in documents of 1,000:
- * n_tokens, or up to 999 more. It is not in the page cache. */
-void load_data_make_random(const bench_options *options, size_t i, uint64_t n_tokens);
+/* Makes a dataset of random tokens below vocab_size, the same on every machine, in documents of
+ * 1,000: n_tokens, or up to 999 more. It is not in the page cache. */
+void load_data_make_random(const bench_options *options, size_t i, uint64_t n_tokens,
+                           uint32_t vocab_size);
 /* Makes a dataset of n_tokens zeros in n_documents of random lengths, as a hole in the file, which
  * takes no disk space. */
 void load_data_make_sparse(const bench_options *options, size_t i, uint64_t n_tokens,

@@ -265,9 +265,9 @@ void bench_start(const bench_options *options, bench_report *report)
     const uint64_t mib = options->load_mib ? options->load_mib : LOAD_DATA_USUAL_MIB;
     const uint64_t n_tokens = (mib << 20) / 2 / N_FILES / 1000 * 1000; /* of a file */
     measure_starts(&s, report);
-    load_data_make_random(options, FLAT, N_FILES * n_tokens);
+    load_data_make_random(options, FLAT, N_FILES * n_tokens, LOAD_DATA_VOCABULARY);
     for (uint32_t i = 0; i < N_FILES; i++)
-        load_data_make_random(options, FIRST_PART + i, n_tokens);
+        load_data_make_random(options, FIRST_PART + i, n_tokens, LOAD_DATA_VOCABULARY);
     join_parts(options, N_FILES);
     load_data_open_made(options, FLAT, ds, 2);
     load_data_warm_up(ds[0]);

@@ -80,7 +80,7 @@ static int add_ids(scan_state *s, example *e)
     if (e->is_short)
         return CLI_OK;
     if (!s->of_length[n]) {
-        s->of_length[n] = ngrams_open((uint32_t)n);
+        s->of_length[n] = ngrams_open((uint32_t)n, s->info.token_bytes);
         if (!s->of_length[n])
             return cli_no_memory();
         s->indexes[s->n_indexes++] = s->of_length[n];

@@ -17,7 +17,6 @@ enum {
 typedef struct scan {
     const scan_job *job;
     uint64_t n_documents;
-    uint32_t token_bytes;
     tokmap_i_mutex lock; /* of what follows, and of the callbacks */
     uint64_t next;
     tokmap_status status;
@@ -47,7 +46,7 @@ static tokmap_status scan_document(worker *w, uint64_t number, tokmap_error *err
     const tokmap_status status = document_tokens_get(&w->tokens, number, &tokens, &n, err);
     for (size_t i = 0; i < job->n_indexes && !status; i++) {
         ngrams_found one = {0};
-        ngrams_scan(job->indexes[i], tokens, w->scan->token_bytes, n, &one);
+        ngrams_scan(job->indexes[i], tokens, n, &one);
         const uint64_t n_ngrams = all.n_ngrams + one.n_ngrams;
         all = one.longest > all.longest ? one : all;
         all.n_ngrams = n_ngrams;
@@ -103,8 +102,7 @@ tokmap_status scan_run(const scan_job *job, tokmap_error *err)
 {
     tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
     tokmap_dataset_get_info(job->ds, &info);
-    scan s = {
-        .job = job, .n_documents = info.n_documents, .token_bytes = info.token_bytes, .err = err};
+    scan s = {.job = job, .n_documents = info.n_documents, .err = err};
     tokmap_i_thread threads[64];
     uint32_t n_started = 0;
     tokmap_i_mutex_init(&s.lock);
