@@ -34,7 +34,8 @@ def runs_of(hits, n):
 
 
 def search(documents, examples, n):
-    """For each document (n-grams, longest, example), or None. examples: lists of texts, which are lists of ids."""
+    """For each document (n-grams, longest, example, place of the longest), or None. examples: lists of texts, which are
+    lists of ids."""
     grams = {}  # length: {tuple: example}
     for number, texts in enumerate(examples, 1):
         for ids in texts:
@@ -44,15 +45,19 @@ def search(documents, examples, n):
                     grams.setdefault(length, {}).setdefault(tuple(ids[i:i + length]), number)
     answers = []
     for ids in documents:
-        n_found, best = 0, (0, None)
+        n_found, best = 0, (0, None, None)
         for length, known in grams.items():
             hits = [i for i in range(len(ids) - length + 1) if tuple(ids[i:i + length]) in known]
             n_found += len(hits)
             for first, longest in runs_of(hits, length):
                 if longest > best[0]:
-                    best = longest, known[tuple(ids[first:first + length])]
+                    best = longest, known[tuple(ids[first:first + length])], first
         answers.append((n_found, *best) if n_found else None)
     return answers
+
+
+def values_of(found):
+    return [one and one[:3] for one in found]
 
 
 def columns(prefix):
@@ -67,6 +72,10 @@ def tokens_of(prefix):
 
 def random_texts(rng, letters):
     return "".join(rng.choice(letters) for _ in range(rng.choice((0, 3, 9, 30, 80))))
+
+
+def with_blanks(examples):
+    return [[list(blank + text) for text in texts for blank in (b"", b" ")] for texts in examples]
 
 
 def found_is_what_python_finds(folder):
@@ -87,10 +96,9 @@ def found_is_what_python_finds(folder):
         n = rng.randrange(1, 41)
         said("scan", "-q", "-f", folder / "p", "--against", folder / "b.jsonl.gz", "--field", "q,a", "--name", "x", "-n", n,
              "-j", rng.choice((1, 3)))
-        ids = [[[*blank, *text.encode()] for text in (one["q"], one["a"]) if text is not None for blank in ([], [32])]
-               for one in examples]
-        wanted = search(tokens_of(folder / "p"), ids, n)
-        expect_equal(columns(folder / "p"), wanted, "run %d" % run)
+        texts_of = [[text.encode() for text in (one["q"], one["a"]) if text is not None] for one in examples]
+        wanted = search(tokens_of(folder / "p"), with_blanks(texts_of), n)
+        expect_equal(columns(folder / "p"), values_of(wanted), "run %d" % run)
         n_found += sum(one is not None for one in wanted)
     expect(n_found > N_RUNS, str(n_found))
     return "%d documents with an n-gram" % n_found
@@ -107,13 +115,43 @@ def the_tokenizer_of_the_dataset(folder):
     (folder / "blank.jsonl").write_text('{"text": " and number 17 of them, and"}\n')
     ids += [json.loads(line) for line in said("encode", "--tokenizer", folder / "tokenizer.json", folder / "blank.jsonl").splitlines()]
     wanted = search(tokens_of(folder / "p"), [ids], 6)
-    expect_equal(columns(folder / "p"), wanted, "columns")
+    expect_equal(columns(folder / "p"), values_of(wanted), "columns")
     expect(wanted[17] is not None and out["n_documents"] == sum(one is not None for one in wanted), str(out))
     code, _, err = tokmap(*scan)
     expect(code == 3 and "name its file with --tokenizer" in err, err)
     (folder / "other.json").write_text(pack_corpus.small_vocabulary() + "\n")
     code, _, err = tokmap(*scan, "--tokenizer", folder / "other.json")
     expect(code == 3 and "--tokenizer names another file" in err, err)
+
+
+def the_report_shows_the_longest_matches(folder):
+    rng = random.Random(12)
+    texts = [random_texts(rng, "ab") for _ in range(200)]
+    examples = [rng.choice(texts), "none of this", random_texts(rng, "ab"), rng.choice(texts)]
+    (folder / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    (folder / "b.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in examples))
+    said("pack", "-q", folder / "in.jsonl", "-o", folder / "p")
+    documents = tokens_of(folder / "p")
+    wanted = search(documents, with_blanks([[text.encode()] for text in examples]), 8)
+    scan = ["scan", "-q", folder / "p", "--against", folder / "b.jsonl", "--name", "x", "-n", "8", "-j", "3", "--report"]
+    found, lines = json.loads(said(*scan, "--json"))["examples"], said(*scan, "-f")
+    n_cut = 0
+    for number, example in enumerate(found, 1):
+        matches = sorted((-one[1], i, one[3]) for i, one in enumerate(wanted) if one and one[2] == number)
+        expect_equal([example["example"], example["n_documents"]], [number, len(matches)], "example")
+        n_cut += len(matches) > 20
+        parts = []
+        for longest, document, at in matches[:20]:
+            text, end = bytes(i for i in documents[document] if i < 256).decode(), at - longest
+            parts.append({"document": document, "token": at, "n_tokens": -longest, "before": text[max(at - 60, 0):at],
+                          "match": text[at:end], "after": text[end:end + 60]})
+        expect_equal(example["matches"], parts, "matches of example %d" % number)
+        for part in parts:
+            expect("  document %d, %d tokens from token %d on\n    before %s\n    match  %s\n    after  %s\n" % (
+                part["document"], part["n_tokens"], part["token"],
+                *(json.dumps(part[one]) for one in ("before", "match", "after"))) in lines, lines)
+        expect(("\nexample %d: " % number in lines) == bool(matches), lines)
+    expect(n_cut > 0 and not found[1]["matches"], "examples with more than 20 matches, and without any")
 
 
 def joined_data_and_threads(folder):

@@ -7,11 +7,13 @@
 
 #include "base/array.h"
 #include "base/base.h"
+#include "base/error.h"
 #include "cli/cli.h"
 #include "cli/json_out.h"
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
+#include "commands/scan_report.h"
 #include "commands/values.h"
 #include "corpus/open_input.h"
 #include "fields/field_list.h"
@@ -32,12 +34,13 @@ typedef struct scan_options {
     const char *against, *fields, *name;
     tokenizer_choice tokenizer;
     uint64_t n, n_threads, memory;
-    bool duplicates, force, json, quiet;
+    bool duplicates, report, force, json, quiet;
 } scan_options;
 
 typedef struct example {
-    uint64_t line, n_ngrams, n_documents;
-    bool is_short; /* too short to be looked for */
+    uint64_t n_ngrams, n_documents;
+    bool is_short;        /* too short to be looked for */
+    scan_matches matches; /* for --report */
 } example;
 
 typedef struct scan_state {
@@ -116,7 +119,7 @@ static int add_example(scan_state *s)
 {
     if (!array_reserve(&s->examples, &s->room, s->n_examples + 1, sizeof *s->examples))
         return cli_no_memory();
-    example e = {.line = s->row.line};
+    example e = {0};
     bool has_text = false;
     int code = CLI_OK;
     s->n_examples++;
@@ -173,8 +176,12 @@ static tokmap_status see(void *context, uint64_t number, const ngrams_found *fou
         const tokmap_value v = {.type = TOKMAP_VALUE_INT64, .integer = (int64_t)values[i]};
         status = tokmap_column_writer_put(s->columns[i], number, &v, 1, err);
     }
-    s->examples[found->example - 1].n_documents++;
+    example *const e = &s->examples[found->example - 1];
+    const scan_match match = {number, found->at, found->longest};
+    e->n_documents++;
     s->n_found++;
+    if (!status && s->options->report && !scan_matches_add(&e->matches, &match))
+        return FAIL_MEMORY(err);
     return status;
 }
 
@@ -222,41 +229,70 @@ static int scan_documents(scan_state *s)
     return status ? cli_fail(&err) : CLI_OK;
 }
 
-static void print_result(const scan_state *s)
+/* What a scan has found in all. */
+typedef struct totals {
+    uint64_t n_ngrams, n_short, n_seen; /* of which the latter two are examples */
+} totals;
+
+static int print_json(const scan_state *s, const totals *t, scan_texts *texts)
 {
-    uint64_t n_short = 0, n_ngrams = 0, n_seen = 0;
+    json_out o = json_out_begin_result(stdout);
+    int code = CLI_OK;
+    json_out_number(&o, "n_examples", s->n_examples);
+    json_out_number(&o, "n_short", t->n_short);
+    json_out_number(&o, "n_ngrams", t->n_ngrams);
+    json_out_number(&o, "n_examples_found", t->n_seen);
+    json_out_number(&o, "n_documents", s->n_found);
+    json_out_begin(&o, "examples", '[');
+    for (size_t i = 0; i < s->n_examples && code == CLI_OK; i++) {
+        json_out_begin(&o, NULL, '{');
+        json_out_number(&o, "example", i + 1);
+        json_out_number(&o, "n_ngrams", s->examples[i].n_ngrams);
+        json_out_number(&o, "n_documents", s->examples[i].n_documents);
+        if (s->options->report)
+            code = scan_texts_print(texts, &s->examples[i].matches, &o);
+        json_out_end(&o, '}');
+    }
+    json_out_end(&o, ']');
+    puts("}");
+    return code;
+}
+
+static int print_lines(const scan_state *s, const totals *t, scan_texts *texts)
+{
+    int code = CLI_OK;
+    printf("%s: %s, %s; ", s->options->name, cli_count_of(s->n_examples, "example").s,
+           cli_count_of(t->n_ngrams, "n-gram").s);
+    printf("%s with one, of %s\n", cli_count_of(s->n_found, "document").s,
+           cli_count_of(t->n_seen, "example").s);
+    for (size_t i = 0; i < s->n_examples && s->options->report && code == CLI_OK; i++) {
+        const example *e = &s->examples[i];
+        if (e->n_documents == 0)
+            continue;
+        printf("\nexample %zu: %s\n", i + 1, cli_count_of(e->n_documents, "document").s);
+        code = scan_texts_print(texts, &e->matches, NULL);
+    }
+    return code;
+}
+
+static int print_result(const scan_state *s)
+{
+    totals t = {0};
+    scan_texts texts = {.ds = s->ds, .tokenizer = s->tokenizer.tokenizer, .tokens.ds = s->ds};
     for (size_t i = 0; i < s->n_examples; i++) {
-        n_short += s->examples[i].is_short && s->examples[i].n_ngrams == 0;
-        n_seen += s->examples[i].n_documents > 0;
+        t.n_short += s->examples[i].is_short && s->examples[i].n_ngrams == 0;
+        t.n_seen += s->examples[i].n_documents > 0;
     }
     for (size_t i = 0; i < s->n_indexes; i++)
-        n_ngrams += ngrams_count(s->indexes[i]);
-    if (s->options->json) {
-        json_out o = json_out_begin_result(stdout);
-        json_out_number(&o, "n_examples", s->n_examples);
-        json_out_number(&o, "n_short", n_short);
-        json_out_number(&o, "n_ngrams", n_ngrams);
-        json_out_number(&o, "n_examples_found", n_seen);
-        json_out_number(&o, "n_documents", s->n_found);
-        json_out_begin(&o, "examples", '[');
-        for (size_t i = 0; i < s->n_examples; i++) {
-            json_out_begin(&o, NULL, '{');
-            json_out_number(&o, "line", s->examples[i].line);
-            json_out_number(&o, "n_ngrams", s->examples[i].n_ngrams);
-            json_out_number(&o, "n_documents", s->examples[i].n_documents);
-            json_out_end(&o, '}');
-        }
-        json_out_end(&o, ']');
-        puts("}");
-    } else if (!s->options->quiet) {
-        printf("%s: %s, %s; ", s->options->name, cli_count_of(s->n_examples, "example").s,
-               cli_count_of(n_ngrams, "n-gram").s);
-        printf("%s with one, of %s\n", cli_count_of(s->n_found, "document").s,
-               cli_count_of(n_seen, "example").s);
-        if (n_short)
-            cli_warn("%s shorter than %d tokens: not looked for",
-                     cli_count_of(n_short, "example").s, LEAST_SHORT);
-    }
+        t.n_ngrams += ngrams_count(s->indexes[i]);
+    if (!s->options->quiet && t.n_short)
+        cli_warn("%s shorter than %d tokens: not looked for", cli_count_of(t.n_short, "example").s,
+                 LEAST_SHORT);
+    const int code = s->options->json                           ? print_json(s, &t, &texts)
+                     : s->options->report || !s->options->quiet ? print_lines(s, &t, &texts)
+                                                                : CLI_OK;
+    scan_texts_free(&texts);
+    return code;
 }
 
 /* ---- Duplicates ---- */
@@ -311,7 +347,8 @@ static int run_scan(scan_state *s)
     static const char *const suffixes[N_COLUMNS] = {"_ngrams", "_longest", "_example"};
     tokenizer_choice choice = s->options->tokenizer;
     choice.name = choice.name ? choice.name : BYTES_TOKENIZER_NAME;
-    int code = tokenizer_choice_open(&s->tokenizer, &choice);
+    int code = s->options->report ? tokenizer_choice_open_decoder(&s->tokenizer, &choice)
+                                  : tokenizer_choice_open(&s->tokenizer, &choice);
     if (code == CLI_OK)
         code =
             dataset_check_tokenizer(s->ds, s->options->tokenizer.name, s->tokenizer.file_xxh3, "");
@@ -326,7 +363,7 @@ static int run_scan(scan_state *s)
     if (code == CLI_OK)
         code = scan_documents(s);
     if (code == CLI_OK)
-        print_result(s);
+        code = print_result(s);
     return code;
 }
 
@@ -341,6 +378,8 @@ static void free_state(scan_state *s)
     field_list_free(&s->fields);
     id_buffer_free(&s->ids);
     free(s->text);
+    for (size_t e = 0; e < s->n_examples; e++)
+        scan_matches_free(&s->examples[e].matches);
     free(s->examples);
     free(s);
 }
@@ -368,6 +407,9 @@ static const cli_option option_table[] = {
      .help = "for --duplicates: the most that a table takes, of 24 bytes for each document; with "
              "less, the tokens are read several times [1GiB]",
      .lowest = 1},
+    {"report", 0, CLI_FLAG, TARGET(report),
+     .help = "for --against: print the 20 longest matches of each example, with the text of 60 "
+             "tokens before and after each"},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace late columns"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as JSON"},
@@ -402,8 +444,8 @@ static int complete_options(scan_options *o)
 {
     if (o->duplicates == (o->against != NULL))
         return cli_usage("a scan needs one of --against and --duplicates");
-    if (o->duplicates && (o->fields || o->n || o->tokenizer.name || o->n_threads))
-        return cli_usage("--field, --ngram, --tokenizer and --threads are for --against");
+    if (o->duplicates && (o->fields || o->n || o->tokenizer.name || o->n_threads || o->report))
+        return cli_usage("--field, --ngram, --tokenizer, --threads and --report are for --against");
     if (o->against && o->memory)
         return cli_usage("--memory is for --duplicates");
     o->fields = o->fields ? o->fields : "text";

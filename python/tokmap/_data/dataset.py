@@ -490,6 +490,39 @@ class Dataset:
         for shard, first in zip(shards, self._first_documents):
             _meta.add_column(shard, name, array[first:first + shard.info.n_documents], flag("replace", replace))
 
+    def scan(self, name: str, *, against: Union[None, Path, Sequence[str]] = None, duplicates: bool = False,
+             field: str = "text", ngram: int = 13, tokenizer: Optional[Path] = None, pattern: Optional[str] = None,
+             report: bool = False, replace: bool = False, n_threads: int = 0) -> Dict[str, Any]:
+        """Adds late columns about tokens that documents have in common with others, by the command `tokmap scan`, and
+        returns what it prints as JSON.
+
+        against: the examples of a benchmark: a file of Parquet, Arrow or JSON lines, or a list of texts. The columns are
+        NAME_ngrams, how many n-grams of a document some example has; NAME_longest, the tokens of the longest run of them;
+        NAME_example, the number of its example, from 1 on. duplicates: the column NAME has the first document with the
+        same tokens.
+
+        field: the fields of an example, with commas between them. ngram: tokens of an n-gram. tokenizer: the file of the
+        tokenizer that made the dataset; None: "bytes". pattern: as for `Tokenizer`. report: the result also has the 20
+        longest matches of each example. replace: whether late columns of these names may be replaced. n_threads: 0: one
+        for each processor."""
+        from .scan import scan  # not for those who only read
+
+        if flag("duplicates", duplicates) == (against is not None):
+            raise ValueError("scan needs one of against and duplicates=True")
+        if duplicates:
+            self._only("duplicates")
+            options = ["--duplicates"]
+        else:
+            options = ["--field", field, "--ngram", str(integer("ngram", ngram))]
+            options += ["--threads", str(integer("n_threads", n_threads))] if n_threads else []
+            options += ["--tokenizer", os.fsdecode(encode_path(tokenizer))] if tokenizer is not None else []
+            options += ["--pattern", pattern] if pattern is not None else []
+            options += ["--report"] if flag("report", report) else []
+        options += ["--name", name, *(["--force"] if flag("replace", replace) else [])]
+        if isinstance(against, (str, os.PathLike)):
+            against = os.fsdecode(encode_path(against))
+        return scan([path[:-4] for path in self.paths], self._first_documents, options, against)
+
     # ---- Views ----
 
     def where(self, expression: str) -> View:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Late columns by the command `tokmap scan`, which has the tokenizers and the formats of examples."""
+
+import json
+import os
+import subprocess
+import tempfile
+from typing import Any, Dict, List, Sequence, Union
+
+from .._c import find as _native
+from .._c.errors import make_error
+
+_STATUSES = {2: -1, 3: -1, 4: -6, 5: -9}  # of the command's exit statuses
+
+
+def _run(path: str, options: List[str]) -> Dict[str, Any]:
+    command = [_native.find_program("tokmap"), "scan", "--json", "--quiet", *options, "--", path]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        text = done.stderr.decode(errors="replace").strip()
+        raise make_error(text.partition("tokmap scan: ")[2] or text or f"tokmap scan ended with {done.returncode}",
+                         _STATUSES.get(done.returncode, 0), 0, 0)
+    result: Dict[str, Any] = json.loads(done.stdout)
+    del result["schema_version"]
+    return result
+
+
+def _add(total: Dict[str, Any], more: Dict[str, Any]) -> None:
+    total["n_documents"] += more["n_documents"]
+    for example, other in zip(total["examples"], more["examples"]):
+        example["n_documents"] += other["n_documents"]
+        if "matches" in example:
+            both = [*example["matches"], *other["matches"]]
+            example["matches"] = sorted(both, key=lambda one: (-one["n_tokens"], one["document"]))[:20]
+    total["n_examples_found"] = sum(example["n_documents"] > 0 for example in total["examples"])
+
+
+def scan(paths: Sequence[str], first_documents: Sequence[int], options: List[str],
+         against: Union[None, str, Sequence[str]]) -> Dict[str, Any]:
+    """The result over all datasets. against: a file, or texts, which become a file."""
+    if against is not None and not isinstance(against, str):
+        with tempfile.TemporaryDirectory(prefix="tokmap-scan-") as folder:
+            file = os.path.join(folder, "examples.jsonl")
+            with open(file, "w", encoding="utf-8") as out:
+                out.writelines(json.dumps({"text": text}) + "\n" for text in against)
+            return scan(paths, first_documents, options, file)
+    total: Dict[str, Any] = {}
+    for path, first in zip(paths, first_documents):
+        result = _run(path, options if against is None else [*options, "--against", against])
+        for example in result.get("examples", ()):
+            for match in example.get("matches", ()):
+                match["document"] += first
+        if total:
+            _add(total, result)
+        else:
+            total = result
+    return total
