@@ -4,6 +4,7 @@
 documents by number and by key; what it refuses; what the other commands do with late columns."""
 
 import gzip
+import itertools
 import json
 import math
 import os
@@ -240,6 +241,33 @@ def join(folder):
     expect(code == 0 and "'some' is not in all cells" in err and "'mixed' is not in all cells" in err, err)
     expect_equal(late(folder / "all", "q")[0].values, [i / 4 for i in range(first)], "joined")
     expect_equal(sorted(p.name for p in folder.glob("all.*.tmc*")), ["all.q.tmc"], "columns of the joined dataset")
+
+
+def what_a_replaced_dataset_leaves_is_named(folder):
+    """The late column and the view of a dataset, when another one takes its name."""
+    def lines(n, folders=itertools.count()):
+        (folder / "in.jsonl").write_text("".join('{"text": "%s"}\n' % ("t" * (i % 9)) for i in range(n)))
+        said("pack", "-q", "-f", folder / "in.jsonl", "-o", folder / "other")
+        said("plan", "-q", "-f", folder / "in.jsonl", "--cells", folder / ("cells%d" % next(folders)), "-o", folder / "plan")
+        said("pack", "-q", "--plan", folder / "plan")
+
+    for command in (["pack", folder / "in.jsonl"], ["pack", folder / "in.jsonl", "--split", "p=0.5"], ["merge", folder / "other"],
+                    ["join", folder / "plan"]):
+        lines(20)
+        out = folder / ("o-p" if "--split" in command else "p")
+        write = [*command, "-f", "-o", folder / ("o" if "--split" in command else "p")]
+        said(*write, "-q")
+        n = ref_reader.read(str(out)).n_documents
+        said("columns", "add", "-q", out, write_rows(folder / "s.jsonl", [{"s": i} for i in range(n)]))
+        view = json.loads(said("view", "-q", out, "--where", "s > 2", "--json"))["path"]
+        expect("replaced" not in tokmap(*write)[2], "%s: the same again" % command[0])
+        lines(40)
+        code, _, err = tokmap(*write)
+        expect_equal([code, sorted(line for line in err.splitlines() if "replaced" in line)], [0, sorted(
+            "tokmap %s: %s: is of the dataset that was replaced: remove it" % (command[0], path)
+            for path in ("%s.s.tmc" % out, view))], "%s: another one" % command[0])
+        os.remove("%s.s.tmc" % out)
+        os.remove(view)
 
 
 def late_columns_belong_to_their_dataset(folder):

@@ -130,6 +130,8 @@ static int join_columns(const plan_file *plan, const char *split, const join_opt
         code = join_column(plan, split, joined, names.names[i], options->cells.quiet);
     input_list_free(&names);
     tokmap_dataset_close(joined);
+    if (code == CLI_OK && options->cells.force && !options->cells.quiet)
+        values_report_replaced(path.s);
     return code;
 }
 

@@ -240,6 +240,8 @@ static int merge_all(void *command_options, const input_list *names)
         code = write_merged(&s);
     dataset_list_close(&s.list);
     free(s.inputs);
+    if (code == CLI_OK && options->force && !options->quiet)
+        values_report_replaced(path_of(s.prefix, ".tmi").s);
     return code == CLI_OK ? cli_print_result(s.prefix, NULL, options->json, options->quiet) : code;
 }
 

@@ -6,9 +6,11 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
+#include "commands/values.h"
 #include "pack/options.h"
 #include "pack/session.h"
 #include "pack/task.h"
+#include "plan/plan_file.h"
 #include "system/output_file.h"
 #include "system/process.h"
 
@@ -119,7 +121,14 @@ static int run_plain(pack_arguments *args, char **names, size_t n_names)
     }
     if (code == CLI_OK)
         code = pack_options_check(options);
-    return code == CLI_OK ? pack_run(options, names, n_names) : code;
+    if (code == CLI_OK)
+        code = pack_run(options, names, n_names);
+    if (code != CLI_OK || !options->force || options->quiet)
+        return code;
+    for (size_t i = 0; i <= options->n_splits; i++)
+        values_report_replaced(
+            plan_split_path(options->prefix, i ? options->splits[i - 1].name : "", ".tmi").s);
+    return CLI_OK;
 }
 
 /* ---- Plans ---- */

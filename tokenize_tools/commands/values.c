@@ -13,6 +13,7 @@
 #include "cli/json_out.h"
 #include "cli/paths.h"
 #include "system/files.h"
+#include "tokmap_loader.h"
 
 bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
                         tokmap_meta_column *column)
@@ -114,6 +115,40 @@ int values_note_late(const tokmap_dataset *ds, bool quiet)
                  names.n_names > 1 ? " and others" : "");
     input_list_free(&names);
     return code;
+}
+
+static tokmap_status open_beside(const tokmap_dataset *ds, const char *name, const char *path,
+                                 bool is_view, tokmap_error *err)
+{
+    const tokmap_view_options o = {.struct_size = sizeof o, .path = path};
+    tokmap_column *column = NULL;
+    tokmap_view *view = NULL;
+    const tokmap_status status =
+        is_view ? tokmap_view_open(&view, ds, &o, err) : tokmap_column_open(&column, ds, name, err);
+    tokmap_column_close(column);
+    tokmap_view_close(view);
+    return status;
+}
+
+void values_report_replaced(const char *index_path)
+{
+    static const char *const suffixes[] = {".tmc", ".tmw"};
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (tokmap_dataset_open_index(&ds, index_path, &err) != TOKMAP_OK)
+        return;
+    for (int is_view = 0; is_view < 2; is_view++) {
+        input_list names = {0};
+        values_list_beside(&names, ds, suffixes[is_view]);
+        for (size_t i = 0; i < names.n_names; i++) {
+            const path_text path = path_of(path_of(path_prefix(index_path).s, ".").s,
+                                           path_of(names.names[i], suffixes[is_view]).s);
+            if (open_beside(ds, names.names[i], path.s, is_view, &err) == TOKMAP_ERR_MISMATCH)
+                cli_warn("%s: is of the dataset that was replaced: remove it", path.s);
+        }
+        input_list_free(&names);
+    }
+    tokmap_dataset_close(ds);
 }
 
 /* ---- All columns ---- */
