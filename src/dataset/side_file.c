@@ -10,17 +10,25 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
 
-/* Whether the file may be replaced: it does not exist, or begins with the magic. */
-static bool may_replace(const char *path, const uint8_t magic[8])
+/* Checks that a file, if there is one, begins as one that may be replaced. */
+static tokmap_status check_older(const char *path, const uint8_t magic[8], const char *what,
+                                 tokmap_error *err)
 {
     uint8_t bytes[8];
     size_t n_read = 0;
-    int fd;
-    if (tokmap_i_file_open(path, &fd))
-        return !tokmap_i_file_exists(path);
-    const int error = tokmap_i_file_read(fd, bytes, sizeof bytes, 0, &n_read);
-    tokmap_i_file_close(fd);
-    return !error && n_read == sizeof bytes && memcmp(bytes, magic, n_read) == 0;
+    int fd, error = tokmap_i_file_open(path, &fd);
+    if (error && !tokmap_i_file_exists(path))
+        return TOKMAP_OK;
+    if (!error) {
+        error = tokmap_i_file_read(fd, bytes, sizeof bytes, 0, &n_read);
+        tokmap_i_file_close(fd);
+        if (error && error != EISDIR)
+            return FAIL_IO(err, error, "%s: cannot read", path);
+    }
+    return !error && n_read == sizeof bytes && memcmp(bytes, magic, n_read) == 0
+               ? TOKMAP_OK
+               : FAIL(err, TOKMAP_ERR_EXISTS,
+                      "%s: exists and is not %s: remove it, or choose another path", path, what);
 }
 
 tokmap_status tokmap_i_side_file_open(tokmap_i_side_file *f, const char *path,
@@ -32,9 +40,9 @@ tokmap_status tokmap_i_side_file_open(tokmap_i_side_file *f, const char *path,
     if (!f->path || !f->partial)
         return FAIL_MEMORY(err);
     snprintf(f->partial, n_bytes, "%s.partial", path);
-    if (!may_replace(path, magic))
-        return FAIL(err, TOKMAP_ERR_EXISTS,
-                    "%s: exists and is not %s: remove it, or choose another path", path, what);
+    const tokmap_status status = check_older(path, magic, what, err);
+    if (status)
+        return status;
     int error = tokmap_i_file_lock(f->partial, &f->fd);
     if (error == EWOULDBLOCK)
         return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another process is writing this file", path);
@@ -50,13 +58,11 @@ tokmap_status tokmap_i_side_file_open(tokmap_i_side_file *f, const char *path,
 tokmap_status tokmap_i_side_file_finish(tokmap_i_side_file *f, tokmap_error *err)
 {
     tokmap_status status = CHECK_IO(err, tokmap_i_file_sync(f->fd), "%s: cannot write", f->partial);
-    if (!status && tokmap_i_file_exists(f->path))
-        status = CHECK_IO(err, tokmap_i_file_remove(f->path), "%s: cannot replace", f->path);
-    if (!status)
-        status = CHECK_IO(err, tokmap_i_file_rename(f->partial, f->path), "%s: cannot be named",
-                          f->path);
     if (status)
         return status;
+    const int error = tokmap_i_file_rename_over(f->partial, f->path);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot be named", f->path);
     f->is_locked = false;
     return CHECK_IO(err, tokmap_i_folder_sync(f->path), "%s: cannot be made durable", f->path);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* side_file.h - writes a file beside a dataset, such as its rows, that is complete or absent.
+/* side_file.h - writes a file beside a dataset, such as its rows, that is complete or absent. An
+ * older one stays until the new one is complete.
  *
  * It is written under its name and .partial, whose lock excludes a second writer. */
 #pragma once
@@ -20,7 +21,7 @@ typedef struct tokmap_i_side_file {
  * writing it. Close it after a failure too. */
 tokmap_status tokmap_i_side_file_open(tokmap_i_side_file *f, const char *path,
                                       const uint8_t magic[8], const char *what, tokmap_error *err);
-/* Flushes the file and gives it its name. */
+/* Flushes the file and gives it its name, in place of an older one. */
 tokmap_status tokmap_i_side_file_finish(tokmap_i_side_file *f, tokmap_error *err);
 /* Removes the file unless it is finished. */
 void tokmap_i_side_file_close(tokmap_i_side_file *f);
