@@ -46,6 +46,7 @@ struct tokmap_column_writer {
     uint8_t *run; /* RUN_RECORDS: records that are not written yet, or were read */
     uint64_t run_first;
     uint32_t n_run;
+    uint64_t put_end;    /* no document from here on has been given a value */
     tokmap_i_bytes text; /* the same for strings; */
     uint64_t text_at;    /* where it begins, counted from the first string */
 
@@ -112,14 +113,32 @@ static void measure(tokmap_column_writer *w, const tokmap_value *v)
     }
 }
 
+/* Makes the next record of the run that of a document. A gap behind all values so far is filled with
+ * records of zeros, so that a few values in order take few writes. */
+static tokmap_status begin_record(tokmap_column_writer *w, uint64_t document, tokmap_error *err)
+{
+    const uint64_t next = w->run_first + w->n_run;
+    tokmap_status status = TOKMAP_OK;
+    if (w->n_run > 0 && next == w->put_end && document > next &&
+        document - w->run_first < RUN_RECORDS) {
+        memset(w->run + (size_t)w->n_run * RECORD_BYTES, 0, (document - next) * RECORD_BYTES);
+        w->n_run = (uint32_t)(document - w->run_first);
+    } else if (document != next || w->n_run == RUN_RECORDS)
+        status = flush_run(w, err);
+    if (w->n_run == 0)
+        w->run_first = document;
+    w->put_end = MAX(w->put_end, document + 1);
+    return status;
+}
+
 static tokmap_status put_value(tokmap_column_writer *w, uint64_t document, const tokmap_value *v,
                                tokmap_error *err)
 {
     const tokmap_i_value_place at = {w->file.path, w->name, document};
     tokmap_status status = tokmap_i_meta_state_take(&w->types, &at, v, err);
     uint64_t bits = (uint64_t)v->integer;
-    if (!status && (document != w->run_first + w->n_run || w->n_run == RUN_RECORDS))
-        status = flush_run(w, err);
+    if (!status)
+        status = begin_record(w, document, err);
     if (!status && v->type == TOKMAP_VALUE_STRING)
         status = keep_text(w, v, &bits, err);
     if (status)
@@ -128,8 +147,6 @@ static tokmap_status put_value(tokmap_column_writer *w, uint64_t document, const
         memcpy(&bits, &v->real, sizeof bits);
     if (v->type == TOKMAP_VALUE_INT64 || v->type == TOKMAP_VALUE_FLOAT64)
         measure(w, v);
-    if (w->n_run == 0)
-        w->run_first = document;
     uint8_t *record = w->run + (size_t)w->n_run++ * RECORD_BYTES;
     record[0] = (uint8_t)v->type;
     le_put64(record + 1, v->type == TOKMAP_VALUE_NULL ? 0 : bits);

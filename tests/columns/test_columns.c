@@ -90,18 +90,30 @@ static tokmap_column_writer *begin_column(const tokmap_dataset *ds, const char *
     return w;
 }
 
+/* Puts values at once, or each value that is not null alone, so that there are gaps. */
+static void put_values(tokmap_column_writer *w, const column_model *c, uint64_t first, uint64_t n,
+                       bool has_gaps)
+{
+    tokmap_error err;
+    for (uint64_t i = first; has_gaps && i < first + n; i++)
+        if (c->values[i].type != TOKMAP_VALUE_NULL)
+            CHECK_OK(tokmap_column_writer_put(w, i, &c->values[i], 1, &err), err);
+    if (!has_gaps)
+        CHECK_OK(tokmap_column_writer_put(w, n ? first : 0, c->values + first, n, &err), err);
+}
+
 /* Adds the column: in order in pieces, or piece by piece in another order. */
 static void add_column(const tokmap_dataset *ds, const column_model *c, bool in_order)
 {
     const uint64_t n = must_info(ds).n_documents;
     tokmap_column_writer *w = begin_column(ds, c->name);
     tokmap_error err;
+    const bool has_gaps = check_below(2) == 0;
     const uint64_t piece = 1 + check_below(in_order ? 100000 : 50), n_pieces = n / piece + 1;
     for (uint64_t i = 0; i < n_pieces; i++) {
         const uint64_t k = in_order ? i : (i * 7919 + 3) % n_pieces, first = k * piece;
         const uint64_t n_put = first >= n ? 0 : n - first < piece ? n - first : piece;
-        CHECK_OK(tokmap_column_writer_put(w, n_put ? first : 0, c->values + first, n_put, &err),
-                 err);
+        put_values(w, c, first, n_put, has_gaps);
     }
     CHECK_OK(tokmap_column_writer_finish(w, &err), err);
     tokmap_column_writer_close(w);

@@ -11,7 +11,8 @@
 #include "scan/document_tokens.h"
 
 typedef struct hashed {
-    uint64_t hash, document; /* UINT64_MAX: it is a duplicate */
+    uint64_t hash; /* of a duplicate: the first document with its tokens */
+    uint64_t document : 63, is_duplicate : 1;
 } hashed;
 
 typedef struct search {
@@ -47,34 +48,70 @@ static tokmap_status fill_table(search *s, uint64_t pass, uint64_t n_passes, tok
             continue;
         if (!array_reserve(&s->table, &s->room, s->n + 1, sizeof *s->table))
             return FAIL_MEMORY(err);
-        s->table[s->n++] = (hashed){hash, d};
+        s->table[s->n++] = (hashed){.hash = hash, .document = d};
     }
     return status;
+}
+
+static int compare_documents(const void *a, const void *b)
+{
+    const hashed *x = a, *y = b;
+    return (x->document > y->document) - (x->document < y->document);
 }
 
 static int compare_hashed(const void *a, const void *b)
 {
     const hashed *x = a, *y = b;
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return (x->document > y->document) - (x->document < y->document);
+    return x->hash != y->hash ? x->hash < y->hash ? -1 : 1 : compare_documents(a, b);
 }
 
-/* Compares the tokens of later documents of the same hash with those of a document. */
-static tokmap_status see_duplicates(search *s, hashed *first, const hashed *end, tokmap_error *err)
+/* Marks the later documents of the same hash that have the same tokens as a document. */
+static tokmap_status mark_duplicates(search *s, hashed *first, const hashed *end, tokmap_error *err)
 {
     const void *tokens, *other;
     size_t n, n_other;
     tokmap_status status = document_tokens_get(&s->one, first->document, &tokens, &n, err);
     for (hashed *h = first + 1; h < end && !status; h++) {
-        if (h->document == UINT64_MAX)
+        if (h->is_duplicate)
             continue;
         status = document_tokens_get(&s->other, h->document, &other, &n_other, err);
         if (status || n != n_other || memcmp(tokens, other, n * s->token_bytes) != 0)
             continue;
-        status = s->job->see(s->job->context, h->document, first->document, err);
-        h->document = UINT64_MAX;
+        h->hash = first->document;
+        h->is_duplicate = true;
     }
+    return status;
+}
+
+/* Finds the duplicates in the table. */
+static tokmap_status search_table(search *s, tokmap_error *err)
+{
+    hashed *const end = s->table + s->n, *after;
+    tokmap_status status = TOKMAP_OK;
+    if (s->n > 1)
+        qsort(s->table, s->n, sizeof *s->table, compare_hashed);
+    for (hashed *group = s->table; group < end && !status; group = after) {
+        for (after = group + 1; after < end && after->hash == group->hash;)
+            after++;
+        for (hashed *h = group; h < after - 1 && !status; h++)
+            if (!h->is_duplicate)
+                status = mark_duplicates(s, h, after, err);
+    }
+    return status;
+}
+
+/* Tells the caller of the duplicates in the table, in the order of their numbers. */
+static tokmap_status see_duplicates(search *s, tokmap_error *err)
+{
+    size_t n = 0;
+    tokmap_status status = TOKMAP_OK;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->table[i].is_duplicate)
+            s->table[n++] = s->table[i];
+    if (n > 1)
+        qsort(s->table, n, sizeof *s->table, compare_documents);
+    for (size_t i = 0; i < n && !status; i++)
+        status = s->job->see(s->job->context, s->table[i].document, s->table[i].hash, err);
     return status;
 }
 
@@ -91,16 +128,10 @@ tokmap_status duplicates_run(const duplicates_job *job, tokmap_error *err)
     tokmap_status status = TOKMAP_OK;
     for (uint64_t pass = 0; pass < n_passes && !status; pass++) {
         status = fill_table(&s, pass, n_passes, err);
-        if (s.n > 1)
-            qsort(s.table, s.n, sizeof *s.table, compare_hashed);
-        const hashed *const end = s.table + s.n;
-        for (hashed *h = s.table; h < end && !status; h++) {
-            const hashed *after = h + 1;
-            while (after < end && after->hash == h->hash)
-                after++;
-            if (h->document != UINT64_MAX && after > h + 1)
-                status = see_duplicates(&s, h, after, err);
-        }
+        if (!status)
+            status = search_table(&s, err);
+        if (!status)
+            status = see_duplicates(&s, err);
     }
     document_tokens_free(&s.one);
     document_tokens_free(&s.other);

@@ -8,8 +8,8 @@ typedef struct duplicates_job {
     const tokmap_dataset *ds;
     uint64_t memory; /* bytes of the table of hashes, at most; less memory takes more passes */
     void *context;   /* for the callbacks */
-    /* Called for each document that has the tokens of an earlier one, in any order. `first` is the
-     * first document that has them. An error ends the search. */
+    /* Called for each document that has the tokens of an earlier one, in each pass in the order of
+     * their numbers. `first` is the first document that has them. An error ends the search. */
     tokmap_status (*see)(void *context, uint64_t document, uint64_t first, tokmap_error *err);
     void (*on_progress)(void *context, uint64_t n_tokens); /* since the last call */
 } duplicates_job;
