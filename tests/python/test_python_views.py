@@ -145,6 +145,8 @@ def a_view_says_what_it_has(folder):
     page = notebook.of_view(view)
     assert page == view._repr_html_() and f"documents: {len(view):,}" in page and f"{view.n_tokens / ds.n_tokens:.2%}" in page
     assert "quality &gt;= 3" in page and "lengths of" not in tokmap.Loader(view, 16)._repr_html_()
+    assert f"Loader of a ({len(view)} of {N} documents): " in repr(tokmap.Loader(view, 16)), repr(tokmap.Loader(view, 16))
+    assert "documents)" not in repr(tokmap.Loader(ds, 16)) and ds.write_view(folder / "own.tmw", where=WHERE).where == WHERE
     assert repr(tokmap.Source(ds, where=WHERE)) == f"tokmap.Source([{view!r}], 1.0)"
     for one in (view, tokmap.Source(ds, keep=mask).views[0], ds.write_view(where=WHERE), ds.write_view(folder / "p.tmw", keep=mask)):
         again = pickle.loads(pickle.dumps(one))

@@ -142,4 +142,8 @@ def write_view(dataset: Any, where: Optional[str], keep: Any, path: Optional[str
         paths = [f"{prefix_of(shard)}.{one:016x}.tmw" for shard, one in zip(shards, hashes)]
     for shard, options in zip(shards, _options(sizes, where, mask, paths)):
         call(lib.tokmap_view_write, shard.handle.pointer, ctypes.byref(options), None)
-    return View(dataset, where) if where is not None and path is None else View(dataset, paths=[one for one in paths if one])
+    if where is not None and path is None:
+        return View(dataset, where)
+    found = View(dataset, paths=[one for one in paths if one])
+    found.where = where  # for ledgers
+    return found

@@ -314,6 +314,8 @@ class Loader(Of[T]):
         ranks = "" if self.n_ranks == 1 else f", rank {self.rank} of {self.n_ranks}"
         first, *others = (os.path.basename(source.datasets[0].paths[0]).removesuffix(".tmi") for source in self._sources)
         first = first if first.isprintable() and first else repr(first)
+        view = self._sources[0].views[0]
+        first += f" ({len(view)} of {view.dataset.n_documents} documents)" if view else ""
         return (f"<tokmap.Loader of {first}{f' and {len(others)} more' if others else ''}: {self.batch_rows} rows of "
                 f"{self.sequence_length}{ranks}, seed {self._options.seed}, at sample {self.sample} {end}, reads by {self._reading}>")
 
