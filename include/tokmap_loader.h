@@ -245,20 +245,27 @@ typedef struct tokmap_loader_options {
     uint32_t cp_rank;
     uint32_t cp_size; /* 0 means 1 */
     int64_t cp_mode;  /* tokmap_cp_mode; has 8 bytes, so that no padding follows it */
+    /* What a row is whose tokens are in several places of a dataset, because a view leaves out
+     * documents between them. 0: its tokens are copied together. 1: it has no tokens, and a piece
+     * for each place; this saves a copy for callers that gather. It does not work with cp_size, and
+     * a stage ignores it. Has 8 bytes, so that no padding follows it. */
+    int64_t view_pieces;
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
 
-/* A piece of a row of TOKMAP_WINDOWS_BEST_FIT, or of a slice: tokens of a document, or of several
- * documents without a boundary in between. */
+/* A piece of a row: tokens of a document, of a slice without a boundary in it, or with view_pieces
+ * of documents that follow each other. */
 typedef struct tokmap_piece {
     const void *tokens;   /* in a row of a batch; else NULL */
-    uint64_t document;    /* its number in the dataset */
+    uint64_t document;    /* its number in the dataset; 0 with view_pieces */
     uint64_t first_token; /* in the dataset */
     uint32_t n_tokens;
     uint32_t place; /* position of its first token in the row */
     /* how many of its first tokens are inputs; all its tokens except the first are labels */
-    uint64_t n_inputs;
+    uint32_t n_inputs;
+    /* 1: the label of its last token is the first token of the next piece (view_pieces) */
+    uint32_t continues;
 } tokmap_piece;
 
 typedef struct tokmap_row {
@@ -280,7 +287,7 @@ typedef struct tokmap_row {
     const int32_t *document_ids; /* for each input: the number of its document in the row */
     const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
     uint64_t sample;             /* the number of its sample */
-    const tokmap_piece *pieces;  /* with TOKMAP_WINDOWS_BEST_FIT, and in a slice; else NULL */
+    const tokmap_piece *pieces;  /* if `tokens` is NULL; else NULL */
     size_t n_pieces;
 } tokmap_row;
 

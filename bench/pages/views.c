@@ -110,6 +110,7 @@ static tokmap_loader *open_rows(const tokmap_dataset *ds, const tokmap_view *vie
                                      .n_sources = 1,
                                      .sequence_length = LENGTH,
                                      .batch_rows = 8,
+                                     .view_pieces = 1,
                                      .io = TOKMAP_IO_MAP};
     return load_data_loader(o);
 }

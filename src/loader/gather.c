@@ -334,6 +334,25 @@ static const void *next_tokens(const plan *p, size_t row_index, size_t piece)
     return row->pieces[piece].tokens;
 }
 
+static uint64_t token_at(const tokmap_i_gather_row *row, const tokmap_piece *piece, size_t i)
+{
+    const uint8_t *tokens = piece->tokens;
+    return row->token_bytes == 2 ? le_get16(tokens + 2 * i) : le_get32(tokens + 4 * i);
+}
+
+/* Writes the last input of a piece that continues, and its label, which is in the next piece. */
+static void write_last(const plan *p, const tokmap_i_gather_row *row, const tokmap_piece *piece,
+                       uint8_t *inputs, uint8_t *labels)
+{
+    const size_t last = piece->n_tokens - 1, to = last * p->g->width;
+    const bool counts = !row->mask || row->mask[piece->place + last];
+    if (inputs)
+        put(inputs + to, p->g->width, token_at(row, piece, last));
+    if (labels)
+        put(labels + to, p->g->width,
+            counts ? token_at(row, piece + 1, 0) : (uint64_t)p->g->ignore);
+}
+
 /* Writes the inputs and labels of a piece, and the fill up to the next one. */
 static void write_piece(const plan *p, size_t row_index, const tokmap_piece *piece, size_t n_places,
                         uintptr_t ahead)
@@ -345,13 +364,15 @@ static void write_piece(const plan *p, size_t row_index, const tokmap_piece *pie
     uint8_t *const labels = g->labels ? (uint8_t *)g->labels + dst_offset : NULL;
     const size_t n_inputs = g->whole ? piece->n_tokens : piece->n_inputs;
     const size_t n_labels = piece->n_tokens - (piece->n_tokens > 0);
+    const bool continues = piece->continues && !g->whole;
+    const size_t n_here = n_inputs - continues; /* with labels in this piece */
     const bool paired = inputs && labels && p->level != TOKMAP_I_GATHER_SCALAR &&
-                        n_inputs == n_labels && n_inputs * g->width >= LINE &&
+                        n_here == n_labels && n_here * g->width >= LINE &&
                         ((uintptr_t)labels - (uintptr_t)inputs) % LINE == 0;
     span s = {.dst = inputs,
               .labels = paired ? labels : NULL,
               .src = piece->tokens,
-              .n = n_inputs,
+              .n = n_here,
               .from = row->token_bytes,
               .to = g->width,
               .ahead = ahead};
@@ -366,6 +387,10 @@ static void write_piece(const plan *p, size_t row_index, const tokmap_piece *pie
         s.src += paired ? 0 : s.from;
         s.n = n_labels;
         COPIES[p->level](&s, p->streaming);
+    }
+    if (continues) {
+        write_last(p, row, piece, inputs, labels);
+        return; /* the next piece follows at once */
     }
     if (inputs)
         fill(p, inputs + n_inputs * g->width, n_places - n_inputs, g->pad_id);

@@ -194,7 +194,9 @@ static tokmap_status find_tokens(tokmap_loader *l, uint32_t i, const tokmap_samp
     const bool may_map = !fetched && l->io != TOKMAP_IO_COPY;
     *tokens = fetched ? fetched->tokens : NULL;
     if (!*tokens && at->pieces)
-        return join_ranges(l, i, at, tokens, err);
+        return l->o.view_pieces && atomic_load(&l->user) != TOKMAP_I_LOADER_STAGED
+                   ? fill_pieces(l, i, at, fetched, err)
+                   : join_ranges(l, i, at, tokens, err);
     if (!*tokens && may_map && at->n_tokens <= within.end - at->first_token)
         *tokens = tokmap_i_mapped_tokens(ds, at->first_token, at->n_tokens);
     return *tokens ? TOKMAP_OK
@@ -295,11 +297,13 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
         sample = gap ? gap->end : sample;
     } while (i < l->batch_rows && !status);
     static const tokmap_piece none; /* for a slice without a token */
-    const bool of_pieces = l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1;
+    const bool of_pieces =
+        l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1 || l->pieces.n > 0;
     size_t n_before = 0;
     for (uint32_t k = 0; k < l->batch_rows && of_pieces; k++) {
-        l->rows[k].pieces = l->rows[k].n_pieces > 0 ? l->pieces.list + n_before : &none;
-        n_before += l->rows[k].n_pieces;
+        tokmap_row *row = &l->rows[k];
+        row->pieces = row->n_pieces > 0 ? l->pieces.list + n_before : row->tokens ? NULL : &none;
+        n_before += row->n_pieces;
     }
     return status;
 }

@@ -113,8 +113,12 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts is %#" PRIx32 ": has unknown bits",
                     o->row_parts);
     status = tokmap_i_check_flag("random_offset", o->random_offset, err);
+    if (!status)
+        status = tokmap_i_check_flag("view_pieces", o->view_pieces, err);
     if (status)
         return status;
+    if (o->view_pieces && o->cp_size > 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "view_pieces does not work with cp_size");
     if (o->shuffle != TOKMAP_SHUFFLE_FULL && o->shuffle != TOKMAP_SHUFFLE_NONE &&
         o->shuffle != TOKMAP_SHUFFLE_BLOCK)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "shuffle is %d: must be 0, 1 or 2", (int)o->shuffle);

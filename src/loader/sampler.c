@@ -358,10 +358,11 @@ static tokmap_status locate_in_view(tokmap_i_sampler *s, const tokmap_i_range *r
     for (size_t i = 0; i < s->views->n_ranges; i++) {
         const uint32_t n = (uint32_t)(ranges[i].end - ranges[i].begin);
         s->pieces[i] = (tokmap_piece){
-            .first_token = ranges[i].begin, .n_tokens = n, .n_inputs = n, .place = place};
+            .first_token = ranges[i].begin, .n_tokens = n, .n_inputs = n, .place = place, .continues = 1};
         place += n;
     }
     s->pieces[s->views->n_ranges - 1].n_inputs--;
+    s->pieces[s->views->n_ranges - 1].continues = 0;
     out->pieces = s->pieces;
     out->n_pieces = s->views->n_ranges;
     return TOKMAP_OK;

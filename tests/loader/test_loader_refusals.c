@@ -107,6 +107,8 @@ TEST(options_that_break_a_rule_are_refused)
              o.block_windows = 1),
             TOKMAP_ERR_ARGUMENT, "block_windows");
     REFUSED(o.random_offset = 2, TOKMAP_ERR_ARGUMENT, "random_offset is 2");
+    REFUSED(o.view_pieces = 2, TOKMAP_ERR_ARGUMENT, "view_pieces is 2");
+    REFUSED((o.view_pieces = 1, o.cp_size = 2), TOKMAP_ERR_ARGUMENT, "view_pieces");
     REFUSED((o.random_offset = 1, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT), TOKMAP_ERR_ARGUMENT,
             "random_offset");
     REFUSED(o.row_parts = 16, TOKMAP_ERR_ARGUMENT, "row_parts");

@@ -184,13 +184,13 @@ typedef struct rows {
     int64_t inputs[MAX_ROWS * MAX_LENGTH], labels[MAX_ROWS * MAX_LENGTH];
 } rows;
 
-static void gather(const tokmap_batch *b, rows *out)
+static void gather(const tokmap_batch *b, bool masks, rows *out)
 {
     tokmap_error err;
     const tokmap_gather_options o = {.struct_size = sizeof o,
                                      .format = TOKMAP_GATHER_I64,
                                      .pad_id = 7,
-                                     .mask_labels = 1,
+                                     .mask_labels = masks,
                                      .inputs = out->inputs,
                                      .labels = out->labels};
     memset(out, 0, sizeof *out);
@@ -200,8 +200,9 @@ static void gather(const tokmap_batch *b, rows *out)
 static void compare_rows(const tokmap_batch *a, const tokmap_batch *b)
 {
     static rows x, y;
-    gather(a, &x);
-    gather(b, &y);
+    const bool masks = any(3) > 0;
+    gather(a, masks, &x);
+    gather(b, masks, &y);
     CHECK(memcmp(&x, &y, sizeof x) == 0);
     for (uint32_t i = 0; i < a->n_rows; i++) {
         const tokmap_row *r = &a->rows[i], *s = &b->rows[i];
@@ -302,6 +303,7 @@ static tokmap_loader_options options_of(const setting *s, const tokmap_loader_so
         o.block_windows = 1 + any(4);
         o.group_blocks = 1 + any(3);
     }
+    o.view_pieces = !s->sliced && any(2);
     if (s->sliced) {
         o.cp_size = 2;
         o.cp_rank = any(2);

@@ -64,6 +64,22 @@ def rows_are_those_of_a_dataset_of_the_documents(folder):
     return f"{n} batches"
 
 
+def whole_rows_are_put_together(folder):
+    """Also rows of several places, with and without another type, and rows that are asked for one by one."""
+    sources = [tokmap.Source(folder / "a", where=WHERE), tokmap.Source(folder / "a-kept")]
+    for dtype in ("uint16", "int32", "int64"):
+        given = {"dtype": dtype, "rows": tokmap.Rows(contiguous=False), "shuffle": "none", "max_epochs": 1, "batch_rows": 5}
+        loaders = [tokmap.Loader(one, 16, reading=tokmap.Reading(io="map"), **given) for one in sources]
+        n = 0
+        for a, b in zip(*loaders):
+            np.testing.assert_array_equal(a.inputs, b.inputs)
+            np.testing.assert_array_equal(a.labels, b.labels)
+            for x, y in zip(a.rows, b.rows):
+                np.testing.assert_array_equal(x.tokens, y.tokens)
+                n += 1
+        assert n > 60, n
+
+
 def each_way_gives_the_same_rows(folder):
     path, mask = folder / "a", mask_of(tokmap.open(folder / "a"))
     wanted = rows_of(tokmap.Source(path, where=WHERE))

@@ -118,7 +118,7 @@ class LoaderOptions(Sized):
                 ("drop_behind", c_int32), ("mixed_tokenizers", c_int64), ("skips", POINTER(LoaderSkip)),
                 ("n_skips", c_uint32), ("skip_stride", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
                 ("whole_documents", c_int), ("weigh_tokens", c_int32), ("cp_rank", c_uint32), ("cp_size", c_uint32),
-                ("cp_mode", c_int64)]
+                ("cp_mode", c_int64), ("view_pieces", c_int64)]
 
 
 class Row(ctypes.Structure):
@@ -147,7 +147,7 @@ class Batch(Sized):
 
 class Piece(ctypes.Structure):
     _fields_ = [("tokens", c_void_p), ("document", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32),
-                ("place", c_uint32), ("n_inputs", c_uint64)]
+                ("place", c_uint32), ("n_inputs", c_uint32), ("continues", c_uint32)]
 
 
 class LoaderSample(Sized):

@@ -50,7 +50,8 @@ class Opener:
             "random_offset": order.random_offset, "block_windows": order.block_windows, "group_blocks": order.group_blocks,
             "weigh_tokens": choose("weights", order.weights, Weights), "cp_rank": ranks.cp_rank, "cp_size": ranks.cp_size,
             "cp_mode": choose("cp_mode", ranks.cp_mode, CpMode), "io": choose("io", reading.io, Io), "look_ahead": reading.look_ahead,
-            "drop_behind": reading.drop_behind, "mixed_tokenizers": reading.mixed_tokenizers}
+            "drop_behind": reading.drop_behind, "mixed_tokenizers": reading.mixed_tokenizers,
+            "view_pieces": ranks.cp_size == 1 and not {"inputs", "labels"}.isdisjoint(given.outputs)}
         if (order.block_windows or order.group_blocks) and given.shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
         packing = {"align": rows.align, "max_documents": rows.documents_per_row,
