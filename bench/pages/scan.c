@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan.c - looking for n-grams of examples in a dataset, with the late columns that this writes, and
- * for documents with the same tokens. One thread. */
+/* scan.c - looking for n-grams of examples in a dataset, with the late columns that this writes,
+ * and for documents with the same tokens. One thread. */
 #include <stdlib.h>
 
 #include "base/hash.h"

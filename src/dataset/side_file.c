@@ -14,7 +14,7 @@
 static tokmap_status check_older(const char *path, const uint8_t magic[8], const char *what,
                                  tokmap_error *err)
 {
-    uint8_t bytes[8];
+    uint8_t bytes[8] = {0};
     size_t n_read = 0;
     int fd, error = tokmap_i_file_open(path, &fd);
     if (error && !tokmap_i_file_exists(path))

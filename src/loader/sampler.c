@@ -357,8 +357,11 @@ static tokmap_status locate_in_view(tokmap_i_sampler *s, const tokmap_i_range *r
         return TOKMAP_OK;
     for (size_t i = 0; i < s->views->n_ranges; i++) {
         const uint32_t n = (uint32_t)(ranges[i].end - ranges[i].begin);
-        s->pieces[i] = (tokmap_piece){
-            .first_token = ranges[i].begin, .n_tokens = n, .n_inputs = n, .place = place, .continues = 1};
+        s->pieces[i] = (tokmap_piece){.first_token = ranges[i].begin,
+                                      .n_tokens = n,
+                                      .n_inputs = n,
+                                      .place = place,
+                                      .continues = 1};
         place += n;
     }
     s->pieces[s->views->n_ranges - 1].n_inputs--;

@@ -113,8 +113,8 @@ static void measure(tokmap_column_writer *w, const tokmap_value *v)
     }
 }
 
-/* Makes the next record of the run that of a document. A gap behind all values so far is filled with
- * records of zeros, so that a few values in order take few writes. */
+/* Makes the next record of the run that of a document. A gap behind all values so far is filled
+ * with records of zeros, so that a few values in order take few writes. */
 static tokmap_status begin_record(tokmap_column_writer *w, uint64_t document, tokmap_error *err)
 {
     const uint64_t next = w->run_first + w->n_run;

@@ -4,7 +4,7 @@
 
 #include "cli/json_out.h"
 #include "scan/document_tokens.h"
-#include "tokenizer/encode/tokenizer.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 #include "tokenizer/model/id_buffer.h"
 #include "tokmap.h"
 

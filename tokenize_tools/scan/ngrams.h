@@ -18,8 +18,8 @@ enum {
 
 typedef struct ngrams ngrams;
 
-/* Begins an index of n-grams of n tokens, 1 to NGRAMS_MOST_TOKENS, for documents with tokens of 2 or
- * 4 bytes. NULL: out of memory. */
+/* Begins an index of n-grams of n tokens, 1 to NGRAMS_MOST_TOKENS, for documents with tokens of 2
+ * or 4 bytes. NULL: out of memory. */
 ngrams *ngrams_open(uint32_t n, uint32_t token_bytes);
 void ngrams_close(ngrams *x);
 /* Adds the n-grams of an example, whose ids fit in a token; false: out of memory, or more than 2^32
