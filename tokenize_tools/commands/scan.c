@@ -54,7 +54,7 @@ typedef struct scan_state {
     document row;
     uint8_t *text; /* of a field, with a blank before it */
     size_t text_bytes;
-    id_buffer ids;
+    id_buffer ids, blank_ids; /* of a text, and of the text after a blank */
     example *examples;
     size_t n_examples, room;
     ngrams *of_length[NGRAMS_MOST_TOKENS + 1];
@@ -75,10 +75,10 @@ static int fail_row(const scan_state *s, const char *what)
     return cli_error(CLI_INPUT, "%s: %s", place, what);
 }
 
-/* Adds the n-grams of the ids, or all ids as one if there are fewer. */
-static int add_ids(scan_state *s, example *e)
+/* Adds the n-grams of ids, or all ids as one if there are fewer. */
+static int add_ids(scan_state *s, const uint32_t *ids, size_t n_ids, example *e)
 {
-    const size_t n = s->ids.n < s->options->n ? s->ids.n : s->options->n;
+    const size_t n = MIN(n_ids, s->options->n);
     e->is_short = n < s->options->n && n < LEAST_SHORT;
     if (e->is_short)
         return CLI_OK;
@@ -88,10 +88,32 @@ static int add_ids(scan_state *s, example *e)
             return cli_no_memory();
         s->indexes[s->n_indexes++] = s->of_length[n];
     }
-    e->n_ngrams += s->ids.n - n + 1;
-    return ngrams_add(s->of_length[n], s->ids.ids, s->ids.n, (uint32_t)s->n_examples)
-               ? CLI_OK
-               : cli_no_memory();
+    e->n_ngrams += n_ids - n + 1;
+    return ngrams_add(s->of_length[n], ids, n_ids, (uint32_t)s->n_examples) ? CLI_OK
+                                                                            : cli_no_memory();
+}
+
+static int encode(scan_state *s, const uint8_t *text, size_t n_bytes, id_buffer *ids)
+{
+    ids->n = 0;
+    const tokenize_status status = encoder_encode(s->encoder, text, n_bytes, ids);
+    return status == TOKENIZE_OK         ? CLI_OK
+           : status == TOKENIZE_TOO_LONG ? fail_row(s, "the text: " TOKENIZE_TOO_LONG_TEXT)
+                                         : cli_no_memory();
+}
+
+/* Returns how many of the ids after the blank have n-grams that the ids without it lack: the end
+ * is mostly the same. */
+static size_t count_other_ids(const scan_state *s)
+{
+    const id_buffer *a = &s->ids, *b = &s->blank_ids;
+    const size_t n = s->options->n;
+    size_t n_same = 0;
+    if (a->n < n || b->n < n)
+        return b->n;
+    while (n_same < MIN(a->n, b->n) && a->ids[a->n - 1 - n_same] == b->ids[b->n - 1 - n_same])
+        n_same++;
+    return n_same == b->n ? 0 : MIN(b->n, b->n - n_same + n - 1);
 }
 
 /* Adds a text as it is, and with a blank before it: only then its first word has the tokens that it
@@ -103,16 +125,13 @@ static int add_text(scan_state *s, const tokmap_value *v, example *e)
     s->text[0] = ' ';
     memcpy(s->text + 1, v->text, v->text_bytes);
     memset(s->text + 1 + v->text_bytes, 0, TEXT_PADDING);
-    int code = CLI_OK;
-    for (size_t blank = 0; blank < 2 && code == CLI_OK; blank++) {
-        s->ids.n = 0;
-        const tokenize_status status =
-            encoder_encode(s->encoder, s->text + 1 - blank, v->text_bytes + blank, &s->ids);
-        code = status == TOKENIZE_OK         ? add_ids(s, e)
-               : status == TOKENIZE_TOO_LONG ? fail_row(s, "the text: " TOKENIZE_TOO_LONG_TEXT)
-                                             : cli_no_memory();
-    }
-    return code;
+    int code = encode(s, s->text + 1, v->text_bytes, &s->ids);
+    if (code == CLI_OK)
+        code = encode(s, s->text, v->text_bytes + 1, &s->blank_ids);
+    if (code == CLI_OK)
+        code = add_ids(s, s->ids.ids, s->ids.n, e);
+    const size_t n_other = count_other_ids(s);
+    return code == CLI_OK && n_other > 0 ? add_ids(s, s->blank_ids.ids, n_other, e) : code;
 }
 
 static int add_example(scan_state *s)
@@ -377,6 +396,7 @@ static void free_state(scan_state *s)
     tokenizer_file_close(&s->tokenizer);
     field_list_free(&s->fields);
     id_buffer_free(&s->ids);
+    id_buffer_free(&s->blank_ids);
     free(s->text);
     for (size_t e = 0; e < s->n_examples; e++)
         scan_matches_free(&s->examples[e].matches);
