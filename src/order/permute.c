@@ -113,6 +113,28 @@ uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x)
     return x;
 }
 
+void tokmap_i_permute_many(const tokmap_i_permutation *p, uint64_t x,
+                           uint64_t out[TOKMAP_I_PERMUTE_MANY])
+{
+    digits d[TOKMAP_I_PERMUTE_MANY];
+    if (p->n <= TOKMAP_I_PERMUTE_TABLE) {
+        for (unsigned k = 0; k < TOKMAP_I_PERMUTE_MANY; k++)
+            out[k] = p->table[x + k];
+        return;
+    }
+    for (unsigned k = 0; k < TOKMAP_I_PERMUTE_MANY; k++) {
+        d[k] = split_digits(p, x + k);
+        d[k].l = add_modulo(d[k].l, hash_below(d[k].r, p->keys[0], p->a), p->a);
+    }
+    for (unsigned i = 1; i < p->n_rounds; i += 2)
+        for (unsigned k = 0; k < TOKMAP_I_PERMUTE_MANY; k++)
+            d[k] = two_rounds(p, i, d[k]);
+    for (unsigned k = 0; k < TOKMAP_I_PERMUTE_MANY; k++) {
+        const uint64_t y = d[k].l * p->b + d[k].r;
+        out[k] = y < p->n ? y : tokmap_i_permute(p, y);
+    }
+}
+
 static uint64_t subtract_modulo(uint64_t x, uint64_t y, uint32_t m)
 {
     return x >= y ? x - y : x + m - y;

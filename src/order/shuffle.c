@@ -9,6 +9,31 @@ void tokmap_i_shuffle_init(tokmap_i_shuffle *s)
     s->epoch = s->group = s->rotation = UINT64_MAX;
 }
 
+#define FAR ((uint64_t)1 << 63) /* no number is near it */
+
+static void make_windows(tokmap_i_shuffle *s, uint64_t n, uint64_t key)
+{
+    tokmap_i_permutation_init(&s->windows, n, key);
+    s->ahead_first = FAR;
+    s->last = UINT64_MAX; /* 0 follows it */
+}
+
+/* Returns number x of `windows`. If x follows the last one, finds some more with it. */
+static inline uint64_t permute_window(tokmap_i_shuffle *s, uint64_t x)
+{
+    const bool follows = x == s->last + 1;
+    uint64_t i = x - s->ahead_first;
+    s->last = x;
+    if (i >= TOKMAP_I_PERMUTE_MANY) {
+        if (!follows || s->windows.n - x < TOKMAP_I_PERMUTE_MANY)
+            return tokmap_i_permute(&s->windows, x);
+        tokmap_i_permute_many(&s->windows, x, s->ahead);
+        s->ahead_first = x;
+        i = 0;
+    }
+    return s->ahead[i];
+}
+
 /* Makes the permutations of an epoch. Any number may be an epoch, so only a rotation of UINT64_MAX
  * marks that none is cached. */
 static inline void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
@@ -20,7 +45,7 @@ static inline void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
     s->rotation = 0;
     if (s->mode == TOKMAP_SHUFFLE_FULL) {
         const uint64_t key = tokmap_i_order_key(&s->id, TOKMAP_I_KEY_FULL, epoch, 0);
-        tokmap_i_permutation_init(&s->windows, s->n_windows, key);
+        make_windows(s, s->n_windows, key);
     }
     if (s->mode != TOKMAP_SHUFFLE_BLOCK)
         return;
@@ -39,8 +64,8 @@ static void enter_group(tokmap_i_shuffle *s, uint64_t group)
     if (s->group == group)
         return;
     s->group = group;
-    tokmap_i_permutation_init(&s->windows, MIN(most, s->n_windows - group * most),
-                              tokmap_i_order_key(&s->id, TOKMAP_I_KEY_GROUP, s->epoch, group));
+    make_windows(s, MIN(most, s->n_windows - group * most),
+                 tokmap_i_order_key(&s->id, TOKMAP_I_KEY_GROUP, s->epoch, group));
 }
 
 tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint64_t place)
@@ -58,10 +83,10 @@ uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x
         return x;
     enter_epoch(s, epoch);
     if (s->mode == TOKMAP_SHUFFLE_FULL)
-        return tokmap_i_permute(&s->windows, x);
+        return permute_window(s, x);
     const uint64_t most = s->block_windows * s->group_blocks, group = x / most;
     enter_group(s, group);
-    const uint64_t o = tokmap_i_permute(&s->windows, x - group * most);
+    const uint64_t o = permute_window(s, x - group * most);
     const uint64_t place = o / s->block_windows;
     uint64_t block = group * s->group_blocks + place;
     if (block < s->blocks.n) /* the short last block stays last */

@@ -24,6 +24,9 @@ typedef struct tokmap_i_shuffle {
     uint64_t epoch, group, rotation; /* identify the permutations below; UINT64_MAX: none */
     tokmap_i_permutation windows;    /* FULL: of the epoch; BLOCK: of the group */
     tokmap_i_permutation blocks;     /* BLOCK: of the epoch */
+    /* What `windows` gives for some numbers from ahead_first on, found together because numbers
+     * were asked for in order; and the last one that was asked for. */
+    uint64_t ahead_first, ahead[TOKMAP_I_PERMUTE_MANY], last;
 } tokmap_i_shuffle;
 
 /* Marks the permutations as unknown. The caller has set the fields above them. */

@@ -26,13 +26,27 @@ static tokmap_i_permutation permutation(uint64_t n, uint64_t key)
     return p;
 }
 
+/* Whether several numbers from x on, found together, are those found alone. */
+static bool are_those_found_alone(const tokmap_i_permutation *p, uint64_t x)
+{
+    uint64_t found[TOKMAP_I_PERMUTE_MANY];
+    bool same = true;
+    if (p->n < TOKMAP_I_PERMUTE_MANY || x > p->n - TOKMAP_I_PERMUTE_MANY)
+        return true;
+    tokmap_i_permute_many(p, x, found);
+    for (uint64_t k = 0; k < TOKMAP_I_PERMUTE_MANY; k++)
+        same &= found[k] == tokmap_i_permute(p, x + k);
+    return same;
+}
+
 /* Every number stays below n and comes back: so no two go to the same place. */
 static void check_all(uint64_t n, uint64_t key)
 {
     const tokmap_i_permutation p = permutation(n, key);
     for (uint64_t x = 0; x < n; x++) {
         const uint64_t y = tokmap_i_permute(&p, x);
-        if (y >= n || tokmap_i_permute_back(&p, y) != x)
+        if (y >= n || tokmap_i_permute_back(&p, y) != x ||
+            (x % TOKMAP_I_PERMUTE_MANY == 0 && !are_those_found_alone(&p, x)))
             CHECK_FAIL("N %" PRIu64 ": %" PRIu64 " becomes %" PRIu64, n, x, y);
     }
 }
@@ -41,7 +55,7 @@ static void check_one(const tokmap_i_permutation *p, uint64_t x)
 {
     const uint64_t y = tokmap_i_permute(p, x), before = tokmap_i_permute_back(p, x);
     if (y >= p->n || tokmap_i_permute_back(p, y) != x || before >= p->n ||
-        tokmap_i_permute(p, before) != x)
+        tokmap_i_permute(p, before) != x || !are_those_found_alone(p, x))
         CHECK_FAIL("N %" PRIu64 ": %" PRIu64 " becomes %" PRIu64, p->n, x, y);
 }
 

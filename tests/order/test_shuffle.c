@@ -109,8 +109,9 @@ TEST(what_was_asked_before_does_not_matter)
     for (uint64_t mode = 0; mode < 3; mode++) {
         tokmap_i_shuffle s = shuffle((tokmap_shuffle)mode, 1000, 16, 4, mode);
         for (uint64_t i = 0; i < 5000; i++) {
-            const uint64_t epoch = (tokmap_i_mix(i) % 3) - 1;
-            const uint64_t x = tokmap_i_mix(i + 5000) % 1000;
+            const uint64_t epoch = (tokmap_i_mix(i % 2 ? i / 10 : i / 40) % 3) - 1;
+            /* runs of ten, some of them from the last one on */
+            const uint64_t x = (tokmap_i_mix(i / 10 + 5000) + i % 10) % 1000;
             tokmap_i_shuffle fresh = shuffle((tokmap_shuffle)mode, 1000, 16, 4, mode);
             CHECK_EQ(tokmap_i_shuffle_window(&s, epoch, x),
                      tokmap_i_shuffle_window(&fresh, epoch, x));
