@@ -68,6 +68,26 @@ TEST(pieces_are_the_longest_from_left_to_right_or_the_word_is_unknown)
     tokenizer_free(t);
 }
 
+/* The cache is emptied by the second word after some number of others, and its store is filled
+ * again from where the first word was. */
+TEST(words_of_an_emptied_cache_are_not_found)
+{
+    static const vocabulary_case v = {
+        {"[U]", "word_of_twenty_bytes", "word_of_twenty_bytes_and_others"}, 3};
+    tokenizer *t = make_tokenizer(WORDLEVEL_FIELDS, &v, "\"WhitespaceSplit\"", "null");
+    for (uint32_t n = 0; n < 100; n++) {
+        uint32_t ids[103] = {1};
+        char text[4000], *at = text + sprintf(text, " %s", v.tokens[1]);
+        for (uint32_t i = 0; i < n; i++)
+            at += sprintf(at, " %u_other_word_of_many_bytes", i);
+        sprintf(at, " %s %s", v.tokens[2], v.tokens[1]);
+        ids[n + 1] = 2;
+        ids[n + 2] = 1;
+        encodes_to(t, text, ids, n + 3);
+    }
+    tokenizer_free(t);
+}
+
 TEST(the_prefix_of_pieces_may_be_a_nul)
 {
     static const vocabulary_case v = {{"[U]", "a", "\\u0000b"}, 3};
