@@ -115,6 +115,19 @@ def a_link_does_not_hide_what_matches(folder):
     expect_equal(len(tool.choose([], ["**/a*/" * 12 + "zz"])), 3, "many stars")
 
 
+def a_set_ends_at_its_bracket(folder):
+    """Where a ] is the first of the set, escaped, or that of a class, another one must follow."""
+    for name in "]!^:[a\\":
+        (folder / name).touch()
+    tool = Tool(folder)
+    for pattern, names in (("[]]", "]"), ("[!]]", "!^:[a\\"), ("[^]]", "!^:[a\\"), ("[[:alpha:]]", "a"), ("[\\]]", "]"),
+                           ("[a::]", "a:"), ("[[a:]", "[a:"), ("[[:]", "[:")):
+        expect_equal(tool.choose([pattern]), set(names), pattern)
+    for pattern in ("[", "[]", "[!]", "[^]", "[[:alpha:]", "[[::]", "[\\]"):
+        said = tool.choose([pattern])
+        expect(isinstance(said, str) and "a [ has no ]" in said, (pattern, said))
+
+
 def patterns_without_a_meaning_are_refused(folder):
     tool = Tool(folder)
     for pattern, why in (("!a", "! has no meaning"), ("", "is empty"), ("a[b", "a [ has no ]"), ("[a/b]", "a [ has no ]"),
