@@ -328,6 +328,70 @@ TEST(a_part_of_a_page_header_is_too_short)
         CHECK(parquet_page_header_read(&h, file.data + 4, n, &is_short) && is_short);
 }
 
+enum {
+    NOTHING = 0,
+    PART = 100 /* and the number of a field: a field of the part for the type of the page */
+};
+
+/* Adds the number n as a field of a struct, unless it is the one that is left out. */
+static void add_field(bytes *b, unsigned *before, unsigned field, int64_t n, bool is_left_out)
+{
+    if (is_left_out)
+        return;
+    add(b, (field - *before) << 4 | T_INT);
+    add_zigzag(b, n);
+    *before = field;
+}
+
+static const char *read_page_header_without(unsigned field, parquet_page_type type,
+                                            parquet_page_header *h)
+{
+    static const unsigned parts[] = {
+        [PARQUET_PAGE_DATA] = 5, [PARQUET_PAGE_DICTIONARY] = 7, [PARQUET_PAGE_DATA_V2] = 8};
+    static const unsigned part_fields[][5] = {[PARQUET_PAGE_DATA] = {1, 2, 3, 4},
+                                              [PARQUET_PAGE_DICTIONARY] = {1, 2},
+                                              [PARQUET_PAGE_DATA_V2] = {1, 4, 5, 6}};
+    bytes b = {.n = 0};
+    unsigned before = 0;
+    bool is_short;
+    for (unsigned i = 1; i <= 3; i++)
+        add_field(&b, &before, i, i == 1 ? type : 20, i == field);
+    add(&b, (parts[type] - before) << 4 | T_STRUCT);
+    before = 0;
+    for (const unsigned *f = part_fields[type]; *f; f++)
+        add_field(&b, &before, *f, *f, PART + *f == field);
+    add(&b, 0);
+    add(&b, 0);
+    return parquet_page_header_read(h, b.data, b.n, &is_short);
+}
+
+TEST(only_encodings_of_levels_have_a_default_in_a_page_header)
+{
+    static const char size[] = "a size in its header is wrong",
+                      number[] = "a number in its header is wrong";
+    static const parquet_page_type types[] = {PARQUET_PAGE_DATA, PARQUET_PAGE_DICTIONARY,
+                                              PARQUET_PAGE_DATA_V2};
+    parquet_page_header h;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const parquet_page_type type = types[i];
+        CHECK_NO_PROBLEM(read_page_header_without(NOTHING, type, &h));
+        CHECK(h.type == type && h.n_values == 1 && !h.has_crc && h.is_compressed);
+        CHECK_STR(read_page_header_without(1, type, &h), "its type is unknown");
+        CHECK_STR(read_page_header_without(2, type, &h), size);
+        CHECK_STR(read_page_header_without(3, type, &h), size);
+        CHECK_STR(read_page_header_without(PART + 1, type, &h), size);
+    }
+    CHECK_STR(read_page_header_without(PART + 2, PARQUET_PAGE_DATA, &h), number);
+    CHECK_STR(read_page_header_without(PART + 2, PARQUET_PAGE_DICTIONARY, &h), number);
+    CHECK_STR(read_page_header_without(PART + 4, PARQUET_PAGE_DATA_V2, &h), number);
+    CHECK_STR(read_page_header_without(PART + 5, PARQUET_PAGE_DATA_V2, &h), size);
+    CHECK_STR(read_page_header_without(PART + 6, PARQUET_PAGE_DATA_V2, &h), size);
+    CHECK_NO_PROBLEM(read_page_header_without(PART + 3, PARQUET_PAGE_DATA, &h));
+    CHECK(h.level_encoding == PARQUET_ENCODING_RLE && h.repetition_encoding == 4);
+    CHECK_NO_PROBLEM(read_page_header_without(PART + 4, PARQUET_PAGE_DATA, &h));
+    CHECK(h.level_encoding == 3 && h.repetition_encoding == PARQUET_ENCODING_RLE);
+}
+
 static uint8_t *footer_of(const bytes *file, uint32_t *n_bytes)
 {
     failure err;
