@@ -123,6 +123,20 @@ def values_of_all_types_are_those_of_pyarrow(folder):
             options=["--meta", "n"])
 
 
+def as_many_fields_as_there_may_be_are_read_beside_the_text(folder):
+    """Each column has a dictionary of its own."""
+    pa = need("pyarrow")
+    names = ["f%d" % i for i in range(64)]
+    table = pa.table({name: pa.array(["%s of row %d" % (name, row) for row in range(2)]).dictionary_encode()
+                      for name in ["text", *names]})
+    compare(folder, "the texts", arrow_writers.write(table), ["text of row 0", "text of row 1"])
+    code, message, _ = pack(folder, folder / "in", "--meta", ",".join(names))
+    expect_equal(code, 0, message)
+    lines = call("tokmap", "cat", "--meta", "--json", str(folder / "out"))[1].splitlines()
+    expect_equal([json.loads(line)["meta"] for line in lines],
+                 [{name: "%s of row %d" % (name, row) for name in names} for row in range(2)], "values")
+
+
 def columns_without_a_value_are_null_texts(folder):
     pa, polars = need("pyarrow"), need("polars")
     nulls = {"a string": pa.nulls(9, pa.string()), "nothing": pa.nulls(9), "a dictionary": pa.nulls(9, pa.dictionary(pa.int8(), pa.string())),
