@@ -190,6 +190,23 @@ def a_longer_max_document_resumes_what_a_shorter_one_stopped(corpus):
     late.remove("longer")
 
 
+def a_run_that_failed_at_its_end_resumes_there(corpus):
+    """All inputs were read when a write failed: its last one, and others before it."""
+    if not chaos.CAN_FAIL:
+        raise Skip("libfailures.so is missing, or this is a build with a sanitizer")
+    (corpus.folder / "short.txt").write_text("word\n" * 100)
+    command = pack_corpus.Packing(corpus.folder).command("ended", "--lines", "short.txt", "-j", "1")
+    said = []
+    for number in range(1, 200):
+        failing = {"LD_PRELOAD": chaos.LIBRARY, "FAIL": "write:%d+" % number, "TOKMAP_CHECKPOINT_MS": "0"}
+        if subprocess.run(command, cwd=corpus.folder, capture_output=True, env={**os.environ, **failing}).returncode == 0:
+            break
+        said.append(subprocess.run(command, cwd=corpus.folder, capture_output=True, text=True).stderr)
+        corpus.remove("ended")
+    expect("resuming after 100 documents, at the end of the inputs\n" in said[-1], said)
+    corpus.remove("ended")
+
+
 def the_report_of_a_resumed_run_has_all_that_was_left_out(corpus):
     """Also what an earlier process left out, which made no report; and the recipe takes it out of the inputs."""
     import gzip
