@@ -225,6 +225,9 @@ says pack_bad_split_name tokmap pack --split a/b=0.1 one.txt -o x
 says pack_split_of_dots tokmap pack --split ..=0.1 one.txt -o x
 says pack_split_of_32_characters tokmap pack one.txt -o longest --split abcdefghijklmnopqrstuvwxyz-_.012=0.5 -q
 says pack_split_of_33_characters tokmap pack one.txt -o longer --split abcdefghijklmnopqrstuvwxyz-_.0123=0.5
+longest=$(printf './%.0s' $(seq 2029))out
+says pack_longest_path_of_a_split tokmap pack one.txt -o "$longest" --split v=0.5 -q
+says pack_too_long_a_path_of_a_split tokmap pack one.txt -o "${longest}s" --split v=0.5 -q
 says pack_split_hexadecimal tokmap pack --split a=0x1p-3 one.txt -o x
 says pack_limit_hexadecimal tokmap pack --limit-documents 0x10 one.txt -o x
 says pack_split_twice tokmap pack --split a=0.1 --split a=0.2 one.txt -o x
