@@ -536,6 +536,9 @@ TEST(wrong_options_are_refused)
     o = options_of(&too_long, 1, 0);
     expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT,
                  "text number 0 has 2147483649 bytes: at most 2147483648");
+    const tokmap_text longest[] = {{"a", (size_t)2 << 30}, null};
+    o = options_of(longest, 2, 0);
+    expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT, "text number 1 is NULL");
     o = options_of(&text, 1, 0);
     o.specials = (tokmap_specials)4;
     expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT, "specials is 4: no such value");
