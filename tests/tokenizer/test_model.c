@@ -496,6 +496,9 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
         {SPLIT(CL100K "|", "Isolated", "false"), "it may match nothing"},
         {SEQUENCE(LINES("Isolated") "," SPLIT(QWEN2, "Isolated", "false") "," BYTE_LEVEL_BARE),
          "a look-ahead of more than one character"},
+        {SPLIT("a(?=b|cd)", "Isolated", "false"), "a look-ahead of more than one character"},
+        {SPLIT("a(?=cd|b)", "Isolated", "false"), "a look-ahead of more than one character"},
+        {SPLIT("a(?=(?!b))", "Isolated", "false"), "a look-ahead of more than one character"},
         {SPLIT(CL100K, "Sideways", "false"), "the behavior Sideways is not supported"},
         {"{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[0-9][0-9][0-9]\"}, \"behavior\": "
          "\"Isolated\"}",
