@@ -462,6 +462,18 @@ TEST(damaged_compressed_data_is_refused)
     parquet_codec_free(&c);
 }
 
+TEST(an_empty_page_may_be_compressed_to_nothing)
+{
+    uint8_t none[1] = {0};
+    parquet_codec c = {0};
+    for (uint8_t codec = 1; codec < 8; codec++) {
+        const parquet_codec_job job = {.codec = codec, .from = none, .to = none};
+        if (!parquet_codec_refused(codec))
+            CHECK_NO_PROBLEM(parquet_decompress(&c, &job));
+    }
+    parquet_codec_free(&c);
+}
+
 /* ---- Snappy ---- */
 
 static void add_literal(bytes *b, bytes *plain, size_t n)
