@@ -112,6 +112,8 @@ def other_members_are_named_and_counted(folder):
     expect_equal(len(lines), 12, message)
     expect("member 00.jpg is left out: neither text nor JSON by its name" in lines[0], message)
     expect("5 more members are left out" in lines[10], message)
+    data = archive([("%02d.jpg" % i, "x") for i in range(11)] + [("a.txt", "A")])
+    expect("1 more member is left out" in compare(folder, "11 images", data, ["A"]), "the last one")
     data = archive([("d/", (tarfile.DIRTYPE, "")), ("d/a.txt", "A")])
     expect_equal(compare(folder, "a folder", data, ["A"]), "tokmap pack: formats: 1 text\n", "notes about a folder")
 
