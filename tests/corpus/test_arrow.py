@@ -3,6 +3,7 @@
 """Arrow files of pyarrow and Polars: tokmap pack writes the dataset of the same texts as JSON lines. The files in
 tests/fuzz/corpus/arrow are read without the packages that wrote them."""
 
+import decimal
 import gzip
 import io
 import json
@@ -135,6 +136,31 @@ def as_many_fields_as_there_may_be_are_read_beside_the_text(folder):
     lines = call("tokmap", "cat", "--meta", "--json", str(folder / "out"))[1].splitlines()
     expect_equal([json.loads(line)["meta"] for line in lines],
                  [{name: "%s of row %d" % (name, row) for name in names} for row in range(2)], "values")
+
+
+def decimals_are_the_nearest_doubles(folder):
+    pa = need("pyarrow")
+    numbers = [decimal.Decimal("1.25"), None, decimal.Decimal("-30000000.01"), decimal.Decimal(0)]
+    kinds = {"d128": pa.decimal128(20, 2), "d256": pa.decimal256(60, 2)}
+    table = pa.table({"text": list("abcd"), **{name: pa.array(numbers, kind) for name, kind in kinds.items()}})
+    (folder / "in").write_bytes(arrow_writers.write(table))
+    code, message, _ = pack(folder, folder / "in", "--meta", ",".join(kinds))
+    expect_equal((code, message.count("the nearest float64 of each is kept")), (0, 2), message)
+    lines = call("tokmap", "cat", "--meta", "--json", str(folder / "out"))[1].splitlines()
+    wanted = [None if number is None else float(number) for number in numbers]
+    expect_equal([json.loads(line)["meta"] for line in lines], [dict.fromkeys(kinds, value) for value in wanted], "values")
+
+
+def columns_of_a_struct_share_its_nulls(folder):
+    """And the memory of their bits."""
+    pa = need("pyarrow")
+    rows = [None if i % 3 == 1 else {"text": "text %d" % i, "n": i} for i in range(40)]
+    (folder / "in").write_bytes(arrow_writers.write(pa.table({"s": rows})))
+    code, message, _ = pack(folder, folder / "in", "--field", "s.text", "--meta", "s.n", "--where", "s.n >= 0 or s.n is null")
+    expect_equal(code, 0, message)
+    expect("13 records without" in message, message)
+    lines = call("tokmap", "cat", "--meta", "--json", str(folder / "out"))[1].splitlines()
+    expect_equal([json.loads(line)["meta"]["s.n"] for line in lines], [row["n"] for row in rows if row], "values")
 
 
 def columns_without_a_value_are_null_texts(folder):
