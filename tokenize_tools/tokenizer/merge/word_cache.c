@@ -50,6 +50,7 @@ static uint32_t hash_long(const uint8_t *word, size_t n_bytes)
     }
     memcpy(&x, word + n_bytes - 8, 8);
     hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+    hash = (hash ^ hash >> 32) * 0xC2B2AE3D27D4EB4Fu; /* the last bytes are only in the top bits */
     return (uint32_t)(hash >> 32);
 }
 
