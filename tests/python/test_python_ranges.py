@@ -119,7 +119,7 @@ def a_range_is_like_a_dataset_of_its_own(folder):
     n_batches = 0
     for seed in range(N_RUNS):
         rng = random.Random(seed)
-        lengths = [rng.choice((0, 1, 2, rng.randint(0, 60))) for _ in range(rng.choice((5, 300)))] + [99]
+        lengths = [rng.choice((0, 1, 2, rng.randint(0, 60))) for _ in range(rng.choice((5, 63, 300)))] + [99]
         ids = [rng.choices(range(60000), k=n) for n in lengths]
         train = [[rng.random() < 0.8 for _ in range(n)] for n in lengths]
         first = rng.randint(0, len(lengths) - 1)
