@@ -154,6 +154,14 @@ def joined_and_cut_files_are_refused(folder):
     for n_bytes in (4, 5, 11, 12, len(datas[0]) // 2, len(datas[0]) - 1):
         path.write_bytes(datas[0][:n_bytes])
         pack_refuses(path, "truncated Parquet file")
+    size, = struct.unpack("<I", datas[0][-8:-4])
+    for first, is_seam in ((b"\x15", True), (b"\0", False)):  # what a footer of one byte would begin with
+        path.write_bytes(datas[0][:-8 - size] + first + struct.pack("<I", 1) + b"PAR1PAR1" + datas[0][-8 - size:])
+        if is_seam:
+            pack_refuses(path, "byte %d: another Parquet file begins here" % (len(datas[0]) - size + 1))
+        else:
+            done = run_program("tokmap", "pack", "--force", "--tokenizer", "bytes", path, "-o", path.with_suffix(".out"))
+            expect_equal(done.returncode, 0, done.stderr)
 
 
 def edit_footer(data, edit):
