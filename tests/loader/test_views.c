@@ -8,6 +8,7 @@
 #include "loader/loader.h"
 #include "support/joined.h"
 #include "support/loader_corpus.h"
+#include "support/faults.h"
 #include "support/must.h"
 #include "views/view.h"
 
@@ -428,4 +429,53 @@ TEST(views_of_many_chunks)
         const setting s = {(tokmap_windows)(i % 3), (tokmap_shuffle)(any(3)), any(2), false, false};
         run(&s, true);
     }
+}
+
+/* Writes and opens the view, which has a file, and opens the same documents without one. */
+static tokmap_status write_and_open(made *m, const char *path, tokmap_error *e)
+{
+    tokmap_view *v = NULL;
+    tokmap_view_options o = {
+        .struct_size = sizeof o, .path = path, .keep = m->keep, .n_keep = m->n_documents};
+    tokmap_status status = tokmap_view_write(m->ds, &o, NULL, e);
+    o.path = NULL;
+    if (!status)
+        status = tokmap_view_open(&v, m->ds, &o, e);
+    tokmap_view_close(v);
+    v = NULL;
+    o = (tokmap_view_options){.struct_size = sizeof o, .path = path};
+    if (!status)
+        status = tokmap_view_open(&v, m->ds, &o, e);
+    if (!status)
+        status = tokmap_view_verify(v, e);
+    tokmap_view_close(v);
+    return status;
+}
+
+TEST(views_without_memory_are_an_error)
+{
+    uint8_t keep[] = {1, 0, 1, 1, 0, 0, 1};
+    made m = {.n_documents = sizeof keep, .keep = keep};
+    tokmap_writer *w = begin("p");
+    for (uint64_t d = 0; d < m.n_documents; d++)
+        add(w, 1, d, (uint32_t)d + 3);
+    must_finish(w);
+    m.ds = must_open(check_path("p"));
+    const char *path = check_path("v.tmw");
+    tokmap_error err;
+    CHECK_OK(write_and_open(&m, path, &err), err);
+    bool fired = FAULT_MEMORY_WORKS;
+    for (uint64_t n = 1; fired; n++) {
+        unlink(path);
+        const int64_t before = fault_n_live;
+        fault_arm(FAULT_ONCE, FAULT_MEMORY, ENOMEM, n);
+        const tokmap_status status = write_and_open(&m, path, &err);
+        fired = fault_disarm();
+        CHECK_INT(status, fired ? TOKMAP_ERR_MEMORY : TOKMAP_OK);
+        CHECK_INT(fault_n_live, before);
+        CHECK(fired || n > 10);
+    }
+    tokmap_dataset_close(m.ds);
+    if (!FAULT_MEMORY_WORKS)
+        SKIP("a sanitizer has its own memory");
 }
