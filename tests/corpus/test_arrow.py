@@ -221,6 +221,8 @@ def damaged_and_foreign_files_are_refused(folder):
     refused(folder, file + b"x", "footer")
     refused(folder, stream[:-3], "truncated")
     refused(folder, stream[:3000], "truncated", "record batch")
+    third = [found.start() for found in re.finditer(b"\xff{4}", stream)][2]
+    refused(folder, stream[:third + 2], "in: byte %d: the input ends before a message" % (third + 2))
     refused(folder, stream + b"x", "data after the end of the stream")
     refused(folder, stream + stream, "data after the end of the stream")
     refused(folder, b"ARROW1\0\0" + struct.pack("<I", 100) + bytes(200), "Arrow before 0.15")
