@@ -211,19 +211,17 @@ static bool check_text(text_reader *r, size_t from, failure *err)
 /* ---- The format ---- */
 
 /* Parses the line after this one, too. *are_lines: both are objects, whatever fields they have. */
-static bool look_at_next(text_reader *r, const first_line *line, bool *are_lines, bool *has_text,
-                         failure *err)
+static bool look_at_next(text_reader *r, const first_line *line, bool *are_lines, failure *err)
 {
     size_t from;
     first_line next;
-    *are_lines = *has_text = false;
+    *are_lines = false;
     if (!find_nonblank(r, line->to, &from, err))
         return false;
     if (from >= LOOK_BYTES || window_text(&r->base.window)[from] != '{')
         return true;
     if (!read_line(r, from, LOOK_BYTES, &next, err))
         return false;
-    *has_text = next.whole && (next.status == JSON_LINE_OK || next.status == JSON_LINE_NULL);
     *are_lines =
         next.whole && next.status != JSON_LINE_MALFORMED && line->status != JSON_LINE_MALFORMED;
     return true;
@@ -252,7 +250,7 @@ static bool decide_format(text_reader *r, failure *err)
 {
     size_t from;
     first_line line;
-    bool are_lines, has_text;
+    bool are_lines;
     const wrong_file_head head = head_of(r);
     if (!window_reach(&r->base.window, TEXT_BOM_BYTES, err))
         return false;
@@ -278,7 +276,7 @@ static bool decide_format(text_reader *r, failure *err)
     }
     set_reason(r, line.status, &line.result);
     const json_line_result result = line.result; /* the next line is parsed to the same place */
-    if (!look_at_next(r, &line, &are_lines, &has_text, err))
+    if (!look_at_next(r, &line, &are_lines, err))
         return false;
     const bool may_be_json = wrong_name_may_be_json(head.name);
     if (line.status == JSON_LINE_MALFORMED && !may_be_json) {
@@ -293,8 +291,8 @@ static bool decide_format(text_reader *r, failure *err)
          list == LIST_NONE     ? "--field"
          : list == LIST_TOKENS ? "--tokens"
                                : "--parts");
-    bool is_other = line.status != JSON_LINE_MALFORMED && !are_lines && !has_text &&
-                    !wrong_name_promises_records(head.name);
+    bool is_other =
+        line.status != JSON_LINE_MALFORMED && !are_lines && !wrong_name_promises_records(head.name);
     if (line.status == JSON_LINE_MALFORMED && wrong_name_is_whole_json(head.name) &&
         !is_whole_other(r, from, &is_other))
         return fail_memory(err);
