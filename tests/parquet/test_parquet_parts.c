@@ -578,6 +578,31 @@ TEST(levels_and_values_of_a_page_are_checked)
     parquet_values_free(&v);
 }
 
+TEST(unsigned_numbers_have_the_bits_of_their_type)
+{
+    const parquet_element large = {
+        .type = PARQUET_INT64, .kind = PARQUET_UNSIGNED, .is_leaf = true};
+    parquet_element small = large;
+    small.type = PARQUET_INT32;
+    const uint8_t plain[] = {1, 0, 0, 0, 0, 1, 0, 0};
+    parquet_page_header h = {.n_values = 1, .plain_bytes = sizeof plain};
+    parquet_values v = {0};
+    tokmap_value value;
+    CHECK(parquet_values_begin(&v, &large, &h, plain, NULL));
+    CHECK_INT(parquet_values_next(&v, &value), 1);
+    CHECK(value.type == TOKMAP_VALUE_INT64 && value.integer == ((int64_t)1 << 40) + 1);
+    static bytes page;
+    add_deltas(&page, (const uint64_t[]){UINT64_MAX, 0}, 2); /* as signed numbers, -1 and 0 */
+    h = (parquet_page_header){
+        .n_values = 2, .plain_bytes = (uint32_t)page.n, .encoding = PARQUET_ENCODING_DELTA_BINARY};
+    CHECK(parquet_values_begin(&v, &small, &h, page.data, NULL));
+    CHECK_INT(parquet_values_next(&v, &value), 1);
+    CHECK(value.type == TOKMAP_VALUE_INT64 && value.integer == UINT32_MAX);
+    CHECK_INT(parquet_values_next(&v, &value), 1);
+    CHECK(value.type == TOKMAP_VALUE_INT64 && value.integer == 0);
+    parquet_values_free(&v);
+}
+
 TEST(levels_and_lengths_beyond_the_largest_are_refused)
 {
     const parquet_element text = {.type = PARQUET_BYTE_ARRAY, .is_leaf = true};
