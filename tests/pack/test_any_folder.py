@@ -210,7 +210,8 @@ def arrays_are_the_lines_of_their_objects(folder):
 def broken_arrays_are_refused_at_their_place(folder):
     good = '[{"text": "a"}, {"text": "b"}]'
     for text, word in (('[{"text": "a"}, 5]', "a.json:2: byte 16: not an object"),
-                       ('[{"text": "a"}, "b, ]"]', "a.json:2: byte 16: not an object"), ('[{"text": "a"} {"text": "b"}]', "trailing data"),
+                       ('[{"text": "a"}, "b, ]"]', "a.json:2: byte 16: not an object"),
+                       ('[{"text": "a"} {"text": "b"}]', "trailing data"),
                        ('[{"text": "a"}}', "a comma or bracket is out of place"), (good + good, "something follows its end"),
                        ('[{"text": "a"},,{"text": "b"}]', "a comma or bracket is out of place"),
                        ('[{"text": "a"},]', "a comma or bracket is out of place"), ('[{"text": "a\\u0000b"},\n{"text": "\0"}]', "a.json:2:"),
