@@ -214,28 +214,40 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
         status = tokmap_i_sampler_locate(&l->sampler, sample, &located, err);
     if (status)
         return status;
-    const tokmap_sample at = fetched ? fetched->at : located;
-    const tokmap_i_loader_source *s = &l->sources[at.source];
-    const tokmap_dataset *ds = s->windows.datasets[at.dataset];
+    /* Not a copy: it would wait for the stores of locate. */
+    const tokmap_sample *const at = fetched ? &fetched->at : &located;
+    const tokmap_i_loader_source *s = &l->sources[at->source];
+    const tokmap_dataset *ds = s->windows.datasets[at->dataset];
     tokmap_row *row = &l->rows[i];
-    *row = (tokmap_row){.n_tokens = at.n_tokens,
+    /* Every field, so that no compiler clears the whole of it first, which takes longer. */
+    *row = (tokmap_row){.tokens = NULL,
+                        .n_tokens = at->n_tokens,
                         .token_bytes = s->token_bytes,
-                        .source = at.source,
-                        .dataset = at.dataset,
-                        .epoch = at.epoch,
-                        .window = at.window,
-                        .first_token = at.first_token,
-                        .sample = sample};
+                        .source = at->source,
+                        .dataset = at->dataset,
+                        .epoch = at->epoch,
+                        .window = at->window,
+                        .first_token = at->first_token,
+                        .cu_seqlens = NULL,
+                        .n_documents = 0,
+                        .longest_document = 0,
+                        .position_ids = NULL,
+                        .document_ids = NULL,
+                        .loss_mask = NULL,
+                        .sample = sample,
+                        .pieces = NULL,
+                        .n_pieces = 0};
     if (s->windows.rows) {
-        status = fill_pieces(l, i, &at, fetched, err);
+        status = fill_pieces(l, i, at, fetched, err);
         if (!status && l->parts.wanted != 0 &&
-            tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at.pieces, at.n_pieces, s->masked, row))
+            tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at->pieces, at->n_pieces, s->masked,
+                                         row))
             status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
         return status || l->slice.size == 1 ? status : slice_row(l, i, NULL, err);
     }
     tokmap_i_extent two[2], *ranges = l->ranges ? l->ranges : two;
-    const uint32_t n_ranges = find_ranges(&at, s->windows.ranges[at.dataset].tokens, ranges);
-    status = find_tokens(l, i, &at, fetched, &row->tokens, err);
+    const uint32_t n_ranges = find_ranges(at, s->windows.ranges[at->dataset].tokens, ranges);
+    status = find_tokens(l, i, at, fetched, &row->tokens, err);
     if (!status && l->parts.wanted != 0 &&
         tokmap_i_row_parts_fill(&l->parts, i, ds, ranges, n_ranges, s->masked, row))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);

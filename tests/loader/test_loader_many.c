@@ -62,9 +62,9 @@ TEST(resident_bytes_are_what_open_allocates)
     tokmap_loader_options o = options_for(1);
     check_bytes(&o, 16384); /* half of it is a histogram of waits */
     o = options_for(MAX_SOURCES);
-    check_bytes(&o, MAX_SOURCES * 1400);
+    check_bytes(&o, MAX_SOURCES * 1450);
     o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
-    check_bytes(&o, MAX_SOURCES * 1400);
+    check_bytes(&o, MAX_SOURCES * 1450);
     o = options_for(MAX_SOURCES);
     o.io = TOKMAP_IO_POPULATE;
     check_bytes(&o, MAX_SOURCES * 2000);
