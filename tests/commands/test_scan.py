@@ -122,6 +122,16 @@ def the_tokenizer_of_the_dataset(folder):
     (folder / "other.json").write_text(pack_corpus.small_vocabulary() + "\n")
     code, _, err = tokmap(*scan, "--tokenizer", folder / "other.json")
     expect(code == 3 and "--tokenizer names another file" in err, err)
+    large = json.loads(pack_corpus.small_vocabulary())
+    vocabulary = large["model"]["vocab"]
+    vocabulary.update({"unused%d" % i: i for i in range(len(vocabulary), 70000)})
+    large["added_tokens"][0]["id"] = len(vocabulary)
+    (folder / "large.json").write_text(json.dumps(large))
+    (folder / "ids.bin").write_bytes(bytes(200))
+    said("index", "-q", "--dtype", "u16", "--eod", "7", folder / "ids.bin")  # made by nobody knows what
+    code, _, err = tokmap("scan", folder / "ids", *scan[2:], "--tokenizer", folder / "large.json")
+    expect(code == 3 and "its tokens have 2 bytes, but large.json has ids above 65535" in err, err)
+    expect_equal(tokmap("scan", folder / "ids", *scan[2:], "-q", "--tokenizer", folder / "tokenizer.json"), (0, "", ""), "ids")
 
 
 def the_report_shows_the_longest_matches(folder):

@@ -373,6 +373,10 @@ static int run_scan(scan_state *s)
             dataset_check_tokenizer(s->ds, s->options->tokenizer.name, s->tokenizer.file_xxh3, "");
     if (code != CLI_OK)
         return code;
+    if (s->info.token_bytes == 2 &&
+        tokenizer_get_info(s->tokenizer.tokenizer)->vocab_size > UINT16_MAX + 1)
+        return cli_error(CLI_INPUT, "%s: its tokens have 2 bytes, but %s has ids above %d",
+                         s->info.index_path, s->tokenizer.name, UINT16_MAX);
     s->encoder = encoder_new(s->tokenizer.tokenizer, &(encoder_options){0});
     if (!s->encoder)
         return cli_no_memory();
