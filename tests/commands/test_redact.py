@@ -293,6 +293,16 @@ def files_of_the_source_stay(folder):
             expect(": OK" in tokmap("verify", folder / name)[1], name)
 
 
+def other_files_of_the_old_dataset_stay(folder):
+    """Files with names as redact gives them, but for the end, and a file of another dataset's name."""
+    p = make_joined(folder)
+    names = ["q.0123456789abcdef.bin", "q.0123456789abcdef", "q.0123456789abcde.redacted", "qq.0123456789abcdef.redacted"]
+    ref_writer.write(str(folder / "q"), tokens=range(8), lengths=[8], vocab=300,
+                     segments=[(os.fsencode(name), 2, b"") for name in names])
+    redact(p, [3], folder / "q", "-f")
+    expect_equal(sorted(name for name in names if (folder / name).exists()), sorted(names), "what stays")
+
+
 def unused_files_are_named(folder):
     p = make_joined(folder)
     redact(p, [3], folder / "q")
