@@ -245,10 +245,11 @@ typedef struct tokmap_loader_options {
     uint32_t cp_rank;
     uint32_t cp_size; /* 0 means 1 */
     int64_t cp_mode;  /* tokmap_cp_mode; has 8 bytes, so that no padding follows it */
-    /* What a row is whose tokens are in several places of a dataset, because a view leaves out
-     * documents between them. 0: its tokens are copied together. 1: it has no tokens, and a piece
-     * for each place; this saves a copy for callers that gather. It does not work with cp_size, and
-     * a stage ignores it. Has 8 bytes, so that no padding follows it. */
+    /* A row whose tokens are in several places of a dataset, because a view leaves out documents
+     * between them: 0: its tokens are copied together. 1: unless the loader has read them into its
+     * own memory, it has no tokens, and a piece for each place; this saves a copy for callers that
+     * gather. Needs a row_stride with n_pieces, does not work with cp_size, and a stage ignores it.
+     * Has 8 bytes, so that no padding follows it. */
     int64_t view_pieces;
 } tokmap_loader_options;
 

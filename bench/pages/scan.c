@@ -69,7 +69,8 @@ static tokmap_status put(void *context, uint64_t document, const ngrams_found *f
                          tokmap_error *err)
 {
     tokmap_column_writer *const *columns = context;
-    const uint64_t figures[N_COLUMNS] = {found->n_ngrams, found->longest, found->example};
+    const ngrams_run *r = ngrams_longest(found->runs, found->n_runs);
+    const uint64_t figures[N_COLUMNS] = {found->n_ngrams, r->n_tokens, r->example};
     for (int i = 0; i < N_COLUMNS; i++) {
         const tokmap_value v = {.type = TOKMAP_VALUE_INT64, .integer = (int64_t)figures[i]};
         bench_check(tokmap_column_writer_put(columns[i], document, &v, 1, err));

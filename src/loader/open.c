@@ -119,6 +119,10 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
         return status;
     if (o->view_pieces && o->cp_size > 1)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "view_pieces does not work with cp_size");
+    if (o->view_pieces && o->row_stride < SIZE_UP_TO(tokmap_row, n_pieces))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "view_pieces needs a row_stride with n_pieces, at least %zu",
+                    SIZE_UP_TO(tokmap_row, n_pieces));
     if (o->shuffle != TOKMAP_SHUFFLE_FULL && o->shuffle != TOKMAP_SHUFFLE_NONE &&
         o->shuffle != TOKMAP_SHUFFLE_BLOCK)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "shuffle is %d: must be 0, 1 or 2", (int)o->shuffle);

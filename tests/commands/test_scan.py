@@ -3,6 +3,7 @@
 """tokmap scan: what it finds, against sets of tuples in Python; the same for any number of threads, joined or not; what is
 refused, and what is left then."""
 
+import base64
 import gzip
 import json
 import os
@@ -34,8 +35,8 @@ def runs_of(hits, n):
 
 
 def search(documents, examples, n):
-    """For each document (n-grams, longest, example, place of the longest), or None. examples: lists of texts, which are
-    lists of ids."""
+    """For each document how many n-grams it has, and its runs: (place, length, example). examples: lists of texts, which
+    are lists of ids."""
     grams = {}  # length: {tuple: example}
     for number, texts in enumerate(examples, 1):
         for ids in texts:
@@ -43,21 +44,15 @@ def search(documents, examples, n):
             if length == n or length >= LEAST_SHORT:
                 for i in range(len(ids) - length + 1):
                     grams.setdefault(length, {}).setdefault(tuple(ids[i:i + length]), number)
-    answers = []
-    for ids in documents:
-        n_found, best = 0, (0, None, None)
-        for length, known in grams.items():
-            hits = [i for i in range(len(ids) - length + 1) if tuple(ids[i:i + length]) in known]
-            n_found += len(hits)
-            for first, longest in runs_of(hits, length):
-                if longest > best[0]:
-                    best = longest, known[tuple(ids[first:first + length])], first
-        answers.append((n_found, *best) if n_found else None)
-    return answers
+    return [(sum(tuple(ids[i:i + length]) in known for length, known in grams.items() for i in range(len(ids) - length + 1)),
+             [(at, longest, known[tuple(ids[at:at + length])]) for length, known in grams.items()
+              for at, longest in runs_of([i for i in range(len(ids) - length + 1) if tuple(ids[i:i + length]) in known], length)])
+            for ids in documents]
 
 
 def values_of(found):
-    return [one and one[:3] for one in found]
+    """(n-grams, longest, example) of each document, or None. Among runs of one length, the first counts."""
+    return [n and (n, *max(runs, key=lambda run: run[1])[1:]) or None for n, runs in found]
 
 
 def columns(prefix):
@@ -99,7 +94,7 @@ def found_is_what_python_finds(folder):
         texts_of = [[text.encode() for text in (one["q"], one["a"]) if text is not None] for one in examples]
         wanted = search(tokens_of(folder / "p"), with_blanks(texts_of), n)
         expect_equal(columns(folder / "p"), values_of(wanted), "run %d" % run)
-        n_found += sum(one is not None for one in wanted)
+        n_found += sum(n > 0 for n, _ in wanted)
     expect(n_found > N_RUNS, str(n_found))
     return "%d documents with an n-gram" % n_found
 
@@ -116,12 +111,19 @@ def the_tokenizer_of_the_dataset(folder):
     ids += [json.loads(line) for line in said("encode", "--tokenizer", folder / "tokenizer.json", folder / "blank.jsonl").splitlines()]
     wanted = search(tokens_of(folder / "p"), [ids], 6)
     expect_equal(columns(folder / "p"), values_of(wanted), "columns")
-    expect(wanted[17] is not None and out["n_documents"] == sum(one is not None for one in wanted), str(out))
+    expect(wanted[17][0] > 0 and out["n_documents"] == sum(n > 0 for n, _ in wanted), str(out))
     code, _, err = tokmap(*scan)
     expect(code == 3 and "name its file with --tokenizer" in err, err)
     (folder / "other.json").write_text(pack_corpus.small_vocabulary() + "\n")
     code, _, err = tokmap(*scan, "--tokenizer", folder / "other.json")
     expect(code == 3 and "--tokenizer names another file" in err, err)
+    ranks = folder / "r.tiktoken"
+    ranks.write_bytes(b"".join(b"%s %d\n" % (base64.b64encode(bytes([i])), i) for i in range(256)))
+    said("pack", "-q", folder / "in.jsonl", "--tokenizer", ranks, "--pattern", "gpt2:any", "--eod", "none", "-o", folder / "r")
+    other = ["scan", folder / "r", *scan[2:], "-q", "--tokenizer", ranks]
+    code, _, err = tokmap(*other, "--pattern", "cl100k:any")
+    expect(code == 3 and 'was packed with "gpt2:any": its --pattern must be the same here' in err, err)
+    expect_equal(tokmap(*other, "--pattern", "gpt2:any"), (0, "", ""), "the same pattern")
     large = json.loads(pack_corpus.small_vocabulary())
     vocabulary = large["model"]["vocab"]
     vocabulary.update({"unused%d" % i: i for i in range(len(vocabulary), 70000)})
@@ -147,8 +149,9 @@ def the_report_shows_the_longest_matches(folder):
     found, lines = json.loads(said(*scan, "--json"))["examples"], said(*scan, "-f")
     n_cut = 0
     for number, example in enumerate(found, 1):
-        matches = sorted((-one[1], i, one[3]) for i, one in enumerate(wanted) if one and one[2] == number)
-        expect_equal([example["example"], example["n_documents"]], [number, len(matches)], "example")
+        matches = sorted((-length, i, at) for i, (_, runs) in enumerate(wanted) for at, length, one in runs if one == number)
+        n_documents = len({i for _, i, _ in matches})
+        expect_equal([example["example"], example["n_documents"]], [number, n_documents], "example")
         n_cut += len(matches) > 20
         parts = []
         for longest, document, at in matches[:20]:
@@ -207,7 +210,8 @@ def refusals(folder):
             ('{"text": "abc"}\n{"text": 3}\n', [], 3, "b.jsonl:2"), ('{"text": "abc"}\n{"tex', [], 3, "b.jsonl:2"),
             ('{"text": "abc"}\n', ["--name", "a b"], 2, "a b_ngrams"), ('{"text": "abc"}\n', ["-n", "0"], 2, "-n"),
             ('{"text": "abc"}\n', ["--against", folder / "none.jsonl"], 3, "none.jsonl"),
-            ('{"text": "abc"}\n', ["--field", "nope"], 3, "no field of --field is a string")):
+            ('{"text": "abc"}\n', ["--field", "nope"], 3, "no record of 1 has the field nope; the nearest one is text"),
+            ('{"text": "abc", "list": ["a"]}\n', ["--field", "text,list"], 3, "the field list is an object or a list")):
         b.write_text(text)
         found, out, err = tokmap("scan", p, "--against", b, "--name", "x", *options)
         expect_equal([found, out], [code, ""], "%s: %s" % (options, err))

@@ -109,6 +109,8 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(o.random_offset = 2, TOKMAP_ERR_ARGUMENT, "random_offset is 2");
     REFUSED(o.view_pieces = 2, TOKMAP_ERR_ARGUMENT, "view_pieces is 2");
     REFUSED((o.view_pieces = 1, o.cp_size = 2), TOKMAP_ERR_ARGUMENT, "view_pieces");
+    REFUSED((o.view_pieces = 1, o.row_stride = offsetof(tokmap_row, pieces)), TOKMAP_ERR_ARGUMENT,
+            "row_stride with n_pieces");
     REFUSED((o.random_offset = 1, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT), TOKMAP_ERR_ARGUMENT,
             "random_offset");
     REFUSED(o.row_parts = 16, TOKMAP_ERR_ARGUMENT, "row_parts");

@@ -36,7 +36,7 @@ def _refused(kind, words, call):
 def examples_are_found_in_all_datasets(folder):
     ds = _opened(folder)
     wanted = [number for number in range(61) if (number if number < 30 else number - 30) % 3 == 0]
-    (folder / "b.jsonl").write_text(json.dumps({"q": "no such text", "a": 1}) + "\n" + json.dumps({"q": TEXT}) + "\n")
+    (folder / "b.jsonl").write_text(json.dumps({"q": "no such text", "a": None}) + "\n" + json.dumps({"q": TEXT}) + "\n")
     results = [ds.scan("b", against=["no such text", TEXT], report=True),
                ds.scan("b", against=folder / "b.jsonl", field="q,a", n_threads=2, replace=True, report=True)]
     expect_equal(results[0], results[1], "a list of texts, and a file")
@@ -71,8 +71,12 @@ def what_is_refused(folder):
     _refused(tokmap.ArgumentError, "--ngram", lambda: ds.scan("b", against=[TEXT], ngram=0))
     _refused(tokmap.ArgumentError, "none.jsonl", lambda: ds.scan("b", against=folder / "none.jsonl"))
     _refused(tokmap.ArgumentError, "0.jsonl", lambda: ds.scan("b", against=[TEXT], tokenizer=folder / "0.jsonl"))
-    ds.scan("b", against=[TEXT])
-    _refused(tokmap.ExistsError, "--force replaces late columns", lambda: ds.scan("b", against=[TEXT]))
+    _refused(ValueError, "field is for the examples of a file", lambda: ds.scan("b", against=[TEXT], field="q"))
+    ds.shards[1].scan("b", against=[TEXT])
+    _refused(tokmap.ExistsError, "1.b_ngrams.tmc: exists already", lambda: ds.scan("b", against=[TEXT]))
+    assert not (folder / "0.b_ngrams.tmc").exists()
+    ds.scan("b", against=[TEXT], replace=True)
+    _refused(tokmap.ExistsError, "replace=True replaces late columns", lambda: ds.scan("b", against=[TEXT]))
 
 
 if __name__ == "__main__":

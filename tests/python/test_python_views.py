@@ -167,6 +167,13 @@ def a_view_says_what_it_has(folder):
     for one in (view, tokmap.Source(ds, keep=mask).views[0], ds.write_view(where=WHERE), ds.write_view(folder / "p.tmw", keep=mask)):
         again = pickle.loads(pickle.dumps(one))
         assert (again.set_hashes, len(again)) == (view.set_hashes, len(view))
+    own = ds.write_view(folder / "own.tmw", where="quality > 1")
+    pickled = pickle.dumps(own)
+    ds.add_column("other", np.arange(N))
+    own = ds.write_view(folder / "other.tmw", where="other > 7")
+    pickled_other, _ = pickle.dumps(own), os.unlink(folder / "a.other.tmc")
+    for one in map(pickle.loads, (pickled, pickled_other)):  # by the file, also without the column
+        assert one.where in ("quality > 1", "other > 7") and one.paths[0].endswith((f"own.tmw", "other.tmw"))
     pickled = pickle.dumps(ds.where("late >= 3") if "late" in ds.meta() else _with_late(ds))
     ds.add_column("late", np.zeros(N), replace=True)
     assert "than when it was pickled" in str(raises(tokmap.MismatchError, pickle.loads, pickled))

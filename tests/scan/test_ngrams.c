@@ -42,32 +42,26 @@ static uint32_t first_with(const text *examples, uint32_t n_examples, const uint
     return 0;
 }
 
-static ngrams_found search(const text *examples, uint32_t n_examples, const text *t, uint32_t n)
+/* Compares what was found with a search at each place. */
+static void check_found(const ngrams_found *f, const text *examples, uint32_t n_examples,
+                        const text *t, uint32_t n)
 {
-    ngrams_found f = {0};
-    for (uint32_t at = 0; at + n <= t->n; at++) {
-        uint32_t n_run = 0;
-        while (at + n_run + n <= t->n && first_with(examples, n_examples, t->ids + at + n_run, n))
-            n_run++;
-        if (n_run == 0)
+    uint64_t n_ngrams = 0;
+    size_t n_runs = 0;
+    for (uint32_t at = 0, end; at + n <= t->n; at = end + 1) {
+        for (end = at; end + n <= t->n && first_with(examples, n_examples, t->ids + end, n);)
+            end++;
+        if (end == at)
             continue;
-        f.n_ngrams += n_run;
-        if (n_run + n - 1 > f.longest) {
-            f.longest = n_run + n - 1;
-            f.at = at;
-            f.example = first_with(examples, n_examples, t->ids + at, n);
-        }
-        at += n_run;
+        n_ngrams += end - at;
+        CHECK(n_runs < f->n_runs);
+        const ngrams_run *r = &f->runs[n_runs++];
+        CHECK_EQ(r->at, at);
+        CHECK_EQ(r->n_tokens, end - at + n - 1);
+        CHECK_EQ(r->example, first_with(examples, n_examples, t->ids + at, n));
     }
-    return f;
-}
-
-static void compare(const ngrams_found *a, const ngrams_found *b)
-{
-    CHECK_EQ(a->n_ngrams, b->n_ngrams);
-    CHECK_EQ(a->longest, b->longest);
-    CHECK_EQ(a->at, b->at);
-    CHECK_EQ(a->example, b->example);
+    CHECK_EQ(f->n_ngrams, n_ngrams);
+    CHECK_EQ(f->n_runs, n_runs);
 }
 
 /* Looks for n-grams of examples, some of which are pieces of the text, with tokens of either
@@ -90,16 +84,47 @@ static uint32_t run_case(uint32_t n, uint32_t n_letters)
         for (uint32_t i = 0; i < n_widths; i++)
             CHECK(ngrams_add(indexes[i], examples[e].ids, examples[e].n, e + 1));
     }
-    const ngrams_found wanted = search(examples, n_examples, &t, n);
+    uint32_t found_any = 0;
     for (uint32_t i = 0; i < n_widths; i++) {
         ngrams_found found = {0};
         CHECK(ngrams_finish(indexes[i]));
-        ngrams_scan(indexes[i], i == 0 ? (const void *)t.ids : narrow, t.n, &found);
-        compare(&found, &wanted);
+        CHECK(ngrams_scan(indexes[i], i == 0 ? (const void *)t.ids : narrow, t.n, &found));
+        check_found(&found, examples, n_examples, &t, n);
+        found_any = found.n_ngrams > 0;
+        free(found.runs);
     }
     for (int i = 0; i < 2; i++)
         ngrams_close(indexes[i]);
-    return wanted.n_ngrams > 0;
+    return found_any;
+}
+
+/* A document of more pieces than are hashed at once, with an n-gram at every seam. */
+TEST(long_documents_are_looked_through_to_their_end)
+{
+    static const uint32_t lengths[] = {1, 7, 8, 9, 13, 255};
+    enum {
+        N_IDS = 70000
+    };
+    uint32_t *ids = malloc(N_IDS * sizeof *ids);
+    CHECK(ids != NULL);
+    for (uint32_t i = 0; i < N_IDS; i++)
+        ids[i] = i;
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        const uint32_t n = lengths[k], stride = n - (n < 8 ? n : 8) + 1, every = 128 * stride;
+        ngrams *x = ngrams_open(n, 4);
+        ngrams_found found = {0};
+        for (uint32_t at = every - 1; at + n <= N_IDS; at += every)
+            CHECK(ngrams_add(x, ids + at, n, at));
+        CHECK(ngrams_finish(x));
+        CHECK(ngrams_scan(x, ids, N_IDS, &found));
+        CHECK_EQ(found.n_ngrams, ngrams_count(x));
+        CHECK_EQ(found.n_runs, ngrams_count(x));
+        for (size_t i = 0; i < found.n_runs; i++)
+            CHECK(found.runs[i].at == found.runs[i].example && found.runs[i].n_tokens == n);
+        free(found.runs);
+        ngrams_close(x);
+    }
+    free(ids);
 }
 
 TEST(every_ngram_of_an_example_is_found_and_nothing_else)

@@ -19,6 +19,7 @@
 #include "fields/field_list.h"
 #include "scan/duplicates.h"
 #include "scan/scan.h"
+#include "system/files.h"
 #include "system/output_file.h"
 #include "system/platform.h"
 #include "tokenizer/choice/tokenizer_choice.h"
@@ -39,8 +40,9 @@ typedef struct scan_options {
 
 typedef struct example {
     uint64_t n_ngrams, n_documents;
-    bool is_short;        /* too short to be looked for */
-    scan_matches matches; /* for --report */
+    uint64_t last_document; /* of n_documents */
+    bool is_short;          /* all of its texts are too short to be looked for */
+    scan_matches matches;   /* for --report */
 } example;
 
 typedef struct scan_state {
@@ -62,6 +64,7 @@ typedef struct scan_state {
     size_t n_indexes;
     tokmap_column_writer *columns[N_COLUMNS];
     uint64_t n_found, n_tokens, n_passes;
+    int fields_code; /* of what is remarkable about the fields */
     cli_progress progress;
 } scan_state;
 
@@ -79,9 +82,9 @@ static int fail_row(const scan_state *s, const char *what)
 static int add_ids(scan_state *s, const uint32_t *ids, size_t n_ids, example *e)
 {
     const size_t n = MIN(n_ids, s->options->n);
-    e->is_short = n < s->options->n && n < LEAST_SHORT;
-    if (e->is_short)
+    if (n < s->options->n && n < LEAST_SHORT)
         return CLI_OK;
+    e->is_short = false;
     if (!s->of_length[n]) {
         s->of_length[n] = ngrams_open((uint32_t)n, s->info.token_bytes);
         if (!s->of_length[n])
@@ -138,17 +141,25 @@ static int add_example(scan_state *s)
 {
     if (!array_reserve(&s->examples, &s->room, s->n_examples + 1, sizeof *s->examples))
         return cli_no_memory();
-    example e = {0};
-    bool has_text = false;
+    example e = {.is_short = true};
+    bool is_text = true;
     int code = CLI_OK;
     s->n_examples++;
-    for (size_t i = 0; i < s->fields.n_fields && code == CLI_OK; i++)
-        if (s->row.values[i].type == TOKMAP_VALUE_STRING) {
-            has_text = true;
-            code = add_text(s, &s->row.values[i], &e);
-        }
+    for (size_t i = 0; i < s->fields.n_fields && code == CLI_OK; i++) {
+        const tokmap_value *v = &s->row.values[i];
+        if (v->type == TOKMAP_VALUE_STRING && v->text_bytes > 0)
+            code = add_text(s, v, &e);
+        is_text &= v->type == TOKMAP_VALUE_STRING || v->type == TOKMAP_VALUE_NULL;
+    }
     s->examples[s->n_examples - 1] = e;
-    return code == CLI_OK && !has_text ? fail_row(s, "no field of --field is a string") : code;
+    return code == CLI_OK && !is_text ? fail_row(s, "a field of --field is a number") : code;
+}
+
+/* Refuses a field that no example has as a text. */
+static void refuse_fields(void *context, const char *text)
+{
+    scan_state *s = context;
+    s->fields_code = cli_error(CLI_INPUT, "%s", text);
 }
 
 static void report(void *context, const char *text)
@@ -169,6 +180,7 @@ static int read_examples(scan_state *s)
         reader_options_complete(&(reader_options){.fields_only = true,
                                                   .fields = &s->fields,
                                                   .report = report,
+                                                  .note = refuse_fields,
                                                   .context = s,
                                                   .window.read_ahead = false});
     s->reader = reader_open(&source, &options, -1, &err);
@@ -177,6 +189,9 @@ static int read_examples(scan_state *s)
         code = result == READER_BAD ? fail_row(s, s->row.reason) : add_example(s);
     if (code == CLI_OK && result == READER_FAILED)
         code = cli_print_failure(&err);
+    if (code == CLI_OK)
+        reader_note_fields(s->reader);
+    code = cli_first_failure(code, s->fields_code);
     reader_close(s->reader);
     for (size_t i = 0; i < s->n_indexes && code == CLI_OK; i++)
         code = ngrams_finish(s->indexes[i]) ? CLI_OK : cli_no_memory();
@@ -189,18 +204,23 @@ static tokmap_status see(void *context, uint64_t number, const ngrams_found *fou
                          tokmap_error *err)
 {
     scan_state *s = context;
-    const uint64_t values[N_COLUMNS] = {found->n_ngrams, found->longest, found->example};
+    const ngrams_run *longest = ngrams_longest(found->runs, found->n_runs);
+    const uint64_t values[N_COLUMNS] = {found->n_ngrams, longest->n_tokens, longest->example};
     tokmap_status status = TOKMAP_OK;
+    s->n_found++;
     for (int i = 0; i < N_COLUMNS && !status; i++) {
         const tokmap_value v = {.type = TOKMAP_VALUE_INT64, .integer = (int64_t)values[i]};
         status = tokmap_column_writer_put(s->columns[i], number, &v, 1, err);
     }
-    example *const e = &s->examples[found->example - 1];
-    const scan_match match = {number, found->at, found->longest};
-    e->n_documents++;
-    s->n_found++;
-    if (!status && s->options->report && !scan_matches_add(&e->matches, &match))
-        return FAIL_MEMORY(err);
+    for (size_t i = 0; i < found->n_runs && !status; i++) {
+        const ngrams_run *r = &found->runs[i];
+        const scan_match match = {number, r->at, r->n_tokens};
+        example *const e = &s->examples[r->example - 1];
+        e->n_documents += e->n_documents == 0 || e->last_document != number;
+        e->last_document = number;
+        if (s->options->report && !scan_matches_add(&e->matches, &match))
+            status = FAIL_MEMORY(err);
+    }
     return status;
 }
 
@@ -222,7 +242,8 @@ static int open_columns(scan_state *s, const char *const *suffixes, int n_column
             .struct_size = sizeof o, .name = name.s, .replace = s->options->force};
         const tokmap_status status = tokmap_column_writer_open(&s->columns[i], s->ds, &o, &err);
         if (status)
-            return status == TOKMAP_ERR_EXISTS && !s->options->force
+            return status == TOKMAP_ERR_EXISTS &&
+                           file_name_exists(values_late_path(s->ds, name.s).s)
                        ? cli_error(CLI_EXISTS, "%s; --force replaces late columns", err.text)
                        : cli_fail(&err);
     }
@@ -299,7 +320,7 @@ static int print_result(const scan_state *s)
     totals t = {0};
     scan_texts texts = {.ds = s->ds, .tokenizer = s->tokenizer.tokenizer, .tokens.ds = s->ds};
     for (size_t i = 0; i < s->n_examples; i++) {
-        t.n_short += s->examples[i].is_short && s->examples[i].n_ngrams == 0;
+        t.n_short += s->examples[i].is_short;
         t.n_seen += s->examples[i].n_documents > 0;
     }
     for (size_t i = 0; i < s->n_indexes; i++)
@@ -361,6 +382,36 @@ static int run_duplicates(scan_state *s)
 
 /* ---- Command ---- */
 
+/* Fails if the dataset was packed with other options of the tokenizer, which give other ids. */
+static int check_encoding(const scan_state *s)
+{
+    static const struct {
+        const char *key, *option;
+    } parts[] = {{"merges_xxh3", "merges.txt"},
+                 {"specials_xxh3", "--specials-file"},
+                 {"pattern", "--pattern"}};
+    const tokenizer_file *t = &s->tokenizer;
+    const uint64_t hashes[] = {t->merges_xxh3, t->specials_xxh3};
+    json_text_span made_with, recorded;
+    char text[17];
+    if (!dataset_metadata_find(s->ds, "tokenizer", &made_with) ||
+        !json_text_find(made_with, "file_xxh3", &recorded))
+        return CLI_OK;
+    for (int i = 0; i < 3; i++) {
+        const char *ours = i == 2 ? t->pattern : hashes[i] ? text : NULL;
+        if (i < 2)
+            snprintf(text, sizeof text, "%016" PRIx64, hashes[i]);
+        const bool is_known =
+            json_text_find(made_with, parts[i].key, &recorded) && recorded.text[0] == '"';
+        if (is_known ? !ours || !json_text_is_string(recorded, ours) : ours && t->from_file)
+            return cli_error(CLI_INPUT, "%s: was packed %s%.*s: its %s must be the same here",
+                             s->info.index_path, is_known ? "with " : "without one",
+                             is_known ? (int)MIN(recorded.n_bytes, 100) : 0, recorded.text,
+                             parts[i].option);
+    }
+    return CLI_OK;
+}
+
 static int run_scan(scan_state *s)
 {
     static const char *const suffixes[N_COLUMNS] = {"_ngrams", "_longest", "_example"};
@@ -373,6 +424,9 @@ static int run_scan(scan_state *s)
             dataset_check_tokenizer(s->ds, s->options->tokenizer.name, s->tokenizer.file_xxh3, "");
     if (code != CLI_OK)
         return code;
+    code = check_encoding(s);
+    if (code != CLI_OK)
+        return code;
     if (s->info.token_bytes == 2 &&
         tokenizer_get_info(s->tokenizer.tokenizer)->vocab_size > UINT16_MAX + 1)
         return cli_error(CLI_INPUT, "%s: its tokens have 2 bytes, but %s has ids above %d",
@@ -380,9 +434,9 @@ static int run_scan(scan_state *s)
     s->encoder = encoder_new(s->tokenizer.tokenizer, &(encoder_options){0});
     if (!s->encoder)
         return cli_no_memory();
-    code = read_examples(s);
+    code = open_columns(s, suffixes, N_COLUMNS);
     if (code == CLI_OK)
-        code = open_columns(s, suffixes, N_COLUMNS);
+        code = read_examples(s);
     if (code == CLI_OK)
         code = scan_documents(s);
     if (code == CLI_OK)
@@ -428,7 +482,7 @@ static const cli_option option_table[] = {
      .help = "for --against: threads that read, 1 to 64 [one per processor]", .lowest = 1,
      .highest = 64},
     {"memory", 0, CLI_NUMBER, TARGET(memory), "BYTES",
-     .help = "for --duplicates: the most that a table takes, of 24 bytes for each document; with "
+     .help = "for --duplicates: about what a table may take, of 24 bytes for each document; with "
              "less, the tokens are read several times [1GiB]",
      .lowest = 1},
     {"report", 0, CLI_FLAG, TARGET(report),
@@ -468,8 +522,11 @@ static int complete_options(scan_options *o)
 {
     if (o->duplicates == (o->against != NULL))
         return cli_usage("a scan needs one of --against and --duplicates");
-    if (o->duplicates && (o->fields || o->n || o->tokenizer.name || o->n_threads || o->report))
-        return cli_usage("--field, --ngram, --tokenizer, --threads and --report are for --against");
+    if (o->duplicates &&
+        (o->fields || o->n || o->tokenizer.name || o->tokenizer.pattern || o->tokenizer.specials ||
+         o->tokenizer.download || o->n_threads || o->report))
+        return cli_usage(
+            "--field, --ngram, --threads, --report and the tokenizer are for --against");
     if (o->against && o->memory)
         return cli_usage("--memory is for --duplicates");
     o->fields = o->fields ? o->fields : "text";

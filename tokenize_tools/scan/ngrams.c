@@ -158,59 +158,73 @@ uint64_t ngrams_count(const ngrams *x)
 
 /* ---- Scan ---- */
 
-typedef struct run {
-    uint64_t at, n; /* the first n-gram, and how many follow each other */
-    uint32_t example;
-} run;
-
-static void add_hit(ngrams_found *f, run *r, uint64_t at, const gram *g, uint32_t n)
+/* Adds an n-gram at a place to the last run of the document, or begins one. first_run: of the
+ * document. */
+static bool add_hit(ngrams_found *f, size_t first_run, uint64_t at, const gram *g, uint32_t n)
 {
-    if (r->n == 0 || r->at + r->n != at)
-        *r = (run){at, 0, g->example};
-    r->n++;
+    ngrams_run *last = f->n_runs > first_run ? &f->runs[f->n_runs - 1] : NULL;
     f->n_ngrams++;
-    if (r->n + n - 1 > f->longest)
-        *f = (ngrams_found){f->n_ngrams, r->n + n - 1, r->at, r->example};
+    if (last && at + n == last->at + last->n_tokens + 1) {
+        last->n_tokens++;
+        return true;
+    }
+    if (!array_reserve(&f->runs, &f->room, f->n_runs + 1, sizeof *f->runs))
+        return false;
+    f->runs[f->n_runs++] = (ngrams_run){at, n, g->example};
+    return true;
 }
 
 /* Looks at each place, from `first` until `end`, whether an n-gram begins there. */
-static void scan_places(const ngrams *x, const uint8_t *tokens, size_t first, size_t end, run *r,
-                        ngrams_found *f)
+static bool scan_places(const ngrams *x, const uint8_t *tokens, size_t first, size_t end,
+                        size_t first_run, ngrams_found *f)
 {
     uint64_t keys[NGRAMS_MOST_TOKENS];
+    bool ok = true;
     for (size_t at = first; at < end; at++) {
         const uint64_t key =
             tokmap_i_checksum(token_at(x, tokens, at), (size_t)x->n * x->token_bytes);
         keys[at - first] = key;
         __builtin_prefetch(&x->slots[first_slot(x, key)]);
     }
-    for (size_t at = first; at < end; at++) {
+    for (size_t at = first; at < end && ok; at++) {
         const uint32_t slot = *find_slot(x, token_at(x, tokens, at), keys[at - first]);
         if (slot)
-            add_hit(f, r, at, &x->grams[slot - 1], x->n);
+            ok = add_hit(f, first_run, at, &x->grams[slot - 1], x->n);
     }
+    return ok;
 }
 
-void ngrams_scan(const ngrams *x, const void *tokens, size_t n_tokens, ngrams_found *found)
+bool ngrams_scan(const ngrams *x, const void *tokens, size_t n_tokens, ngrams_found *found)
 {
     const size_t piece_bytes = (size_t)x->piece * x->token_bytes, stride = x->stride;
+    const size_t first_run = found->n_runs;
     uint64_t keys[AT_ONCE];
-    run r = {0};
+    bool ok = true;
     if (n_tokens < x->n || x->n_grams == 0)
-        return;
+        return true;
     const size_t n_places = n_tokens - x->n + 1;
-    for (size_t first = 0; first < n_places; first += AT_ONCE * stride) {
+    for (size_t first = 0; first < n_places && ok; first += AT_ONCE * stride) {
         const size_t n_here = MIN((n_places - first + stride - 1) / stride, AT_ONCE);
         for (size_t k = 0; k < n_here; k++) {
             const size_t at = MIN(first + (k + 1) * stride, n_places) - 1;
             keys[k] = tokmap_i_checksum(token_at(x, tokens, at), piece_bytes);
             __builtin_prefetch(&x->filter[keys[k] >> x->filter_shift]);
         }
-        for (size_t k = 0; k < n_here; k++) {
+        for (size_t k = 0; k < n_here && ok; k++) {
             const uint64_t bits = filter_bits(keys[k]);
             const size_t at = first + k * stride;
             if (__builtin_expect((x->filter[keys[k] >> x->filter_shift] & bits) == bits, 0))
-                scan_places(x, tokens, at, MIN(at + stride, n_places), &r, found);
+                ok = scan_places(x, tokens, at, MIN(at + stride, n_places), first_run, found);
         }
     }
+    return ok;
+}
+
+const ngrams_run *ngrams_longest(const ngrams_run *runs, size_t n_runs)
+{
+    const ngrams_run *longest = runs;
+    for (size_t i = 1; i < n_runs; i++)
+        if (runs[i].n_tokens > longest->n_tokens)
+            longest = &runs[i];
+    return longest;
 }

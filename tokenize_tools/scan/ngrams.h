@@ -30,13 +30,20 @@ bool ngrams_finish(ngrams *x);
 /* Returns the number of different n-grams. */
 uint64_t ngrams_count(const ngrams *x);
 
-/* What documents were found to have. Begins as {0}. */
+/* Places that follow each other, at each of which an n-gram of an example begins. */
+typedef struct ngrams_run {
+    uint64_t at, n_tokens; /* from the first n-gram to the end of the last one */
+    uint32_t example;      /* the first that has the first n-gram */
+} ngrams_run;
+
+/* What was found. Begins as {0}; the caller frees `runs`. */
 typedef struct ngrams_found {
-    uint64_t n_ngrams; /* places where an n-gram of an example begins */
-    uint64_t longest;  /* tokens of the longest run of such n-grams */
-    uint64_t at;       /* where this run begins */
-    uint32_t example;  /* that has its first n-gram */
+    uint64_t n_ngrams;
+    ngrams_run *runs;
+    size_t n_runs, room;
 } ngrams_found;
 
-/* Looks through the tokens of a document. */
-void ngrams_scan(const ngrams *x, const void *tokens, size_t n_tokens, ngrams_found *found);
+/* Looks through the tokens of a document, and adds what it finds; false: out of memory. */
+bool ngrams_scan(const ngrams *x, const void *tokens, size_t n_tokens, ngrams_found *found);
+/* Returns the longest of some runs, at least one; among equal ones, the first. */
+const ngrams_run *ngrams_longest(const ngrams_run *runs, size_t n_runs);

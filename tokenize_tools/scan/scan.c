@@ -24,8 +24,8 @@ typedef struct scan {
 } scan;
 
 typedef struct seen {
-    uint64_t document;
-    ngrams_found found;
+    uint64_t document, n_ngrams;
+    size_t first_run, n_runs;
 } seen;
 
 /* What one thread has. */
@@ -33,7 +33,8 @@ typedef struct worker {
     scan *scan;
     document_tokens tokens;
     size_t n_seen, room;
-    seen *seen; /* of the documents that it took last */
+    seen *seen;         /* of the documents that it took last, those with an n-gram */
+    ngrams_found found; /* in all of them */
     uint64_t n_tokens;
 } worker;
 
@@ -42,21 +43,21 @@ static tokmap_status scan_document(worker *w, uint64_t number, tokmap_error *err
     const scan_job *job = w->scan->job;
     const void *tokens;
     size_t n;
-    ngrams_found all = {0};
+    const size_t first_run = w->found.n_runs;
     const tokmap_status status = document_tokens_get(&w->tokens, number, &tokens, &n, err);
-    for (size_t i = 0; i < job->n_indexes && !status; i++) {
-        ngrams_found one = {0};
-        ngrams_scan(job->indexes[i], tokens, n, &one);
-        const uint64_t n_ngrams = all.n_ngrams + one.n_ngrams;
-        all = one.longest > all.longest ? one : all;
-        all.n_ngrams = n_ngrams;
-    }
-    w->n_tokens += status ? 0 : n;
-    if (status || all.n_ngrams == 0)
+    if (status)
         return status;
+    w->n_tokens += n;
+    w->found.n_ngrams = 0;
+    for (size_t i = 0; i < job->n_indexes; i++)
+        if (!ngrams_scan(job->indexes[i], tokens, n, &w->found))
+            return FAIL_MEMORY(err);
+    if (w->found.n_ngrams == 0)
+        return TOKMAP_OK;
     if (!array_reserve(&w->seen, &w->room, w->n_seen + 1, sizeof *w->seen))
         return FAIL_MEMORY(err);
-    w->seen[w->n_seen++] = (seen){number, all};
+    w->seen[w->n_seen++] =
+        (seen){number, w->found.n_ngrams, first_run, w->found.n_runs - first_run};
     return TOKMAP_OK;
 }
 
@@ -70,15 +71,18 @@ static bool take_next(worker *w, tokmap_status status, const tokmap_error *why, 
         s->status = status;
         *s->err = *why;
     }
-    for (size_t i = 0; i < w->n_seen && !s->status; i++)
-        s->status = job->see(job->context, w->seen[i].document, &w->seen[i].found, s->err);
+    for (size_t i = 0; i < w->n_seen && !s->status; i++) {
+        const seen *one = &w->seen[i];
+        const ngrams_found found = {one->n_ngrams, w->found.runs + one->first_run, one->n_runs, 0};
+        s->status = job->see(job->context, one->document, &found, s->err);
+    }
     if (w->n_tokens > 0)
         job->on_progress(job->context, w->n_tokens);
     const bool more = !s->status && s->next < s->n_documents;
     *first = s->next;
     s->next += AT_ONCE;
     tokmap_i_mutex_unlock(&s->lock);
-    w->n_seen = w->n_tokens = 0;
+    w->n_seen = w->n_tokens = w->found.n_runs = 0;
     return more;
 }
 
@@ -95,6 +99,7 @@ static void *work(void *context)
     }
     document_tokens_free(&w.tokens);
     free(w.seen);
+    free(w.found.runs);
     return NULL;
 }
 

@@ -504,7 +504,8 @@ class Dataset:
         field: the fields of an example, with commas between them. ngram: tokens of an n-gram. tokenizer: the file of the
         tokenizer that made the dataset; None: "bytes". pattern: as for `Tokenizer`. report: the result also has the 20
         longest matches of each example. replace: whether late columns of these names may be replaced. n_threads: 0: one
-        for each processor."""
+        for each processor. Several datasets are scanned one after another; after an error, those before it have their
+        columns."""
         from .scan import scan  # not for those who only read
 
         if flag("duplicates", duplicates) == (against is not None):
@@ -520,8 +521,11 @@ class Dataset:
             options += ["--report"] if flag("report", report) else []
         options += ["--name", name, *(["--force"] if flag("replace", replace) else [])]
         if isinstance(against, (str, os.PathLike)):
-            against = os.fsdecode(encode_path(against))
-        return scan([path[:-4] for path in self.paths], self._first_documents, options, against)
+            against = os.path.abspath(os.fsdecode(encode_path(against)))
+        elif against is not None and field != "text":
+            raise ValueError("field is for the examples of a file, not for a list of texts")
+        names = [name + end for end in ("_ngrams", "_longest", "_example")] if not duplicates else [name]
+        return scan([path[:-4] for path in self.paths], self._first_documents, options, against, names, replace)
 
     # ---- Views ----
 

@@ -8,18 +8,20 @@ import tempfile
 from typing import Any, Dict, List, Sequence, Union
 
 from .._c import find as _native
-from .._c.errors import make_error
+from .._c.errors import ExistsError, make_error
 
 _STATUSES = {2: -1, 3: -1, 4: -6, 5: -9}  # of the command's exit statuses
+_LOCKED = "another process is writing this file"
 
 
 def _run(path: str, options: List[str]) -> Dict[str, Any]:
     command = [_native.find_program("tokmap"), "scan", "--json", "--quiet", *options, "--", path]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
-        text = done.stderr.decode(errors="replace").strip()
-        raise make_error(text.partition("tokmap scan: ")[2] or text or f"tokmap scan ended with {done.returncode}",
-                         _STATUSES.get(done.returncode, 0), 0, 0)
+        text = "".join(done.stderr.decode(errors="replace").splitlines()[:1]).partition("tokmap scan: ")[2]
+        status = -10 if _LOCKED in text else _STATUSES.get(done.returncode, 0)
+        raise make_error(text.replace("--force replaces", "replace=True replaces") or
+                         f"tokmap scan ended with {done.returncode}", status, 0, 0)
     result: Dict[str, Any] = json.loads(done.stdout)
     del result["schema_version"]
     return result
@@ -36,14 +38,17 @@ def _add(total: Dict[str, Any], more: Dict[str, Any]) -> None:
 
 
 def scan(paths: Sequence[str], first_documents: Sequence[int], options: List[str],
-         against: Union[None, str, Sequence[str]]) -> Dict[str, Any]:
-    """The result over all datasets. against: a file, or texts, which become a file."""
+         against: Union[None, str, Sequence[str]], names: Sequence[str], replace: bool) -> Dict[str, Any]:
+    """The result over all datasets. against: a file, or texts, which become a file. names: of the columns."""
+    taken = [f"{path}.{name}.tmc" for path in paths[1:] for name in names if not replace and os.path.exists(f"{path}.{name}.tmc")]
+    if taken:  # before the columns of the first dataset are written
+        raise ExistsError(f"{taken[0]}: exists already; replace=True replaces late columns", -9)
     if against is not None and not isinstance(against, str):
         with tempfile.TemporaryDirectory(prefix="tokmap-scan-") as folder:
             file = os.path.join(folder, "examples.jsonl")
             with open(file, "w", encoding="utf-8") as out:
                 out.writelines(json.dumps({"text": text}) + "\n" for text in against)
-            return scan(paths, first_documents, options, file)
+            return scan(paths, first_documents, options, file, names, replace)
     total: Dict[str, Any] = {}
     for path, first in zip(paths, first_documents):
         result = _run(path, options if against is None else [*options, "--against", against])

@@ -76,6 +76,7 @@ class View:
         if paths is not None and len(paths) != len(shards):
             raise ValueError(f"{len(paths)} view files for {len(shards)} datasets: must be one for each")
         self.dataset, self.where = dataset, where
+        self._given = None if paths is None else [os.path.abspath(one) for one in paths]  # how it is opened again
         self._sizes = [int(shard.info.n_documents) for shard in shards]
         self._keep: Any = None  # packed
         self._handles: List[Handle] = []
@@ -120,12 +121,19 @@ class View:
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles how it was made, so that another process finds the same documents, or raises MismatchError."""
-        return _reopen, (self.dataset, self.where, self._keep, self.paths, self.set_hashes)
+        return _reopen, (self.dataset, self.where, self._keep, self._given, self.set_hashes)
 
 
-def _reopen(dataset: Any, where: Optional[str], keep: Any, paths: List[str], set_hashes: List[int]) -> View:
+def _of_files(dataset: Any, where: Optional[str], paths: Sequence[str]) -> View:
+    """The view of files that were written for an expression, which is for ledgers and displays."""
+    found = View(dataset, paths=paths)
+    found.where = where
+    return found
+
+
+def _reopen(dataset: Any, where: Optional[str], keep: Any, paths: Optional[List[str]], set_hashes: List[int]) -> View:
     mask = None if keep is None else np.unpackbits(keep, count=dataset.n_documents)
-    found = View(dataset, where, keep=mask, paths=paths if where is None and keep is None else None)
+    found = _of_files(dataset, where, paths) if paths else View(dataset, where, keep=mask)
     if found.set_hashes != set_hashes:
         raise MismatchError(f"{dataset.paths[0]}: {found!r} has other documents than when it was pickled", -7)
     return found
@@ -144,6 +152,4 @@ def write_view(dataset: Any, where: Optional[str], keep: Any, path: Optional[str
         call(lib.tokmap_view_write, shard.handle.pointer, ctypes.byref(options), None)
     if where is not None and path is None:
         return View(dataset, where)
-    found = View(dataset, paths=[one for one in paths if one])
-    found.where = where  # for ledgers
-    return found
+    return _of_files(dataset, where, [one for one in paths if one])
