@@ -270,6 +270,17 @@ def what_a_replaced_dataset_leaves_is_named(folder):
         os.remove(view)
 
 
+def columns_of_an_older_index_are_named(folder):
+    (folder / "raw.bin").write_bytes(bytes(range(40)))
+    index = ["index", "--dtype", "u16", "-f", folder / "raw.bin"]
+    said(*index, "-q", "--eod", "none")
+    tokmap(*index, "-q", "--eod", str(0x0504))
+    said("columns", "add", "-q", folder / "raw", write_rows(folder / "s.jsonl", [{"s": i} for i in range(2)]))
+    expect("replaced" not in tokmap(*index, "--eod", str(0x0504))[2], "the same again")
+    code, _, err = tokmap(*index, "--eod", str(0x0706))
+    expect(code == 0 and "raw.s.tmc: is of the dataset that was replaced: remove it" in err, err)
+
+
 def late_columns_belong_to_their_dataset(folder):
     prefix = pack(folder, 5)
     said("columns", "add", "-q", prefix, write_rows(folder / "r.jsonl", [{"s": i} for i in range(5)]))

@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/datasets.h"
+#include "commands/values.h"
 #include "system/output_file.h"
 
 typedef struct index_options {
@@ -96,8 +97,12 @@ int index_command(int argc, char **argv)
     if (request->eod.id != TOKMAP_NO_ID && request->bos.id != TOKMAP_NO_ID)
         return cli_usage("use only one of --eod ID and --bos ID");
     code = token_file_names_expand(&names, argv + optind, argc - optind, request->quiet);
-    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++)
-        code = cli_first_failure(code, adopt_file(names.names[i], request));
+    for (size_t i = 0, n = code == CLI_OK ? names.n_names : 0; i < n; i++) {
+        const int one = adopt_file(names.names[i], request);
+        if (one == CLI_OK && request->replace && !request->quiet)
+            values_report_replaced(names.names[i]);
+        code = cli_first_failure(code, one);
+    }
     input_list_free(&names);
     return code;
 }

@@ -130,19 +130,19 @@ static tokmap_status open_beside(const tokmap_dataset *ds, const char *name, con
     return status;
 }
 
-void values_report_replaced(const char *index_path)
+void values_report_replaced(const char *dataset)
 {
     static const char *const suffixes[] = {".tmc", ".tmw"};
     tokmap_dataset *ds;
     tokmap_error err;
-    if (tokmap_dataset_open_index(&ds, index_path, &err) != TOKMAP_OK)
+    if (tokmap_dataset_open_index(&ds, dataset, &err) != TOKMAP_OK)
         return;
+    const path_text begin = path_of(path_prefix(cli_dataset_info(ds).index_path).s, ".");
     for (int is_view = 0; is_view < 2; is_view++) {
         input_list names = {0};
         values_list_beside(&names, ds, suffixes[is_view]);
         for (size_t i = 0; i < names.n_names; i++) {
-            const path_text path = path_of(path_of(path_prefix(index_path).s, ".").s,
-                                           path_of(names.names[i], suffixes[is_view]).s);
+            const path_text path = path_of(begin.s, path_of(names.names[i], suffixes[is_view]).s);
             if (open_beside(ds, names.names[i], path.s, is_view, &err) == TOKMAP_ERR_MISMATCH)
                 cli_warn("%s: is of the dataset that was replaced: remove it", path.s);
         }

@@ -29,9 +29,8 @@ void values_print_column(const tokmap_meta_column *column, bool json);
 int values_print_late(const tokmap_dataset *ds, const char *name, bool json);
 /* Prints a note if there are late columns, which the output will not have. */
 int values_note_late(const tokmap_dataset *ds, bool quiet);
-/* Warns about late columns and views of another dataset, which the dataset of this index has just
- * replaced. */
-void values_report_replaced(const char *index_path);
+/* Warns about late columns and views of another dataset, which this one has just replaced. */
+void values_report_replaced(const char *dataset);
 
 /* All columns of a dataset: those of the index, then the late ones. Starts as {0}. */
 typedef struct value_columns {
