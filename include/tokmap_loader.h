@@ -255,8 +255,8 @@ typedef struct tokmap_loader_options {
 
 /* ---- Types: batches ---- */
 
-/* A piece of a row: tokens of a document, of a slice without a boundary in it, or with view_pieces
- * of documents that follow each other. */
+/* A piece of a row: with TOKMAP_WINDOWS_BEST_FIT, tokens of a document; in a slice, and with
+ * view_pieces, neighbouring tokens of one document or of several. */
 typedef struct tokmap_piece {
     const void *tokens;   /* in a row of a batch; else NULL */
     uint64_t document;    /* its number in the dataset; 0 with view_pieces */

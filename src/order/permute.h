@@ -34,7 +34,7 @@ void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key
 /* Returns number x < n of the permutation, which is below n too. */
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x);
 /* Finds numbers x, x + 1 and so on, TOKMAP_I_PERMUTE_MANY of them, all below n: in less than half
- * of the time, because a round of one does not wait for that of another. */
+ * of the time, because the rounds of one number do not wait for the rounds of another. */
 void tokmap_i_permute_many(const tokmap_i_permutation *p, uint64_t x,
                            uint64_t out[TOKMAP_I_PERMUTE_MANY]);
 /* Returns the x whose result is y < n. */

@@ -294,7 +294,7 @@ def files_of_the_source_stay(folder):
 
 
 def other_files_of_the_old_dataset_stay(folder):
-    """Files with names as redact gives them, but for the end, and a file of another dataset's name."""
+    """Files whose names only begin, or only end, as redact names its files."""
     p = make_joined(folder)
     names = ["q.0123456789abcdef.bin", "q.0123456789abcdef", "q.0123456789abcde.redacted", "qq.0123456789abcdef.redacted"]
     ref_writer.write(str(folder / "q"), tokens=range(8), lengths=[8], vocab=300,

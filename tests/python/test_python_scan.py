@@ -67,6 +67,7 @@ def what_is_refused(folder):
     ds = _opened(folder)
     _refused(ValueError, "one of against and duplicates=True", lambda: ds.scan("b"))
     _refused(ValueError, "one of against and duplicates=True", lambda: ds.scan("b", against=[TEXT], duplicates=True))
+    _refused(ValueError, "only name and replace go with it", lambda: ds.shards[0].scan("b", duplicates=True, report=True))
     _refused(TypeError, "ngram", lambda: ds.scan("b", against=[TEXT], ngram=1.5))
     _refused(tokmap.ArgumentError, "--ngram", lambda: ds.scan("b", against=[TEXT], ngram=0))
     _refused(tokmap.ArgumentError, "none.jsonl", lambda: ds.scan("b", against=folder / "none.jsonl"))

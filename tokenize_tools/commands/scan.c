@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan.c - tokmap scan: which documents have tokens of examples, such as those of a benchmark. */
+/* scan.c - tokmap scan: which documents have tokens of examples, such as a benchmark, or the tokens
+ * of another document. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ typedef struct scan_options {
 
 typedef struct example {
     uint64_t n_ngrams, n_documents;
-    uint64_t last_document; /* of n_documents */
+    uint64_t last_document; /* the last one that n_documents counts */
     bool is_short;          /* all of its texts are too short to be looked for */
     scan_matches matches;   /* for --report */
 } example;
@@ -64,7 +65,7 @@ typedef struct scan_state {
     size_t n_indexes;
     tokmap_column_writer *columns[N_COLUMNS];
     uint64_t n_found, n_tokens, n_passes;
-    int fields_code; /* of what is remarkable about the fields */
+    int fields_code; /* the exit code if a field was refused */
     cli_progress progress;
 } scan_state;
 
@@ -271,7 +272,7 @@ static int scan_documents(scan_state *s)
 
 /* What a scan has found in all. */
 typedef struct totals {
-    uint64_t n_ngrams, n_short, n_seen; /* of which the latter two are examples */
+    uint64_t n_ngrams, n_short, n_seen; /* n_short and n_seen are examples */
 } totals;
 
 static int print_json(const scan_state *s, const totals *t, scan_texts *texts)

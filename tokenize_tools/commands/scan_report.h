@@ -17,7 +17,7 @@ typedef struct scan_match {
     uint64_t document, at, n_tokens;
 } scan_match;
 
-/* The longest matches of an example; among equal ones, those of the first documents. Begins as
+/* The longest matches of an example; among equal ones, the ones in the first documents. Begins as
  * {0}. */
 typedef struct scan_matches {
     scan_match *list;

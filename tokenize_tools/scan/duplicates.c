@@ -30,7 +30,7 @@ uint64_t duplicates_n_passes(const duplicates_job *job, uint64_t n_documents)
     return 1 + n_documents * sizeof(hashed) / 2 * 3 / MAX(job->memory, 1);
 }
 
-/* Hashes all documents, and keeps those of a pass. */
+/* Hashes all documents, and keeps the ones whose hash is in the range of a pass. */
 static tokmap_status fill_table(search *s, uint64_t pass, uint64_t n_passes, tokmap_error *err)
 {
     const uint64_t width = UINT64_MAX / n_passes;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ngrams.h - runs of n tokens of examples, and which of them a document has.
  *
- * Each n-gram has a piece of 8 tokens at each of its first n - 7 places. So a scan asks a filter of
- * all pieces only at each (n - 7)th place of a document. Where the filter says that a piece may be
- * there, each of the n - 7 n-grams with this piece is looked up in a table, which compares the
- * tokens. So what a scan finds is there, and it finds everything that is there. Pure; any number of
- * threads may scan. */
+ * A piece is 8 tokens, or a whole n-gram that is shorter. Each n-gram has a piece at each of its
+ * first n - 7 places. So a scan asks a filter of all pieces only at each (n - 7)th place of a
+ * document. Where the filter says that a piece may be there, each of the n - 7 n-grams with this
+ * piece is looked up in a table, which compares the tokens. So what a scan finds is there, and it
+ * finds everything that is there. Pure; any number of threads may scan. */
 #pragma once
 
 #include <stdbool.h>

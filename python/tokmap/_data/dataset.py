@@ -506,12 +506,14 @@ class Dataset:
         longest matches of each example. replace: whether late columns of these names may be replaced. n_threads: 0: one
         for each processor. Several datasets are scanned one after another; after an error, those before it have their
         columns."""
-        from .scan import scan  # not for those who only read
+        from .scan import scan  # here, because few programs need it
 
         if flag("duplicates", duplicates) == (against is not None):
             raise ValueError("scan needs one of against and duplicates=True")
         if duplicates:
             self._only("duplicates")
+            if (field, ngram, tokenizer, pattern, report, n_threads) != ("text", 13, None, None, False, 0):
+                raise ValueError("duplicates=True needs no examples: only name and replace go with it")
             options = ["--duplicates"]
         else:
             options = ["--field", field, "--ngram", str(integer("ngram", ngram))]
