@@ -27,7 +27,7 @@ if not torch.cuda.is_available():
     sys.exit(77)
 import tokmap  # noqa: E402
 
-SHAPES = {"128 KiB": (16, 4096), "4 MiB": (256, 8192)}  # of tokens as they are stored
+SHAPES = {"128 KiB": (16, 4096), "1 MiB": (64, 8192), "4 MiB": (256, 8192)}  # of tokens as they are stored
 STEPS_MS = (5, 20)
 STEPS_OF_A_TURN = 25
 WARM_UP = 3
