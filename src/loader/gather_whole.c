@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/gather_whole.h"
+
+#include <string.h>
+
+#include "base/base.h"
+
+/* Rows are at random places of a map far larger than the caches, so the cost is waiting for their
+ * lines. A processor waits for the lines of several places at once, but for few of one place. So
+ * several rows are copied in turns. Where numbers are widened this does not pay, because the turns
+ * would write to more places than the first cache holds. */
+
+enum {
+    LINE = 64,
+    TURN_BYTES = 2 * LINE,
+    N_LANES = 8, /* rows that take turns; of long ones, which often begin at like places in pages
+                  * and so use the same lines of the first cache, half as many */
+    LONG_ROW_BYTES = 4 << 10,
+    FIRST_BYTES = 4 * LINE /* are prefetched of the next piece of a row */
+};
+
+/* A row that takes turns. */
+typedef struct lane {
+    const tokmap_i_gather_row *row; /* NULL: none yet */
+    uint8_t *copied;                /* where the row goes */
+    size_t n_pieces;                /* that were begun */
+    /* the last of these */
+    uint8_t *dst;
+    const uint8_t *src;
+    size_t n_bytes, n_copied;
+} lane;
+
+/* Begins the next piece of a row. Returns false at the end of the row. */
+static bool begin_piece(lane *l, unsigned width)
+{
+    if (!l->row || l->n_pieces == (l->row->tokens ? 1 : l->row->n_pieces))
+        return false;
+    const tokmap_piece whole = {.tokens = l->row->tokens, .n_tokens = l->row->n_tokens};
+    const tokmap_piece *piece = l->row->tokens ? &whole : &l->row->pieces[l->n_pieces];
+    l->n_pieces++;
+    l->dst = l->copied + (size_t)piece->place * width;
+    l->src = piece->tokens;
+    l->n_bytes = (size_t)piece->n_tokens * width;
+    l->n_copied = 0;
+    for (size_t k = 0; l->n_pieces < l->row->n_pieces && k < FIRST_BYTES; k += LINE)
+        __builtin_prefetch((const uint8_t *)l->row->pieces[l->n_pieces].tokens + k);
+    return true;
+}
+
+static bool is_suitable(const tokmap_i_gather *g)
+{
+    for (size_t i = 0; i < g->n_rows; i++) {
+        const tokmap_i_gather_row *row = &g->rows[i];
+        size_t n_tokens = row->tokens ? row->n_tokens : 0;
+        for (size_t k = 0; !row->tokens && k < row->n_pieces; k++) {
+            if (row->pieces[k].place != n_tokens)
+                return false;
+            n_tokens += row->pieces[k].n_tokens;
+        }
+        if (row->token_bytes != g->width || n_tokens != g->n_inputs + 1)
+            return false;
+    }
+    return g->whole && g->inputs && g->n_rows > 1;
+}
+
+bool tokmap_i_gather_whole(const tokmap_i_gather *g)
+{
+    if (!is_suitable(g))
+        return false;
+    const size_t row_bytes = (g->n_inputs + 1) * g->width;
+    lane lanes[N_LANES] = {0};
+    size_t n_begun = 0, n_lanes = row_bytes <= LONG_ROW_BYTES ? N_LANES : N_LANES / 2;
+    for (size_t j = 0; n_lanes > 0; j = j + 1 < n_lanes ? j + 1 : 0) {
+        lane *l = &lanes[j];
+        if (l->n_copied + TURN_BYTES <= l->n_bytes) {
+            memcpy(l->dst + l->n_copied, l->src + l->n_copied, TURN_BYTES);
+            l->n_copied += TURN_BYTES;
+            continue;
+        }
+        if (l->n_copied < l->n_bytes)
+            memcpy(l->dst + l->n_copied, l->src + l->n_copied, l->n_bytes - l->n_copied);
+        if (begin_piece(l, g->width))
+            continue;
+        if (n_begun == g->n_rows) {
+            *l = lanes[--n_lanes];
+            continue;
+        }
+        *l = (lane){.row = &g->rows[n_begun], .copied = (uint8_t *)g->inputs + n_begun * row_bytes};
+        n_begun++;
+    }
+    return true;
+}

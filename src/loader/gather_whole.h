@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather_whole.h - copies whole rows whose numbers stay as they are. Pure. */
+#pragma once
+
+#include "loader/gather.h"
+
+/* Copies the rows of a batch. Returns false, and does nothing, if they must be widened or filled,
+ * or if tokmap_i_gather_run_by is faster. */
+bool tokmap_i_gather_whole(const tokmap_i_gather *g);
