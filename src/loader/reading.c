@@ -76,20 +76,49 @@ static uint64_t data_bytes(const tokmap_dataset *ds)
     return ds->header.n_tokens * ds->header.token_bytes;
 }
 
-/* Probes one byte. A file that cannot be opened counts as not in memory: the row that needs it says
- * why. */
-static void probe_token(residency *p, const tokmap_dataset *ds, uint64_t token)
+/* Probes bytes of a file. A file that cannot be opened counts as not in memory: the row that needs it
+ * says why. */
+static void probe_file(residency *p, const tokmap_dataset *ds, tokmap_i_token_file *of,
+                       const uint64_t *offsets, uint32_t n)
 {
-    const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, token, 1);
     tokmap_i_named_file file;
-    tokmap_i_cached cached = TOKMAP_I_NOT_CACHED;
-    if (!tokmap_i_token_file_borrow(ds, piece.file, &file, NULL)) {
-        cached = tokmap_i_file_cached(file.fd, piece.first_byte);
-        tokmap_i_token_file_give_back(piece.file, &file);
+    int n_cold = (int)n;
+    if (!tokmap_i_token_file_borrow(ds, of, &file, NULL)) {
+        n_cold = tokmap_i_file_count_cold(file.fd, offsets, n);
+        tokmap_i_token_file_give_back(of, &file);
     }
-    p->n_cold += cached == TOKMAP_I_NOT_CACHED;
-    if (cached == TOKMAP_I_CACHED_UNKNOWN)
-        p->unknown = piece.file->path;
+    if (n_cold < 0)
+        p->unknown = of->path;
+    else
+        p->n_cold += (uint32_t)n_cold;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Probes bytes all over the data. They are in order, so that each file is opened once. */
+static void probe_all_over(residency *p, const tokmap_loader *l)
+{
+    uint64_t places[PROBES], offsets[PROBES], random = TOKMAP_I_GOLDEN, first_byte = 0;
+    uint32_t d = 0, n = 0;
+    for (uint32_t i = 0; i < PROBES; i++)
+        places[i] = tokmap_i_scale(random = tokmap_i_mix(random + i), p->n_bytes);
+    qsort(places, PROBES, sizeof *places, by_size);
+    for (uint32_t i = 0; i < PROBES && !p->unknown; i += n) {
+        while (places[i] - first_byte >= data_bytes(l->datasets[d]))
+            first_byte += data_bytes(l->datasets[d++]);
+        const tokmap_dataset *ds = l->datasets[d];
+        const uint64_t token = (places[i] - first_byte) / ds->header.token_bytes;
+        const tokmap_i_token_piece rest =
+            tokmap_i_first_piece(ds, token, ds->header.n_tokens - token);
+        const uint64_t begin = places[i];
+        for (n = 0; i + n < PROBES && places[i + n] - begin < rest.n_bytes; n++)
+            offsets[n] = rest.first_byte + (places[i + n] - begin);
+        probe_file(p, ds, rest.file, offsets, n);
+    }
 }
 
 /* Probes bytes all over the data, and one in each dataset, which may be small and on another file
@@ -97,21 +126,17 @@ static void probe_token(residency *p, const tokmap_dataset *ds, uint64_t token)
 static residency probe_data(const tokmap_loader *l)
 {
     residency p = {.available = tokmap_i_memory_available()};
-    uint64_t random = TOKMAP_I_GOLDEN;
     for (uint32_t d = 0; d < l->n_datasets; d++) {
-        if (l->datasets[d]->header.n_tokens > 0 && !p.unknown)
-            probe_token(&p, l->datasets[d], 0);
+        if (l->datasets[d]->header.n_tokens > 0 && !p.unknown) {
+            const tokmap_i_token_piece piece = tokmap_i_first_piece(l->datasets[d], 0, 1);
+            probe_file(&p, l->datasets[d], piece.file, &piece.first_byte, 1);
+        }
         p.n_bytes += data_bytes(l->datasets[d]);
     }
     p.fits = p.n_bytes <= p.available - p.available / 8;
     p.n_cold = 0;
-    for (uint32_t i = 0; i < PROBES && !p.unknown; i++) {
-        uint64_t at = tokmap_i_scale(random = tokmap_i_mix(random + i), p.n_bytes);
-        uint32_t d = 0;
-        for (; at >= data_bytes(l->datasets[d]); d++)
-            at -= data_bytes(l->datasets[d]);
-        probe_token(&p, l->datasets[d], at / l->datasets[d]->header.token_bytes);
-    }
+    if (!p.unknown && p.n_bytes > 0)
+        probe_all_over(&p, l);
     return p;
 }
 

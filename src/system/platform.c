@@ -513,21 +513,26 @@ void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes)
 /* Uses preadv2 because mincore reports every page as present to a process that may not write the
  * file. The read does not wait for a missing page but starts to read it, and without the advice
  * "random" megabytes around it. */
-tokmap_i_cached tokmap_i_file_cached(int fd, uint64_t offset)
+int tokmap_i_file_count_cold(int fd, const uint64_t *offsets, size_t n)
 {
     uint8_t byte;
     struct statfs fs;
     const struct iovec to = {&byte, 1};
+    int n_cold = 0, error = 0;
     tokmap_i_file_expect_random(fd, true);
-    /* musl has preadv2 since version 1.2.5. */
-    const long n = syscall(SYS_preadv2, fd, &to, 1, (off_t)offset, 0L, RWF_NOWAIT);
-    const int error = n < 0 ? errno : 0;
+    for (size_t i = 0; i < n && !error; i++) {
+        /* musl has preadv2 since version 1.2.5. */
+        if (syscall(SYS_preadv2, fd, &to, 1, (off_t)offsets[i], 0L, RWF_NOWAIT) >= 0)
+            continue;
+        n_cold += errno == EAGAIN;
+        error = errno == EAGAIN ? 0 : errno;
+    }
     tokmap_i_file_expect_random(fd, false);
-    if (!error || error == EAGAIN)
-        return error ? TOKMAP_I_NOT_CACHED : TOKMAP_I_CACHED;
+    if (!error)
+        return n_cold;
     const bool in_memory =
         fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
-    return in_memory ? TOKMAP_I_CACHED : TOKMAP_I_CACHED_UNKNOWN;
+    return in_memory ? 0 : -1;
 }
 
 /* Does not use its name, which another file may have by now. */

@@ -129,14 +129,10 @@ void tokmap_i_file_will_need(int fd, uint64_t offset, uint64_t n_bytes);
 void tokmap_i_file_read_ahead(int fd, uint64_t at, uint64_t n_bytes, uint64_t *asked);
 /* Drops the whole pages of the range from the page cache. */
 void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes);
-typedef enum tokmap_i_cached {
-    TOKMAP_I_CACHED,
-    TOKMAP_I_NOT_CACHED,
-    TOKMAP_I_CACHED_UNKNOWN /* the file system cannot say: FUSE, overlayfs, network file systems */
-} tokmap_i_cached;
-/* Asks whether the page of this byte is in the page cache. A missing page may be read in. Files of
- * tmpfs and ramfs are always in memory. Cancels the advice of expect_random. */
-tokmap_i_cached tokmap_i_file_cached(int fd, uint64_t offset);
+/* Returns how many of these bytes are in pages that are not in the page cache. Returns -1 if the
+ * file system cannot say: FUSE, overlayfs, network file systems. Missing pages may be read in. Files
+ * of tmpfs and ramfs are always in memory. Cancels the advice of expect_random. */
+int tokmap_i_file_count_cold(int fd, const uint64_t *offsets, size_t n);
 /* Opens the file of fd again, for reads past the page cache. They must begin and end at multiples
  * of *alignment, in the file and in memory. Fails where that is not possible. */
 int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment);
