@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "loader/gather.h"
+#include "loader/gather_whole.h"
 #include "loader/loader.h"
 #include "system/platform_thread.h"
 #include "tokmap_loader.h"
@@ -154,15 +154,17 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
             status = take_row(b, first + i, s.whole, o.mask_labels != 0, &rows[i], err);
         if (status)
             return status;
-        tokmap_i_gather_run(&(tokmap_i_gather){.rows = rows,
-                                               .n_rows = n,
-                                               .n_inputs = b->sequence_length,
-                                               .width = s.width,
-                                               .whole = s.whole,
-                                               .inputs = at(o.inputs, first, row_bytes),
-                                               .labels = at(o.labels, first, row_bytes),
-                                               .pad_id = o.pad_id,
-                                               .ignore = o.ignore_index});
+        const tokmap_i_gather g = {.rows = rows,
+                                   .n_rows = n,
+                                   .n_inputs = b->sequence_length,
+                                   .width = s.width,
+                                   .whole = s.whole,
+                                   .inputs = at(o.inputs, first, row_bytes),
+                                   .labels = at(o.labels, first, row_bytes),
+                                   .pad_id = o.pad_id,
+                                   .ignore = o.ignore_index};
+        if (!tokmap_i_gather_whole(&g))
+            tokmap_i_gather_run(&g);
     }
     if (is_timed)
         add_wait(o.loader, tokmap_i_now_ns() - since_ns,

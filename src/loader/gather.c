@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "base/le.h"
-#include "loader/gather_whole.h"
 
 /* A row becomes one span, which writes inputs and labels in one pass, or two spans where inputs and
  * labels are aligned differently. A short row is followed by its fill.
@@ -456,8 +455,6 @@ void tokmap_i_gather_run(const tokmap_i_gather *g)
 {
     const size_t n_outputs = (g->inputs != NULL) + (g->labels != NULL);
     const size_t n_bytes = g->n_rows * (g->n_inputs + g->whole) * g->width * n_outputs;
-    if (n_bytes < STREAM_BYTES && tokmap_i_gather_whole(g))
-        return;
     tokmap_i_gather_level level = TOKMAP_I_GATHER_AVX512;
     while (!tokmap_i_gather_works(level))
         level--;

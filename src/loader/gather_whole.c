@@ -16,7 +16,8 @@ enum {
     N_LANES = 8, /* rows that take turns; of long ones, which often begin at like places in pages
                   * and so use the same lines of the first cache, half as many */
     LONG_ROW_BYTES = 4 << 10,
-    FIRST_BYTES = 4 * LINE /* are prefetched of the next piece of a row */
+    MOST_ROW_BYTES = 64 << 10, /* with longer rows the turns gain nothing */
+    FIRST_BYTES = 4 * LINE     /* are prefetched of the next piece of a row */
 };
 
 /* A row that takes turns. */
@@ -60,7 +61,7 @@ static bool is_suitable(const tokmap_i_gather *g)
         if (row->token_bytes != g->width || n_tokens != g->n_inputs + 1)
             return false;
     }
-    return g->whole && g->inputs && g->n_rows > 1;
+    return g->whole && g->inputs && g->n_rows > 1 && (g->n_inputs + 1) * g->width <= MOST_ROW_BYTES;
 }
 
 bool tokmap_i_gather_whole(const tokmap_i_gather *g)

@@ -4,6 +4,6 @@
 
 #include "loader/gather.h"
 
-/* Copies the rows of a batch. Returns false, and does nothing, if they must be widened or filled,
- * or if tokmap_i_gather_run_by is faster. */
+/* Copies the rows. Returns false, and does nothing, if they must be widened or filled, or if
+ * tokmap_i_gather_run is faster. */
 bool tokmap_i_gather_whole(const tokmap_i_gather *g);

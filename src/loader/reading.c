@@ -76,8 +76,8 @@ static uint64_t data_bytes(const tokmap_dataset *ds)
     return ds->header.n_tokens * ds->header.token_bytes;
 }
 
-/* Probes bytes of a file. A file that cannot be opened counts as not in memory: the row that needs it
- * says why. */
+/* Probes bytes of a file. A file that cannot be opened counts as not in memory: the row that needs
+ * it says why. */
 static void probe_file(residency *p, const tokmap_dataset *ds, tokmap_i_token_file *of,
                        const uint64_t *offsets, uint32_t n)
 {

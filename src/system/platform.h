@@ -130,8 +130,8 @@ void tokmap_i_file_read_ahead(int fd, uint64_t at, uint64_t n_bytes, uint64_t *a
 /* Drops the whole pages of the range from the page cache. */
 void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes);
 /* Returns how many of these bytes are in pages that are not in the page cache. Returns -1 if the
- * file system cannot say: FUSE, overlayfs, network file systems. Missing pages may be read in. Files
- * of tmpfs and ramfs are always in memory. Cancels the advice of expect_random. */
+ * file system cannot say: FUSE, overlayfs, network file systems. Missing pages may be read in.
+ * Files of tmpfs and ramfs are always in memory. Cancels the advice of expect_random. */
 int tokmap_i_file_count_cold(int fd, const uint64_t *offsets, size_t n);
 /* Opens the file of fd again, for reads past the page cache. They must begin and end at multiples
  * of *alignment, in the file and in memory. Fails where that is not possible. */
