@@ -6,8 +6,8 @@
 #include "base/base.h"
 
 /* Rows are at random places of a map far larger than the caches, so the cost is waiting for their
- * lines. A processor waits for the lines of several places at once, but for few of one place. So
- * several rows are copied in turns. Where numbers are widened this does not pay, because the turns
+ * lines. At one time a processor waits for few lines of one place, but for many of several places.
+ * So several rows are copied in turns. Where numbers are widened, turns do not pay, because they
  * would write to more places than the first cache holds. */
 
 enum {
@@ -75,7 +75,8 @@ bool tokmap_i_gather_whole(const tokmap_i_gather *g)
         lane *l = &lanes[j];
         if (l->n_copied + TURN_BYTES <= l->n_bytes) {
             memcpy(l->dst + l->n_copied, l->src + l->n_copied, TURN_BYTES);
-            l->n_copied += TURN_BYTES;
+            /* the turns after the first begin at a line of the copy */
+            l->n_copied += TURN_BYTES - (l->n_copied == 0 ? (uintptr_t)l->dst % LINE : 0);
             continue;
         }
         if (l->n_copied < l->n_bytes)
