@@ -6,15 +6,17 @@
 #include "base/base.h"
 
 /* Rows are at random places of a map far larger than the caches, so the cost is waiting for their
- * lines. At one time a processor waits for few lines of one place, but for many of several places.
- * So several rows are copied in turns. Where numbers are widened, turns do not pay, because they
- * would write to more places than the first cache holds. */
+ * lines. A processor waits for few lines of one place at a time, and for more of several places. So
+ * several rows are copied in turns. Where numbers are widened, turns do not pay, because they would
+ * write to more places than the first cache holds. */
 
 enum {
     LINE = 64,
     TURN_BYTES = 2 * LINE,
-    N_LANES = 8, /* rows that take turns; of long ones, which often begin at like places in pages
-                  * and so use the same lines of the first cache, half as many */
+    /* Rows that take turns, and long rows that do: these often begin at the same place of a page,
+     * and so share lines of the first cache. */
+    N_LANES = 8,
+    N_LONG_LANES = 4,
     LONG_ROW_BYTES = 4 << 10,
     MOST_ROW_BYTES = 64 << 10, /* with longer rows the turns gain nothing */
     FIRST_BYTES = 4 * LINE     /* are prefetched of the next piece of a row */
@@ -64,17 +66,23 @@ static bool is_suitable(const tokmap_i_gather *g)
     return g->whole && g->inputs && g->n_rows > 1 && (g->n_inputs + 1) * g->width <= MOST_ROW_BYTES;
 }
 
-bool tokmap_i_gather_whole(const tokmap_i_gather *g)
+#define INLINE static inline __attribute__((always_inline))
+
+/* The reference. */
+INLINE void copy_turn(uint8_t *dst, const uint8_t *src)
 {
-    if (!is_suitable(g))
-        return false;
+    memcpy(dst, src, TURN_BYTES);
+}
+
+INLINE void copy_in_turns(const tokmap_i_gather *g, void (*copy)(uint8_t *, const uint8_t *))
+{
     const size_t row_bytes = (g->n_inputs + 1) * g->width;
     lane lanes[N_LANES] = {0};
-    size_t n_begun = 0, n_lanes = row_bytes <= LONG_ROW_BYTES ? N_LANES : N_LANES / 2;
+    size_t n_begun = 0, n_lanes = row_bytes <= LONG_ROW_BYTES ? N_LANES : N_LONG_LANES;
     for (size_t j = 0; n_lanes > 0; j = j + 1 < n_lanes ? j + 1 : 0) {
         lane *l = &lanes[j];
         if (l->n_copied + TURN_BYTES <= l->n_bytes) {
-            memcpy(l->dst + l->n_copied, l->src + l->n_copied, TURN_BYTES);
+            copy(l->dst + l->n_copied, l->src + l->n_copied);
             /* the turns after the first begin at a line of the copy */
             l->n_copied += TURN_BYTES - (l->n_copied == 0 ? (uintptr_t)l->dst % LINE : 0);
             continue;
@@ -90,5 +98,44 @@ bool tokmap_i_gather_whole(const tokmap_i_gather *g)
         *l = (lane){.row = &g->rows[n_begun], .copied = (uint8_t *)g->inputs + n_begun * row_bytes};
         n_begun++;
     }
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define AVX2 __attribute__((target("avx2")))
+
+INLINE AVX2 void copy_turn_avx2(uint8_t *dst, const uint8_t *src)
+{
+    __m256i lines[TURN_BYTES / sizeof(__m256i)];
+    for (size_t i = 0; i < TURN_BYTES / sizeof *lines; i++)
+        lines[i] = _mm256_loadu_si256((const __m256i *)(const void *)src + i);
+    for (size_t i = 0; i < TURN_BYTES / sizeof *lines; i++)
+        _mm256_storeu_si256((__m256i *)(void *)dst + i, lines[i]);
+}
+
+AVX2 static void copy_avx2(const tokmap_i_gather *g)
+{
+    copy_in_turns(g, copy_turn_avx2);
+}
+#endif
+
+bool tokmap_i_gather_whole_by(const tokmap_i_gather *g, tokmap_i_gather_level level)
+{
+    if (!is_suitable(g))
+        return false;
+#if defined(__x86_64__)
+    if (level >= TOKMAP_I_GATHER_AVX2) {
+        copy_avx2(g);
+        return true;
+    }
+#endif
+    (void)level;
+    copy_in_turns(g, copy_turn);
     return true;
+}
+
+bool tokmap_i_gather_whole(const tokmap_i_gather *g)
+{
+    const bool has_avx2 = tokmap_i_gather_works(TOKMAP_I_GATHER_AVX2);
+    return tokmap_i_gather_whole_by(g, has_avx2 ? TOKMAP_I_GATHER_AVX2 : TOKMAP_I_GATHER_SCALAR);
 }
