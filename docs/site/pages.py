@@ -29,7 +29,7 @@ LOADERS, TOKENIZERS = "loaders-epyc-2core.json", "tokenize-epyc-2core.json"
 CHARTS = {
     "loaders": [("Tokens a second, hot, from Python", LOADERS, "M/s", [
         (bar, f"{name}, 32 x 4096 tokens, speed") for bar, name in (
-            ("tokmap", "tokmap-i64-new"), ("NumPy, tuned", "numpy-i64-tuned"), ("DataLoader, tuned",
+            ("tokmap", "tokmap-i64"), ("NumPy, tuned", "numpy-i64-tuned"), ("DataLoader, tuned",
              "dataloader-i64-getitems-w0"), ("DataLoader", "dataloader-i64-w0"), ("nanoGPT", "nanogpt"), ("Megatron", "megatron-w0"))]),
                 ("Time to the first batch of 10^9 tokens", LOADERS, "ms", [
         (bar, f"{name}, 1e+09 tokens, to the first batch") for bar, name in (

@@ -33,7 +33,7 @@ CELLS = {
     (2, 2): ("cold", "dataloader-i64-w0", COLD),
     (2, 3): ("cold", "nanogpt", COLD),
     (2, 4): ("cold", "megatron-w0", COLD),
-    (3, 0): ("hot", "tokmap-i64-new", HOT),
+    (3, 0): ("hot", "tokmap-i64", HOT),
     (3, 1): ("hot", "numpy-i64-tuned", HOT),
     (3, 2): ("hot", "dataloader-i64-getitems-w0", HOT),
     (3, 3): ("hot", "nanogpt", HOT),
