@@ -93,30 +93,28 @@ static void probe_file(residency *p, const tokmap_dataset *ds, tokmap_i_token_fi
         p->n_cold += (uint32_t)n_cold;
 }
 
-static int by_size(const void *a, const void *b)
+/* Returns a place in the data: one in each of PROBES parts of equal size. */
+static uint64_t find_place(const residency *p, uint32_t i)
 {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+    const uint64_t n_bytes = p->n_bytes / PROBES;
+    return i * n_bytes + tokmap_i_scale(tokmap_i_mix(TOKMAP_I_GOLDEN + i), n_bytes);
 }
 
-/* Probes bytes all over the data. They are in order, so that each file is opened once. */
+/* Probes bytes all over the data, each file once. */
 static void probe_all_over(residency *p, const tokmap_loader *l)
 {
-    uint64_t places[PROBES], offsets[PROBES], random = TOKMAP_I_GOLDEN, first_byte = 0;
+    uint64_t offsets[PROBES], first_byte = 0;
     uint32_t d = 0, n = 0;
-    for (uint32_t i = 0; i < PROBES; i++)
-        places[i] = tokmap_i_scale(random = tokmap_i_mix(random + i), p->n_bytes);
-    qsort(places, PROBES, sizeof *places, by_size);
     for (uint32_t i = 0; i < PROBES && !p->unknown; i += n) {
-        while (places[i] - first_byte >= data_bytes(l->datasets[d]))
+        const uint64_t begin = find_place(p, i);
+        while (begin - first_byte >= data_bytes(l->datasets[d]))
             first_byte += data_bytes(l->datasets[d++]);
         const tokmap_dataset *ds = l->datasets[d];
-        const uint64_t token = (places[i] - first_byte) / ds->header.token_bytes;
+        const uint64_t token = (begin - first_byte) / ds->header.token_bytes;
         const tokmap_i_token_piece rest =
             tokmap_i_first_piece(ds, token, ds->header.n_tokens - token);
-        const uint64_t begin = places[i];
-        for (n = 0; i + n < PROBES && places[i + n] - begin < rest.n_bytes; n++)
-            offsets[n] = rest.first_byte + (places[i + n] - begin);
+        for (n = 0; i + n < PROBES && find_place(p, i + n) - begin < rest.n_bytes; n++)
+            offsets[n] = rest.first_byte + (find_place(p, i + n) - begin);
         probe_file(p, ds, rest.file, offsets, n);
     }
 }
