@@ -18,7 +18,7 @@ enum {
     N_LANES = 8,
     N_LONG_LANES = 4,
     LONG_ROW_BYTES = 4 << 10,
-    MOST_ROW_BYTES = 64 << 10, /* with longer rows the turns gain nothing */
+    MOST_ROW_BYTES = 64 << 10, /* longer rows gain little */
     FIRST_BYTES = 4 * LINE     /* are prefetched of the next piece of a row */
 };
 
