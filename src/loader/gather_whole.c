@@ -52,6 +52,8 @@ static bool begin_piece(lane *l, unsigned width)
 
 static bool is_suitable(const tokmap_i_gather *g)
 {
+    if (!g->whole || !g->inputs || g->n_rows < 2 || (g->n_inputs + 1) * g->width > MOST_ROW_BYTES)
+        return false;
     for (size_t i = 0; i < g->n_rows; i++) {
         const tokmap_i_gather_row *row = &g->rows[i];
         size_t n_tokens = row->tokens ? row->n_tokens : 0;
@@ -63,7 +65,7 @@ static bool is_suitable(const tokmap_i_gather *g)
         if (row->token_bytes != g->width || n_tokens != g->n_inputs + 1)
             return false;
     }
-    return g->whole && g->inputs && g->n_rows > 1 && (g->n_inputs + 1) * g->width <= MOST_ROW_BYTES;
+    return true;
 }
 
 #define INLINE static inline __attribute__((always_inline))
