@@ -19,7 +19,7 @@ enum {
     N_LONG_LANES = 4,
     LONG_ROW_BYTES = 4 << 10,
     MOST_ROW_BYTES = 64 << 10, /* longer rows gain little */
-    FIRST_BYTES = 4 * LINE     /* are prefetched of the next piece of a row */
+    FIRST_BYTES = 4 * LINE     /* of the next piece of a row are prefetched */
 };
 
 /* A row that takes turns. */
@@ -50,6 +50,7 @@ static bool begin_piece(lane *l, unsigned width)
     return true;
 }
 
+/* Whether the rows are only copied, and copying them in turns is faster. */
 static bool is_suitable(const tokmap_i_gather *g)
 {
     if (!g->whole || !g->inputs || g->n_rows < 2 || (g->n_inputs + 1) * g->width > MOST_ROW_BYTES)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that are copied in turns, beside rows that are written one after another. */
-#include "base/base.h"
 #include "loader/gather_whole.h"
 #include "support/check.h"
-#include "support/must.h"
 
 enum {
     MOST_ROWS = 20,
@@ -26,7 +24,7 @@ static const uint8_t *place_of(size_t n_tokens)
     return source + check_bits() % ((SOURCE_BYTES - n_tokens * g.width) / g.width) * g.width;
 }
 
-/* Cuts a row into pieces of any length, none among them. */
+/* Cuts a row into pieces of any length, even 0. */
 static void cut(size_t i, size_t n_tokens)
 {
     const size_t n = 1 + check_bits() % MOST_PIECES;
