@@ -353,6 +353,15 @@ TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batc
 TOKMAP_API tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
                                                  uint32_t batch_rows, tokmap_error *err);
 
+/* Makes next write the parts of rows into these arrays of batch_rows * sequence_length elements, so
+ * that they need not be copied out of the memory of the loader; NULL: into that memory, as at the
+ * beginning and after set_batch has changed batch_rows. The arrays must stay valid until others are
+ * set or the loader is closed. TOKMAP_ERR_ARGUMENT: row_parts does not ask for one of them, or
+ * cp_size is above 1. */
+TOKMAP_API tokmap_status tokmap_loader_set_parts(tokmap_loader *l, int32_t *position_ids,
+                                                 int32_t *document_ids, uint8_t *loss_mask,
+                                                 tokmap_error *err);
+
 typedef enum tokmap_gather_format {
     TOKMAP_GATHER_TOKENS = 0, /* whole rows as token_bytes of the batch, in `inputs` alone */
     TOKMAP_GATHER_I32 = 1,    /* inputs and labels as int32; ids up to 2^31 - 1 */
@@ -386,6 +395,15 @@ typedef struct tokmap_gather_options {
 TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
                                              const tokmap_gather_options *options,
                                              tokmap_error *err);
+
+/* Lists the documents of all rows for attention that takes sequences of different lengths: the first
+ * input of each document, counted through all rows, then the number of inputs. What a shorter row
+ * lacks counts as a document. sequence_length: of the options, also with cp_size. cu_seqlens: room
+ * for n_rows * sequence_length + 1 numbers, or NULL to only count them. longest: NULL, or set to the
+ * number of inputs of the longest document. Returns how many numbers there are; 0 if the rows were
+ * made without TOKMAP_ROW_DOCUMENTS. */
+TOKMAP_API size_t tokmap_batch_cu_seqlens(const tokmap_batch *batch, uint32_t sequence_length,
+                                          int32_t *cu_seqlens, uint32_t *longest);
 
 /* ---- State ---- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_gather.c - copies the rows of a batch into buffers of the caller. */
+/* batch_gather.c - copies the rows of a batch, and lists their documents, into buffers of the
+ * caller. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -170,4 +171,32 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
         add_wait(o.loader, tokmap_i_now_ns() - since_ns,
                  b->n_rows * row_bytes * (1 + (o.inputs && o.labels)));
     return TOKMAP_OK;
+}
+
+size_t tokmap_batch_cu_seqlens(const tokmap_batch *b, uint32_t sequence_length, int32_t *cu_seqlens,
+                               uint32_t *longest)
+{
+    size_t n = 0;
+    uint64_t last = 0, most = 0;
+    if (!b || b->row_stride < SIZE_UP_TO(tokmap_row, n_documents))
+        return 0;
+    for (uint32_t i = 0; i <= b->n_rows; i++) {
+        static const int32_t first = 0; /* after the last row */
+        const tokmap_row *row = i < b->n_rows ? row_at(b, i) : NULL;
+        const int32_t *ends = row ? row->cu_seqlens : &first;
+        const uint32_t n_ends = row ? row->n_documents + 1 : 1;
+        if (!ends)
+            return 0;
+        for (uint32_t k = 0; k < n_ends && (uint32_t)ends[k] < sequence_length; k++) {
+            const uint64_t at = (uint64_t)i * sequence_length + (uint32_t)ends[k];
+            most = MAX(most, at - last);
+            last = at;
+            if (cu_seqlens)
+                cu_seqlens[n] = (int32_t)at;
+            n++;
+        }
+    }
+    if (longest)
+        *longest = (uint32_t)most;
+    return n;
 }

@@ -333,6 +333,19 @@ tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t 
                   : tokmap_i_loader_leave(l, set_batch(l, rank, MAX(n_ranks, 1), batch_rows, err));
 }
 
+tokmap_status tokmap_loader_set_parts(tokmap_loader *l, int32_t *position_ids,
+                                      int32_t *document_ids, uint8_t *loss_mask, tokmap_error *err)
+{
+    tokmap_status status = tokmap_i_loader_enter(l, err);
+    if (status)
+        return status;
+    if (l->slice.size > 1 ||
+        !tokmap_i_row_parts_use(&l->parts, l->batch_rows, position_ids, document_ids, loss_mask))
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                      "set_parts: needs row_parts for each of its arrays, and no cp_size");
+    return tokmap_i_loader_leave(l, status);
+}
+
 /* ---- Open and close ---- */
 
 static tokmap_status open_loader(tokmap_loader *l, tokmap_error *err)

@@ -5,6 +5,25 @@
 
 #include "base/base.h"
 
+bool tokmap_i_row_parts_use(tokmap_i_row_parts *p, uint32_t n_rows, int32_t *position_ids,
+                            int32_t *document_ids, uint8_t *loss_mask)
+{
+    const size_t n = (size_t)p->length * n_rows;
+    const bool positions = p->wanted & TOKMAP_ROW_POSITION_IDS;
+    const bool documents = p->wanted & TOKMAP_ROW_DOCUMENT_IDS;
+    const bool masks = p->wanted & TOKMAP_ROW_LOSS_MASK;
+    if ((position_ids && !positions) || (document_ids && !documents) || (loss_mask && !masks))
+        return false;
+    if (!p->cu_seqlens)
+        return true;
+    int32_t *const ids = p->cu_seqlens + n + n_rows; /* all parts are one after another */
+    uint8_t *const mask = (uint8_t *)(ids + n * positions + n * documents);
+    p->position_ids = position_ids ? position_ids : positions ? ids : NULL;
+    p->document_ids = document_ids ? document_ids : documents ? ids + n * positions : NULL;
+    p->loss_mask = loss_mask ? loss_mask : masks ? mask : NULL;
+    return true;
+}
+
 bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
                              uint32_t n_rows)
 {
@@ -12,17 +31,11 @@ bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t le
     *p = (tokmap_i_row_parts){.wanted = wanted, .length = length};
     if (wanted == 0)
         return true;
-    const bool positions = wanted & TOKMAP_ROW_POSITION_IDS;
-    const bool documents = wanted & TOKMAP_ROW_DOCUMENT_IDS, masks = wanted & TOKMAP_ROW_LOSS_MASK;
-    p->n_bytes = 4 * (n + n_rows) + 4 * n * positions + 4 * n * documents + n * masks;
-    p->cu_seqlens = malloc(p->n_bytes); /* all parts, one after another */
-    if (!p->cu_seqlens)
-        return false;
-    int32_t *const ids = p->cu_seqlens + n + n_rows;
-    p->position_ids = positions ? ids : NULL;
-    p->document_ids = documents ? ids + n * positions : NULL;
-    p->loss_mask = masks ? (uint8_t *)p->cu_seqlens + (p->n_bytes - n) : NULL;
-    return true;
+    const size_t n_ids =
+        ((wanted & TOKMAP_ROW_POSITION_IDS) != 0) + ((wanted & TOKMAP_ROW_DOCUMENT_IDS) != 0);
+    p->n_bytes = 4 * (n + n_rows + n * n_ids) + (wanted & TOKMAP_ROW_LOSS_MASK ? n : 0);
+    p->cu_seqlens = malloc(p->n_bytes);
+    return p->cu_seqlens && tokmap_i_row_parts_use(p, n_rows, NULL, NULL, NULL);
 }
 
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p)

@@ -11,14 +11,19 @@ typedef struct tokmap_i_row_parts {
     uint32_t wanted; /* TOKMAP_ROW_... */
     uint32_t length; /* inputs of a row */
     size_t n_bytes;  /* size of all arrays below */
-    int32_t *cu_seqlens, *position_ids, *document_ids;
-    uint8_t *loss_mask;
-    tokmap_i_index_cache *index; /* owned by the caller; NULL: use the map */
+    int32_t *cu_seqlens;
+    int32_t *position_ids, *document_ids; /* in the same memory, or of the caller */
+    uint8_t *loss_mask;                   /* likewise */
+    tokmap_i_index_cache *index;          /* owned by the caller; NULL: use the map */
 } tokmap_i_row_parts;
 
 /* Allocates memory for n_rows rows. Returns false when out of memory. */
 bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
                              uint32_t n_rows);
+/* Makes the arrays of the caller the ones that are filled in; in place of NULL, those of n_rows rows
+ * in the memory of p. Returns false if one is not wanted. */
+bool tokmap_i_row_parts_use(tokmap_i_row_parts *p, uint32_t n_rows, int32_t *position_ids,
+                            int32_t *document_ids, uint8_t *loss_mask);
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 
 /* Fills in the wanted parts, at least one, of row number i, whose position is set. ranges: where

@@ -65,6 +65,33 @@ def an_older_file_stays_whatever_fails(folder):
     return "%d calls failed" % n_failed
 
 
+def columns_of_two_scans_are_never_together(folder):
+    if not chaos.CAN_FAIL:
+        raise Skip("libfailures.so is missing, or this is a build with a sanitizer")
+    for name, texts in (("a", ["line 11"]), ("b", ["zzzzzzz", "line 12"])):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    old, new = (["scan", "-q", "-f", folder / "p", "-n", "7", "--name", "x", "--against", folder / f"{name}.jsonl"] for name in "ab")
+    names = ["p.x_ngrams.tmc", "p.x_longest.tmc", "p.x_example.tmc"]
+
+    def found():
+        return {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
+
+    said(*old)
+    before, parts = found(), set()
+    done = run_program("tokmap", *new, env=chaos.counting(folder))
+    expect_equal(done.returncode, 0, done.stderr.decode())
+    n_calls, after = chaos.read_counts(folder)["write"], found()
+    expect(all(before[name] != after[name] for name in names), "the columns do not differ")
+    for i in range(1, n_calls + 1):
+        said(*old)
+        code = run_program("tokmap", *new, env={**os.environ, "LD_PRELOAD": chaos.LIBRARY, "FAIL": "write:%d+" % i}).returncode
+        now = found()
+        expect(now.items() <= (after if code == 0 else before).items() or now.items() <= after.items(), "write:%d+" % i)
+        parts.add(len(now))
+    expect_equal(parts & {0, 3}, {0, 3}, "columns that were left")
+    return "%d calls failed, %s columns left" % (n_calls, sorted(parts))
+
+
 def one_process_writes_at_a_time(folder):
     for name, write_old, write_new in commands_in(folder):
         said(*write_old)

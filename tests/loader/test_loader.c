@@ -349,6 +349,27 @@ static void check_gathered(const tokmap_batch *b, const tokmap_gather_options *o
     }
 }
 
+static void check_cu_seqlens(const tokmap_batch *b)
+{
+    static int32_t cu[9 * LENGTH + 1];
+    uint32_t longest = 0, most = 0;
+    size_t n = tokmap_batch_cu_seqlens(b, LENGTH, NULL, NULL), at = 0;
+    CHECK_EQ(tokmap_batch_cu_seqlens(b, LENGTH, cu, &longest), n);
+    for (uint32_t i = 0; i < b->n_rows * LENGTH; i++) {
+        const tokmap_row *row = &b->rows[i / LENGTH];
+        const bool begins = i % LENGTH == 0 || row->position_ids[i % LENGTH] == 0;
+        const bool lacks = i % LENGTH >= row->n_tokens; /* not the first input that the row lacks */
+        if (begins && !lacks)
+            CHECK_INT(cu[at++], i);
+    }
+    CHECK_INT(cu[at], b->n_rows * LENGTH);
+    CHECK_EQ(at + 1, n);
+    for (size_t k = 0; k < at; k++)
+        if ((uint32_t)(cu[k + 1] - cu[k]) > most)
+            most = (uint32_t)(cu[k + 1] - cu[k]);
+    CHECK_EQ(longest, most);
+}
+
 TEST(rows_tell_of_their_documents_and_copies_hold_them)
 {
     static uint32_t tokens[9 * (LENGTH + 1)];
@@ -371,6 +392,7 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
             for (uint32_t i = 0; i < 9; i++)
                 corpus_check_parts(shape_of(&b.rows[i]), &b.rows[i], LENGTH,
                                    b.rows[i].source == 1 && mode % 2);
+            check_cu_seqlens(&b);
             tokmap_gather_options o = {.struct_size = sizeof o,
                                        .inputs = tokens,
                                        .pad_id = 77,
@@ -392,6 +414,57 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
                 check_gathered(&b, &o);
             }
         }
+        tokmap_loader_close(l);
+    }
+    close_all();
+}
+
+TEST(parts_are_written_where_the_caller_says)
+{
+    static int32_t positions[9 * LENGTH], documents[9 * LENGTH];
+    static uint8_t masks[9 * LENGTH];
+    tokmap_error err;
+    open_all();
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
+        setup s;
+        set_up(&s, 2);
+        corpus_set_mode(&s.options, mode);
+        s.options.batch_rows = 9;
+        s.options.row_parts = ALL_PARTS;
+        tokmap_loader *l = corpus_open_loader(&s.options);
+        for (uint32_t step = 0; step < 40; step++) {
+            int32_t *const p = step % 2 ? positions : NULL, *const d =
+                                                                step % 4 / 2 ? documents : NULL;
+            uint8_t *const m = step % 8 / 4 ? masks : NULL;
+            CHECK_OK(tokmap_loader_set_parts(l, p, d, m, &err), err);
+            const tokmap_batch b = corpus_next(l);
+            for (uint32_t i = 0; i < 9; i++) {
+                const tokmap_row *row = &b.rows[i];
+                const size_t at = (size_t)i * LENGTH;
+                CHECK((row->position_ids == positions + at) == (p != NULL));
+                CHECK((row->document_ids == documents + at) == (d != NULL));
+                CHECK((row->loss_mask == masks + at) == (m != NULL));
+                corpus_check_parts(shape_of(row), row, LENGTH, false);
+            }
+        }
+        CHECK_OK(tokmap_loader_set_parts(l, positions, documents, masks, &err), err);
+        CHECK_OK(tokmap_loader_set_batch(l, 0, 1, 9, &err), err);
+        CHECK(corpus_next(l).rows[0].position_ids == positions);
+        CHECK_OK(tokmap_loader_set_batch(l, 0, 1, 7, &err), err); /* these would not fit any more */
+        CHECK(corpus_next(l).rows[0].position_ids != positions);
+        tokmap_loader_close(l);
+
+        s.options.row_parts = mode % 2 ? TOKMAP_ROW_LOSS_MASK : 0;
+        l = corpus_open_loader(&s.options);
+        const tokmap_batch without = corpus_next(l);
+        CHECK_EQ(tokmap_batch_cu_seqlens(&without, LENGTH, NULL, NULL), 0);
+        CHECK_OK(tokmap_loader_set_parts(l, NULL, NULL, mode % 2 ? masks : NULL, &err), err);
+        CHECK_REFUSED(tokmap_loader_set_parts(l, positions, NULL, NULL, &err), TOKMAP_ERR_ARGUMENT,
+                      err, "needs row_parts for each of its arrays");
+        CHECK_REFUSED(tokmap_loader_set_parts(l, NULL, documents, NULL, &err), TOKMAP_ERR_ARGUMENT,
+                      err, "needs row_parts for each of its arrays");
+        if (mode % 2)
+            CHECK(corpus_next(l).rows[1].loss_mask == masks + LENGTH);
         tokmap_loader_close(l);
     }
     close_all();

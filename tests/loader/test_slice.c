@@ -246,6 +246,9 @@ TEST(what_needs_whole_rows_is_refused)
     const tokmap_gather_options whole = {
         .struct_size = sizeof whole, .format = TOKMAP_GATHER_ROWS_I64, .inputs = rows};
     CHECK_REFUSED(tokmap_batch_gather(&b, &whole, &err), TOKMAP_ERR_ARGUMENT, err, "slices");
+    static int32_t positions[ROWS * LENGTH];
+    CHECK_REFUSED(tokmap_loader_set_parts(l, positions, NULL, NULL, &err), TOKMAP_ERR_ARGUMENT, err,
+                  "no cp_size");
     tokmap_stage_options so = {.struct_size = sizeof so, .loader = l, .device = TOKMAP_STAGE_HOST};
     so.edit = edit;
     CHECK_REFUSED(tokmap_stage_open(&s, &so, &err), TOKMAP_ERR_ARGUMENT, err, "edit needs whole");

@@ -90,12 +90,16 @@ def what_a_loader_has_itself_is_not_given_beside_it(folder):
 
 
 def a_ledger_is_refused(folder):
-    try:
-        tokmap.Samples(folder / "a", 10, ledger=folder / "run.ledger")
-    except ValueError as error:
-        assert "leave it out" in str(error) and not (folder / "run.ledger").exists(), error
-        return
-    raise AssertionError("taken")
+    ledger = folder / "run.ledger"
+    for make in (lambda: tokmap.Samples(folder / "a", 10, ledger=ledger),
+                 lambda: tokmap.Samples(tokmap.Loader(folder / "a", 10, max_epochs=1, ledger=ledger))):
+        assert not ledger.exists()
+        try:
+            make()
+        except ValueError as error:
+            assert "leave it out" in str(error), error
+            continue
+        raise AssertionError("taken")
 
 
 def threads_and_children_share_samples(folder):

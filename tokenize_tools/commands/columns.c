@@ -48,13 +48,8 @@ static int drop_columns(const tokmap_dataset *ds, char *const *names, size_t n)
             code =
                 cli_error(CLI_INPUT, "%s: there is no late column '%s'", info.index_path, names[i]);
     }
-    for (size_t i = 0; i < n && code == CLI_OK; i++) {
-        const path_text path = values_late_path(ds, names[i]);
-        const int error = tokmap_i_file_remove(path.s);
-        if (error)
-            code = cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", path.s,
-                             strerror(error));
-    }
+    for (size_t i = 0; i < n && code == CLI_OK; i++)
+        code = values_remove_late(ds, names[i]);
     input_list_free(&late);
     return code;
 }

@@ -31,6 +31,7 @@ enum {
     LEAST_SHORT = 8, /* tokens of an example that is shorter than an n-gram */
     N_COLUMNS = 3
 };
+static const char *const suffixes[N_COLUMNS] = {"_ngrams", "_longest", "_example"};
 
 typedef struct scan_options {
     const char *against, *fields, *name;
@@ -233,12 +234,12 @@ static void on_progress(void *context, uint64_t n_tokens)
                         s->n_passes * s->info.n_tokens * s->info.token_bytes);
 }
 
-/* Begins a column for each suffix of the name. */
-static int open_columns(scan_state *s, const char *const *suffixes, int n_columns)
+/* Begins a column for each end of the name. */
+static int open_columns(scan_state *s, const char *const *ends, int n_columns)
 {
     tokmap_error err;
     for (int i = 0; i < n_columns; i++) {
-        const path_text name = path_of(s->options->name, suffixes[i]);
+        const path_text name = path_of(s->options->name, ends[i]);
         const tokmap_column_options o = {
             .struct_size = sizeof o, .name = name.s, .replace = s->options->force};
         const tokmap_status status = tokmap_column_writer_open(&s->columns[i], s->ds, &o, &err);
@@ -265,9 +266,13 @@ static int scan_documents(scan_state *s)
     cli_progress_begin(&s->progress, "scan", s->options->quiet);
     tokmap_status status = scan_run(&job, &err);
     cli_progress_clear(&s->progress);
-    for (int i = 0; i < N_COLUMNS && !status; i++)
+    /* All older ones go before the first new one comes: never are there columns of two scans. */
+    int code = CLI_OK;
+    for (int i = 0; i < N_COLUMNS && !status && code == CLI_OK; i++)
+        code = values_remove_late(s->ds, path_of(s->options->name, suffixes[i]).s);
+    for (int i = 0; i < N_COLUMNS && !status && code == CLI_OK; i++)
         status = tokmap_column_writer_finish(s->columns[i], &err);
-    return status ? cli_fail(&err) : CLI_OK;
+    return status ? cli_fail(&err) : code;
 }
 
 /* What a scan has found in all. */
@@ -349,7 +354,7 @@ static tokmap_status see_duplicate(void *context, uint64_t number, uint64_t firs
 
 static int run_duplicates(scan_state *s)
 {
-    static const char *const suffixes[] = {""};
+    static const char *const no_end[] = {""};
     const duplicates_job job = {.ds = s->ds,
                                 .memory = s->options->memory,
                                 .context = s,
@@ -360,7 +365,7 @@ static int run_duplicates(scan_state *s)
     if (s->n_passes > 1 && !s->options->quiet)
         cli_warn("with --memory %s the tokens are read %" PRIu64 " times",
                  cli_bytes(s->options->memory).s, s->n_passes);
-    int code = open_columns(s, suffixes, 1);
+    int code = open_columns(s, no_end, 1);
     if (code != CLI_OK)
         return code;
     cli_progress_begin(&s->progress, "scan", s->options->quiet);
@@ -415,7 +420,6 @@ static int check_encoding(const scan_state *s)
 
 static int run_scan(scan_state *s)
 {
-    static const char *const suffixes[N_COLUMNS] = {"_ngrams", "_longest", "_example"};
     tokenizer_choice choice = s->options->tokenizer;
     choice.name = choice.name ? choice.name : BYTES_TOKENIZER_NAME;
     int code = s->options->report ? tokenizer_choice_open_decoder(&s->tokenizer, &choice)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commands/values.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "cli/json_out.h"
 #include "cli/paths.h"
 #include "system/files.h"
+#include "system/platform.h"
 #include "tokmap_loader.h"
 
 bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
@@ -64,6 +66,16 @@ path_text values_late_path(const tokmap_dataset *ds, const char *name)
 {
     return path_of(path_of(path_prefix(cli_dataset_info(ds).index_path).s, ".").s,
                    path_of(name, ".tmc").s);
+}
+
+int values_remove_late(const tokmap_dataset *ds, const char *name)
+{
+    const path_text path = values_late_path(ds, name);
+    const int error = tokmap_i_file_remove(path.s);
+    return error == 0 || error == ENOENT
+               ? CLI_OK
+               : cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", path.s,
+                           strerror(error));
 }
 
 void values_print_column(const tokmap_meta_column *c, bool json)

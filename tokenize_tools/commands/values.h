@@ -23,6 +23,8 @@ const char *values_type_name(tokmap_value_type type);
 int values_list_beside(input_list *names, const tokmap_dataset *ds, const char *suffix);
 /* Returns the path of the file of a late column. */
 path_text values_late_path(const tokmap_dataset *ds, const char *name);
+/* Removes the file of a late column, if there is one. */
+int values_remove_late(const tokmap_dataset *ds, const char *name);
 /* Prints a line about a column. */
 void values_print_column(const tokmap_meta_column *column, bool json);
 /* Prints the line about a late column. */

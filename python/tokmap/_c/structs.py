@@ -282,6 +282,7 @@ SIGNATURES = {
     "tokmap_loader_position": (c_uint64, [c_void_p]),
     "tokmap_loader_save_at": _call(c_uint64, c_uint8 * 128),
     "tokmap_loader_set_batch": _call(c_uint32, c_uint32, c_uint32),
+    "tokmap_loader_set_parts": _call(c_void_p, c_void_p, c_void_p),
     "tokmap_loader_get_source": (c_int, [c_void_p, c_size_t, POINTER(LoaderSourceInfo)]),
     "tokmap_loader_restore": _call(c_uint8 * 128),
     "tokmap_loader_amend": _call(c_uint8 * 128, POINTER(LoaderOptions)),
@@ -294,6 +295,7 @@ SIGNATURES = {
     "tokmap_loader_locate": _call(c_uint64, POINTER(LoaderSample)),
     "tokmap_loader_get_info": (c_int, [c_void_p, POINTER(LoaderInfo)]),
     "tokmap_batch_gather": _call(POINTER(GatherOptions), of=POINTER(Batch)),
+    "tokmap_batch_cu_seqlens": (c_size_t, [POINTER(Batch), c_uint32, c_void_p, POINTER(c_uint32)]),
 }
 
 STAGE_SIGNATURES = {  # of tokmap_stage.h

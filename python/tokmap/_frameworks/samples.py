@@ -97,7 +97,7 @@ class Samples:
                  **options: "Unpack[SampleOptions]") -> None:
         is_own = not isinstance(sources, Loader)
         given = given_ones(options)
-        if given.get("ledger") is not None:
+        if given.get("ledger") is not None or not is_own and sources._ledger is not None:
             raise ValueError("samples are asked for by their numbers here, so a ledger cannot know their steps: leave it out")
         if is_own:
             given = {"max_epochs": 1 if n_samples is None else None, "reading": Reading(io="copy"),

@@ -5,7 +5,7 @@ import ctypes
 import os
 import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, DefaultDict, List, Tuple
+from typing import TYPE_CHECKING, Any, DefaultDict, Dict, List, Tuple
 
 import numpy as np
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
-_batch_gather, _address, _from_buffer = lib.tokmap_batch_gather, ctypes.addressof, ctypes.c_char.from_buffer
+_batch_gather, _cu_seqlens, _set_parts = lib.tokmap_batch_gather, lib.tokmap_batch_cu_seqlens, lib.tokmap_loader_set_parts
+_address, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
 _count_references = sys.getrefcount
 _DTYPES = {name: np.dtype(name) for name in ("int32", "int64", "uint16", "uint32", "uint8")}
 _COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
@@ -42,7 +43,7 @@ def _count_alone() -> int:
 
 
 _ALONE = _count_alone()
-_MOST_KEPT = 2  # batches: the next one is taken while a variable still has the last one
+_MOST_KEPT = 2  # batches: the next one is taken while a variable still has the last one. Of parts one more is to be written
 
 
 _FIRST_PROCESS = os.getpid()
@@ -77,6 +78,10 @@ class Gatherer:
         self._contiguous, self._id_bytes = contiguous, _DTYPES[self._dtype].itemsize
         self._ids = tuple(name for name in ("inputs", "labels") if name in outputs)
         self._parts = tuple(name for name in outputs if name in _PART_DTYPES)
+        self._gives = given.ranks.cp_size == 1
+        # The arrays into which the library writes parts, or has written those of the last batch, by their addresses. One is
+        # dropped only after the library has another.
+        self._given: Dict[int, Memory] = {}
         self._boundaries = "cu_seqlens" in outputs
         self._options = _lib.GatherOptions(
             format=_FORMATS[self._dtype, contiguous],
@@ -107,7 +112,7 @@ class Gatherer:
         for memory in kept:
             if _count_references(memory[0]) == _ALONE and memory[2] == shape:
                 return memory
-        if len(kept) == _MOST_KEPT:
+        if len(kept) == _MOST_KEPT + (name in _PART_DTYPES):
             del kept[0]
         kept.append(_new_memory(shape, dtype))
         return kept[-1]
@@ -148,20 +153,33 @@ class Gatherer:
             check(status, self._detail)
 
     def _fill_parts(self, batch: "Batch[Any]") -> None:
-        first_row = self._batch.rows[0]
-        for name in self._parts:
-            array, address, _ = self._make(name, (batch.n_rows, self._length), _PART_DTYPES[name])
-            n_bytes = batch.n_rows * self._length * _DTYPES[_PART_DTYPES[name]].itemsize
-            ctypes.memmove(address, getattr(first_row, name), n_bytes)  # tensors have no nbytes before PyTorch 2.1
-            setattr(batch, name, array[:])
+        """The library has written the parts into arrays of an earlier call, and gets new ones for the next batch."""
+        first_row, shape = self._batch.rows[0], (batch.n_rows, self._length)
+        in_use: Dict[int, Memory] = {}
+        following: List[Any] = [None] * len(_PART_DTYPES)
+        for at, (name, dtype) in enumerate(_PART_DTYPES.items()):
+            if name not in self._parts:
+                continue
+            written = getattr(first_row, name)
+            memory = self._given.get(written)
+            if memory is None:  # in its own memory: the first batch, one of another size, and slices
+                memory = self._make(name, shape, dtype)
+                n_bytes = batch.n_rows * self._length * _DTYPES[dtype].itemsize  # tensors have no nbytes before PyTorch 2.1
+                ctypes.memmove(memory[1], written, n_bytes)
+            else:
+                in_use[written] = memory  # the rows of this batch refer to it
+            setattr(batch, name, memory[0][:])
+            if self._gives:
+                new = self._make(name, shape, dtype)
+                following[at] = new[1]
+                in_use[new[1]] = self._given[new[1]] = new
+        if self._gives:
+            check(_set_parts(self._options.loader, *following, self._references[2]), self._detail)
+            self._given = in_use
 
     def _fill_boundaries(self, batch: "Batch[Any]") -> None:
-        found = [(row[8], row[9] + 1) for row in _lib.unpack_rows(self._batch.rows, batch.n_rows)]  # cu_seqlens, n_documents
-        ends = np.frombuffer(b"".join([ctypes.string_at(begins, 4 * n) for begins, n in found]), np.int32)
-        firsts = np.arange(batch.n_rows, dtype=np.int32).repeat([n for _, n in found]) * np.int32(self._row_length)
-        # What a short row lacks counts as a document; the end of another one is where the next row begins.
-        ends = np.append((ends + firsts)[ends < self._row_length], np.int32(batch.n_rows * self._row_length))
-        batch.max_seqlen = int((ends[1:] - ends[:-1]).max())
-        array, address, _ = self._make("cu_seqlens", ends.shape, "int32")
-        ctypes.memmove(address, ends.tobytes(), ends.nbytes)
-        batch.cu_seqlens = array[:]
+        longest = ctypes.c_uint32()
+        arguments = self._references[0], self._row_length
+        array, address, _ = self._make("cu_seqlens", (_cu_seqlens(*arguments, None, None),), "int32")
+        _cu_seqlens(*arguments, address, ctypes.byref(longest))
+        batch.max_seqlen, batch.cu_seqlens = longest.value, array[:]
