@@ -9,25 +9,27 @@ void tokmap_i_shuffle_init(tokmap_i_shuffle *s)
     s->epoch = s->group = s->rotation = UINT64_MAX;
 }
 
-#define FAR ((uint64_t)1 << 63) /* no number is near it */
-
 static void make_windows(tokmap_i_shuffle *s, uint64_t n, uint64_t key)
 {
     tokmap_i_permutation_init(&s->windows, n, key);
-    s->ahead_first = FAR;
+    s->n_ahead = s->n_in_order = 0;
     s->last = UINT64_MAX; /* 0 follows it */
 }
 
-/* Returns number x of `windows`. If x follows the last one, finds some more with it. */
+/* Returns number x of `windows`. If x follows the last one, finds some more with it, and many more
+ * if many have followed. */
 static inline uint64_t permute_window(tokmap_i_shuffle *s, uint64_t x)
 {
-    const bool follows = x == s->last + 1;
-    uint64_t i = x - s->ahead_first;
+    const uint64_t n_left = s->windows.n - x;
+    uint64_t i = x - s->ahead_first; /* of any number while n_ahead is 0 */
+    s->n_in_order = x == s->last + 1 ? s->n_in_order + 1 : 0;
     s->last = x;
-    if (i >= TOKMAP_I_PERMUTE_MANY) {
-        if (!follows || s->windows.n - x < TOKMAP_I_PERMUTE_MANY)
+    if (i >= s->n_ahead) {
+        if (s->n_in_order == 0 || n_left < TOKMAP_I_PERMUTE_SOME)
             return tokmap_i_permute(&s->windows, x);
-        tokmap_i_permute_many(&s->windows, x, s->ahead);
+        const bool many = s->n_in_order > TOKMAP_I_PERMUTE_SOME && n_left >= TOKMAP_I_PERMUTE_MANY;
+        s->n_ahead = many ? TOKMAP_I_PERMUTE_MANY : TOKMAP_I_PERMUTE_SOME;
+        tokmap_i_permute_many(&s->windows, x, s->n_ahead, s->ahead);
         s->ahead_first = x;
         i = 0;
     }

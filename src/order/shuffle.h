@@ -25,8 +25,10 @@ typedef struct tokmap_i_shuffle {
     tokmap_i_permutation windows;    /* FULL: of the epoch; BLOCK: of the group */
     tokmap_i_permutation blocks;     /* BLOCK: of the epoch */
     /* What `windows` gives for some numbers from ahead_first on, found together because numbers
-     * were asked for in order; and the last one that was asked for. */
+     * were asked for in order; the last one that was asked for; and how many came before it in
+     * order. */
     uint64_t ahead_first, ahead[TOKMAP_I_PERMUTE_MANY], last;
+    uint32_t n_ahead, n_in_order;
 } tokmap_i_shuffle;
 
 /* Marks the permutations as unknown. The caller has set the fields above them. */

@@ -62,19 +62,19 @@ TEST(resident_bytes_are_what_open_allocates)
     tokmap_loader_options o = options_for(1);
     check_bytes(&o, 16384); /* half of it is a histogram of waits */
     o = options_for(MAX_SOURCES);
-    check_bytes(&o, MAX_SOURCES * 1450);
+    check_bytes(&o, MAX_SOURCES * 1900);
     o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
-    check_bytes(&o, MAX_SOURCES * 1450);
+    check_bytes(&o, MAX_SOURCES * 1900);
     o = options_for(MAX_SOURCES);
     o.io = TOKMAP_IO_POPULATE;
-    check_bytes(&o, MAX_SOURCES * 2000);
+    check_bytes(&o, MAX_SOURCES * 2600);
     o.shuffle = TOKMAP_SHUFFLE_BLOCK;
-    check_bytes(&o, MAX_SOURCES * 2500);
+    check_bytes(&o, MAX_SOURCES * 3100);
     o = options_for(3);
     o.io = TOKMAP_IO_POPULATE;
     o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
     o.row_parts = TOKMAP_ROW_DOCUMENTS;
-    check_bytes(&o, 112000);
+    check_bytes(&o, 114000);
     o = options_for(3);
     o.phases = phases;
     o.n_phases = MAX_PHASES;

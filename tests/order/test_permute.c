@@ -30,12 +30,15 @@ static tokmap_i_permutation permutation(uint64_t n, uint64_t key)
 static bool are_those_found_alone(const tokmap_i_permutation *p, uint64_t x)
 {
     uint64_t found[TOKMAP_I_PERMUTE_MANY];
+    const unsigned sizes[] = {TOKMAP_I_PERMUTE_SOME, TOKMAP_I_PERMUTE_MANY};
     bool same = true;
-    if (p->n < TOKMAP_I_PERMUTE_MANY || x > p->n - TOKMAP_I_PERMUTE_MANY)
-        return true;
-    tokmap_i_permute_many(p, x, found);
-    for (uint64_t k = 0; k < TOKMAP_I_PERMUTE_MANY; k++)
-        same &= found[k] == tokmap_i_permute(p, x + k);
+    for (int i = 0; i < 2; i++) {
+        if (p->n < sizes[i] || x > p->n - sizes[i])
+            continue;
+        tokmap_i_permute_many(p, x, sizes[i], found);
+        for (uint64_t k = 0; k < sizes[i]; k++)
+            same &= found[k] == tokmap_i_permute(p, x + k);
+    }
     return same;
 }
 
