@@ -303,9 +303,8 @@ static void write_ids(subject *s)
 static void pack_text(subject *s)
 {
     char threads[24];
-    const char *words[16] = {"pack",      "-q", "--force", "-o",
-                             s->prefix.s, "-j", threads,   "--tokenizer"};
-    int argc = 8;
+    const char *words[16] = {"pack", "-q", "-o", s->prefix.s, "-j", threads, "--tokenizer"};
+    int argc = 7;
     snprintf(threads, sizeof threads, "%zu", s->n_jobs);
     words[argc++] = s->options->tokenizer;
     if (s->options->pattern) {
@@ -316,6 +315,13 @@ static void pack_text(subject *s)
     optind = 0; /* makes glibc's getopt start again */
     if (pack_command(argc, (char **)(uintptr_t)words) != CLI_OK) /* it does not change them */
         _exit(1);                                                /* the error was printed */
+}
+
+/* Removing the dataset of the stage before is not part of a stage. */
+static void remove_dataset(const subject *s)
+{
+    tokmap_i_file_remove(path_of(s->prefix.s, ".tmi").s);
+    tokmap_i_file_remove(path_of(s->prefix.s, ".bin").s);
 }
 
 static double processor_seconds(void)
@@ -352,6 +358,7 @@ void bench_pack(const bench_options *options, bench_report *report)
     bounds[ALL] = bench_add_row(report, "MB/s", "all stages, %u busy processors", n_processors);
     whole = bench_add_row(report, "MB/s", "tokmap pack, from end to end");
     for (uint32_t i = 0; i < bench_rounds(options, PACK_ROUNDS); i++) {
+        remove_dataset(&s);
         const double mb = (double)s.text.n_bytes / 1e6, before = processor_seconds();
         uint64_t start;
         for (int k = 0; k < N_STAGES; k++) {
@@ -361,6 +368,7 @@ void bench_pack(const bench_options *options, bench_report *report)
                                            (k == ENCODING ? (double)n_jobs : 1));
         }
         bench_add_value(bounds[ALL], mb * n_processors / (processor_seconds() - before));
+        remove_dataset(&s);
         start = tokmap_i_now_ns();
         pack_text(&s);
         bench_add_value(whole, mb * 1e9 / bench_ns_since(start));

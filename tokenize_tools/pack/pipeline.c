@@ -291,8 +291,9 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
 
 pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *options, pack_error *err)
 {
-    /* One job for each encoder and one waiting for it, one being read, and the caller's. */
-    const size_t n_encoders = options->parts->options->n_threads, n_slots = 2 * n_encoders + 2;
+    /* Enough jobs that the encoders neither wait for text nor for room while the caller waits for
+     * the disk. */
+    const size_t n_encoders = options->parts->options->n_threads, n_slots = 6 * n_encoders + 6;
     pack_pipeline *p = calloc(1, sizeof *p);
     pipeline_slot *slots = calloc(n_slots, sizeof *slots);
     tokmap_i_thread *encoders = calloc(n_encoders, sizeof *encoders);
