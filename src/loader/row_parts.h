@@ -20,8 +20,8 @@ typedef struct tokmap_i_row_parts {
 /* Allocates memory for n_rows rows. Returns false when out of memory. */
 bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
                              uint32_t n_rows);
-/* Makes the arrays of the caller the ones that are filled in; in place of NULL, those of n_rows rows
- * in the memory of p. Returns false if one is not wanted. */
+/* Makes the arrays of the caller the ones that are filled in; in place of NULL, those of n_rows
+ * rows in the memory of p. Returns false if one is not wanted. */
 bool tokmap_i_row_parts_use(tokmap_i_row_parts *p, uint32_t n_rows, int32_t *position_ids,
                             int32_t *document_ids, uint8_t *loss_mask);
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);

@@ -35,8 +35,8 @@ typedef struct tokmap_i_permutation {
 void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key);
 /* Returns number x < n of the permutation, which is below n too. */
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x);
-/* Finds numbers x to x + n - 1, all below p->n; n is SOME or MANY. That takes at most a third of the
- * time, because the rounds of one number do not wait for the rounds of another. */
+/* Finds numbers x to x + n - 1, all below p->n; n is SOME or MANY. That takes at most a third of
+ * the time, because the rounds of one number do not wait for the rounds of another. */
 void tokmap_i_permute_many(const tokmap_i_permutation *p, uint64_t x, unsigned n, uint64_t *out);
 /* Returns the x whose result is y < n. */
 uint64_t tokmap_i_permute_back(const tokmap_i_permutation *p, uint64_t y);
