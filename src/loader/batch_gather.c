@@ -176,12 +176,12 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
 size_t tokmap_batch_cu_seqlens(const tokmap_batch *b, uint32_t sequence_length, int32_t *cu_seqlens,
                                uint32_t *longest)
 {
+    static const int32_t first = 0; /* after the last row */
     size_t n = 0;
     uint64_t last = 0, most = 0;
     if (!b || b->row_stride < SIZE_UP_TO(tokmap_row, n_documents))
         return 0;
     for (uint32_t i = 0; i <= b->n_rows; i++) {
-        static const int32_t first = 0; /* after the last row */
         const tokmap_row *row = i < b->n_rows ? row_at(b, i) : NULL;
         const int32_t *ends = row ? row->cu_seqlens : &first;
         const uint32_t n_ends = row ? row->n_documents + 1 : 1;

@@ -266,9 +266,9 @@ static int scan_documents(scan_state *s)
     cli_progress_begin(&s->progress, "scan", s->options->quiet);
     tokmap_status status = scan_run(&job, &err);
     cli_progress_clear(&s->progress);
-    /* All older ones go before the first new one comes: never are there columns of two scans. */
+    /* The older columns go before the first new one comes, so there are never some of two scans. */
     int code = CLI_OK;
-    for (int i = 0; i < N_COLUMNS && !status && code == CLI_OK; i++)
+    for (int i = 0; i < N_COLUMNS && s->options->force && !status && code == CLI_OK; i++)
         code = values_remove_late(s->ds, path_of(s->options->name, suffixes[i]).s);
     for (int i = 0; i < N_COLUMNS && !status && code == CLI_OK; i++)
         status = tokmap_column_writer_finish(s->columns[i], &err);

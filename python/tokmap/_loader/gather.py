@@ -43,7 +43,7 @@ def _count_alone() -> int:
 
 
 _ALONE = _count_alone()
-_MOST_KEPT = 2  # batches: the next one is taken while a variable still has the last one. Of parts one more is to be written
+_MOST_KEPT = 2  # batches: the next one is taken while a variable still has the last one; of parts a third is written next
 
 
 _FIRST_PROCESS = os.getpid()
