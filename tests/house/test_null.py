@@ -18,6 +18,8 @@ ERR_ARGUMENT = -1
 
 # By name and type of the parameter.
 ARGUMENTS = {
+    "int32_t *position_ids": "inputs", "int32_t *document_ids": "inputs", "uint8_t *loss_mask": "room",
+    "int32_t *cu_seqlens": "inputs", "uint32_t *longest": "(uint32_t *)room", "uint32_t sequence_length": "8",
     "tokmap_error *err": "&err", "const tokmap_dataset *ds": "ds", "tokmap_dataset *ds": "ds", "tokmap_loader *l": "loader",
     "const tokmap_loader *l": "loader", "tokmap_stage *s": "stage", "const tokmap_stage *s": "stage",
     "tokmap_tokenizer *t": "tokenizer", "const tokmap_tokenizer *t": "tokenizer", "tokmap_writer *w": "writer",
@@ -63,7 +65,7 @@ MAY_BE_NULL = {"err", "stream", "memory", "context", "tokmap_dataset_verify.opti
                "tokmap_writer_join.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
                "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info",
-               "tokmap_view_write.info"}
+               "tokmap_view_write.info", "position_ids", "document_ids", "loss_mask"}
 # Pointers in structs and arrays, with a number above 0 beside them.
 MORE = {
     "sources": "loader_options.sources = NULL; status = tokmap_loader_open(&other_loader, &loader_options, &err);",
