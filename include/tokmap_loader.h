@@ -401,7 +401,7 @@ TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
  * row lacks counts as a document. sequence_length: of the options, also with cp_size. cu_seqlens:
  * room for n_rows * sequence_length + 1 numbers, or NULL to only count them. longest: NULL, or set
  * to the number of inputs of the longest document. Returns how many numbers there are; 0 if the
- * rows were made without TOKMAP_ROW_DOCUMENTS. */
+ * rows were made without TOKMAP_ROW_DOCUMENTS, or have more than 2^31 - 1 inputs. */
 TOKMAP_API size_t tokmap_batch_cu_seqlens(const tokmap_batch *batch, uint32_t sequence_length,
                                           int32_t *cu_seqlens, uint32_t *longest);
 

@@ -179,7 +179,8 @@ size_t tokmap_batch_cu_seqlens(const tokmap_batch *b, uint32_t sequence_length, 
     static const int32_t first = 0; /* after the last row */
     size_t n = 0;
     uint64_t last = 0, most = 0;
-    if (!b || b->row_stride < SIZE_UP_TO(tokmap_row, n_documents))
+    if (!b || b->row_stride < SIZE_UP_TO(tokmap_row, n_documents) ||
+        (uint64_t)b->n_rows * sequence_length > INT32_MAX)
         return 0;
     for (uint32_t i = 0; i <= b->n_rows; i++) {
         const tokmap_row *row = i < b->n_rows ? row_at(b, i) : NULL;

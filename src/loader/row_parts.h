@@ -10,9 +10,9 @@
 typedef struct tokmap_i_row_parts {
     uint32_t wanted; /* TOKMAP_ROW_... */
     uint32_t length; /* inputs of a row */
-    size_t n_bytes;  /* size of all arrays below */
+    size_t n_bytes;  /* of the memory that begins with cu_seqlens */
     int32_t *cu_seqlens;
-    int32_t *position_ids, *document_ids; /* in the same memory, or of the caller */
+    int32_t *position_ids, *document_ids; /* in the same memory, or arrays of the caller */
     uint8_t *loss_mask;                   /* likewise */
     tokmap_i_index_cache *index;          /* owned by the caller; NULL: use the map */
 } tokmap_i_row_parts;
@@ -20,8 +20,8 @@ typedef struct tokmap_i_row_parts {
 /* Allocates memory for n_rows rows. Returns false when out of memory. */
 bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
                              uint32_t n_rows);
-/* Makes the arrays of the caller the ones that are filled in; in place of NULL, those of n_rows
- * rows in the memory of p. Returns false if one is not wanted. */
+/* Chooses the arrays that are filled in from now on: the caller's, or for NULL the memory of p,
+ * which is for n_rows rows. Returns false if an array is given for a part that is not wanted. */
 bool tokmap_i_row_parts_use(tokmap_i_row_parts *p, uint32_t n_rows, int32_t *position_ids,
                             int32_t *document_ids, uint8_t *loss_mask);
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);

@@ -71,7 +71,7 @@ static inline digits split_digits(const tokmap_i_permutation *p, uint64_t x)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Returns z * m / 2^64. by_halves: from products of 32 bits, because vectors have no wider ones. */
+/* Returns z * m / 2^64. by_halves: from products of 64 bits, because vectors have none of 128. */
 INLINE uint64_t scale(uint64_t z, uint32_t m, bool by_halves)
 {
     return by_halves ? ((z >> 32) * m + ((uint32_t)z * (uint64_t)m >> 32)) >> 32

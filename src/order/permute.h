@@ -14,7 +14,7 @@
 enum {
     TOKMAP_I_PERMUTE_ROUNDS = 15, /* at most */
     TOKMAP_I_PERMUTE_TABLE = 128, /* up to this many numbers, a table is used */
-    /* so many at once: 8, or the most, for which each takes the least time */
+    /* how many numbers permute_many finds: MANY take the least time each */
     TOKMAP_I_PERMUTE_SOME = 8,
     TOKMAP_I_PERMUTE_MANY = 32
 };

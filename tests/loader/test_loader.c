@@ -419,6 +419,19 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
     close_all();
 }
 
+TEST(more_inputs_than_cu_seqlens_can_count_are_refused)
+{
+    static const int32_t cu[2] = {0, 5};
+    tokmap_row rows[2] = {{.cu_seqlens = cu, .n_documents = 1},
+                          {.cu_seqlens = cu, .n_documents = 1}};
+    const tokmap_batch b = {.rows = rows, .n_rows = 2, .row_stride = sizeof *rows};
+    int32_t found[5];
+    CHECK_EQ(tokmap_batch_cu_seqlens(&b, 1 << 30, found, NULL), 0);
+    CHECK_EQ(tokmap_batch_cu_seqlens(&b, (1 << 30) - 1, found, NULL), 5);
+    CHECK_INT(found[3], (1 << 30) + 4);
+    CHECK_INT(found[4], INT32_MAX - 1);
+}
+
 TEST(parts_are_written_where_the_caller_says)
 {
     static int32_t positions[9 * LENGTH], documents[9 * LENGTH];
@@ -433,8 +446,8 @@ TEST(parts_are_written_where_the_caller_says)
         s.options.row_parts = ALL_PARTS;
         tokmap_loader *l = corpus_open_loader(&s.options);
         for (uint32_t step = 0; step < 40; step++) {
-            int32_t *const p = step % 2 ? positions : NULL, *const d =
-                                                                step % 4 / 2 ? documents : NULL;
+            int32_t *const p = step % 2 ? positions : NULL;
+            int32_t *const d = step % 4 / 2 ? documents : NULL;
             uint8_t *const m = step % 8 / 4 ? masks : NULL;
             CHECK_OK(tokmap_loader_set_parts(l, p, d, m, &err), err);
             const tokmap_batch b = corpus_next(l);

@@ -161,6 +161,12 @@ def other_layouts_hold_the_same(folder):
     assert (next(masked).labels == -7).all()
 
 
+def more_inputs_than_cu_seqlens_can_count_are_refused(folder):
+    loader = loader_of(folder, outputs=ALL)
+    loader._gatherer._row_length = 2**30
+    assert "use fewer batch_rows" in str(raises(ValueError, lambda: next(loader)))
+
+
 def what_came_earlier_never_changes(folder):
     for io in WAYS:
         with tokmap.open(folder / "a") as a:

@@ -31,7 +31,7 @@ enum {
     LEAST_SHORT = 8, /* tokens of an example that is shorter than an n-gram */
     N_COLUMNS = 3
 };
-static const char *const suffixes[N_COLUMNS] = {"_ngrams", "_longest", "_example"};
+static const char *const match_suffixes[N_COLUMNS] = {"_ngrams", "_longest", "_example"};
 
 typedef struct scan_options {
     const char *against, *fields, *name;
@@ -234,12 +234,12 @@ static void on_progress(void *context, uint64_t n_tokens)
                         s->n_passes * s->info.n_tokens * s->info.token_bytes);
 }
 
-/* Begins a column for each end of the name. */
-static int open_columns(scan_state *s, const char *const *ends, int n_columns)
+/* Begins a column for each suffix of the name. */
+static int open_columns(scan_state *s, const char *const *suffixes, int n_columns)
 {
     tokmap_error err;
     for (int i = 0; i < n_columns; i++) {
-        const path_text name = path_of(s->options->name, ends[i]);
+        const path_text name = path_of(s->options->name, suffixes[i]);
         const tokmap_column_options o = {
             .struct_size = sizeof o, .name = name.s, .replace = s->options->force};
         const tokmap_status status = tokmap_column_writer_open(&s->columns[i], s->ds, &o, &err);
@@ -266,10 +266,10 @@ static int scan_documents(scan_state *s)
     cli_progress_begin(&s->progress, "scan", s->options->quiet);
     tokmap_status status = scan_run(&job, &err);
     cli_progress_clear(&s->progress);
-    /* The older columns go before the first new one comes, so there are never some of two scans. */
+    /* The older columns go before the first new one comes, so they never are from two scans. */
     int code = CLI_OK;
     for (int i = 0; i < N_COLUMNS && s->options->force && !status && code == CLI_OK; i++)
-        code = values_remove_late(s->ds, path_of(s->options->name, suffixes[i]).s);
+        code = values_remove_late(s->ds, path_of(s->options->name, match_suffixes[i]).s);
     for (int i = 0; i < N_COLUMNS && !status && code == CLI_OK; i++)
         status = tokmap_column_writer_finish(s->columns[i], &err);
     return status ? cli_fail(&err) : code;
@@ -354,7 +354,7 @@ static tokmap_status see_duplicate(void *context, uint64_t number, uint64_t firs
 
 static int run_duplicates(scan_state *s)
 {
-    static const char *const no_end[] = {""};
+    static const char *const suffixes[] = {""};
     const duplicates_job job = {.ds = s->ds,
                                 .memory = s->options->memory,
                                 .context = s,
@@ -365,7 +365,7 @@ static int run_duplicates(scan_state *s)
     if (s->n_passes > 1 && !s->options->quiet)
         cli_warn("with --memory %s the tokens are read %" PRIu64 " times",
                  cli_bytes(s->options->memory).s, s->n_passes);
-    int code = open_columns(s, no_end, 1);
+    int code = open_columns(s, suffixes, 1);
     if (code != CLI_OK)
         return code;
     cli_progress_begin(&s->progress, "scan", s->options->quiet);
@@ -439,7 +439,7 @@ static int run_scan(scan_state *s)
     s->encoder = encoder_new(s->tokenizer.tokenizer, &(encoder_options){0});
     if (!s->encoder)
         return cli_no_memory();
-    code = open_columns(s, suffixes, N_COLUMNS);
+    code = open_columns(s, match_suffixes, N_COLUMNS);
     if (code == CLI_OK)
         code = read_examples(s);
     if (code == CLI_OK)
@@ -493,7 +493,9 @@ static const cli_option option_table[] = {
     {"report", 0, CLI_FLAG, TARGET(report),
      .help = "for --against: print the 20 longest matches of each example, with the text of 60 "
              "tokens before and after each"},
-    {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace late columns"},
+    {"force", 'f', CLI_FLAG, TARGET(force),
+     .help = "replace late columns; with --against, the older three are removed before the new "
+             "ones get their names"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as JSON"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only errors"},

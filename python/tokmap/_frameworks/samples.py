@@ -87,7 +87,7 @@ class Samples:
         samples = tokmap.Samples("data/train", sequence_length=1024, seed=1)
         samples[7]["inputs"]
 
-    sources     a Loader; or the sources of a Loader, and then also the other arguments of a Loader, without ledger. Ranks
+    sources     a Loader without a ledger; or the sources of a Loader, and then also its other arguments except ledger. Ranks
                 and batch_rows do not matter. Without max_epochs there is one epoch, or as many as n_samples needs
     n_samples   how many samples, from the first on; fewer if max_epochs ends before. None: all
 

@@ -79,8 +79,8 @@ class Gatherer:
         self._ids = tuple(name for name in ("inputs", "labels") if name in outputs)
         self._parts = tuple(name for name in outputs if name in _PART_DTYPES)
         self._gives = given.ranks.cp_size == 1
-        # The arrays into which the library writes parts, or has written those of the last batch, by their addresses. One is
-        # dropped only after the library has another.
+        # By address, the arrays that the library may write parts into, or that the rows of the last batch refer to. An array
+        # is dropped only after the library has another.
         self._given: Dict[int, Memory] = {}
         self._boundaries = "cu_seqlens" in outputs
         self._options = _lib.GatherOptions(
@@ -180,6 +180,10 @@ class Gatherer:
     def _fill_boundaries(self, batch: "Batch[Any]") -> None:
         longest = ctypes.c_uint32()
         arguments = self._references[0], self._row_length
-        array, address, _ = self._make("cu_seqlens", (_cu_seqlens(*arguments, None, None),), "int32")
+        n = _cu_seqlens(*arguments, None, None)
+        if n == 0:
+            raise ValueError(f"a batch of {batch.n_rows} rows of {self._row_length} inputs has more than 2^31 - 1 inputs, which "
+                             "cu_seqlens cannot count: use fewer batch_rows")
+        array, address, _ = self._make("cu_seqlens", (n,), "int32")
         _cu_seqlens(*arguments, address, ctypes.byref(longest))
         batch.max_seqlen, batch.cu_seqlens = longest.value, array[:]
