@@ -3,7 +3,6 @@
  * tokenizer. test_oracles.py compares random ones with the reference. */
 #include "tokenizer/encoder_case.h"
 #include "tokenizer/load_model.h"
-#include "tokenizer/merge/word_cache.h"
 
 /* ---- Tokenizers ---- */
 
@@ -87,42 +86,6 @@ TEST(words_of_an_emptied_cache_are_not_found)
         encodes_to(t, text, ids, n + 3);
     }
     tokenizer_free(t);
-}
-
-static bool count_word(void *n_calls, const uint8_t *word, size_t n_bytes, id_buffer *out)
-{
-    (void)word;
-    ++*(size_t *)n_calls;
-    if (!id_buffer_reserve(out, 1))
-        return false;
-    out->ids[out->n++] = (uint32_t)n_bytes;
-    return true;
-}
-
-/* The last bytes of a word choose its place too: each word is encoded once. */
-TEST(long_words_that_end_differently_are_all_cached)
-{
-    enum {
-        N_WORDS = 1000,
-        WORD_BYTES = 20
-    };
-    static uint8_t text[N_WORDS * WORD_BYTES + TEXT_PADDING];
-    static uint64_t starts[(N_WORDS * WORD_BYTES + 63) / 64];
-    size_t n_calls = 0;
-    id_buffer out = {0};
-    word_cache *c = word_cache_new(1 << 20, (word_source){count_word, &n_calls});
-    CHECK(c != NULL);
-    for (size_t i = 0; i < N_WORDS; i++) {
-        const size_t at = i * WORD_BYTES;
-        sprintf((char *)text + at, "word_of_20_bytes_%03zu", i);
-        starts[at / 64] |= (uint64_t)1 << at % 64;
-    }
-    for (int round = 0; round < 2; round++)
-        CHECK(word_cache_encode(c, text, N_WORDS * WORD_BYTES, starts, &out));
-    CHECK_EQ(out.n, 2 * N_WORDS);
-    CHECK_EQ(n_calls, N_WORDS);
-    word_cache_free(c);
-    id_buffer_free(&out);
 }
 
 TEST(the_prefix_of_pieces_may_be_a_nul)

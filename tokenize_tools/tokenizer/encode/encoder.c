@@ -55,7 +55,8 @@ encoder *encoder_new(const tokenizer *t, const encoder_options *options)
     if (r->bytes_are_ids)
         return e;
     if (!r->sums_over_text)
-        e->cache = word_cache_new(cache_bytes, (word_source){word_steps_encode, &e->steps});
+        e->cache =
+            word_cache_new(cache_bytes, (word_source){word_steps_encode, &e->steps}, SIMD_BEST);
     if ((e->cache || r->sums_over_text) &&
         word_workspace_load(&e->steps.work, &r->words, r->sums_over_text ? cache_bytes : 0))
         return e;

@@ -486,7 +486,7 @@ unigram_workspace *unigram_workspace_new(const unigram *u, size_t cache_bytes)
     const bool cached =
         cache_bytes > 0 && u->n_ids <= OPEN; /* else ids leave no bit for the mark */
     if (cached)
-        s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
+        s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s}, SIMD_BEST);
     if (!s->scores || (cached && !s->cache)) {
         unigram_workspace_free(s);
         return NULL;

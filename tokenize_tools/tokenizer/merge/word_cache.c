@@ -7,6 +7,10 @@
 #include "system/platform_memory.h"
 #include "tokenizer/merge/word_positions.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 /* ---- Words of more than 15 bytes ---- */
 
 #define MAX_LONG_BYTES 512 /* longer words hardly ever repeat */
@@ -143,7 +147,9 @@ typedef struct line {
 #define SHORT_BYTES 15
 #define FIRST_LINES ((size_t)1 << 16)
 #define MAX_LINES ((size_t)1 << 30)
-#define PROBES 8 /* lines in which a word may be, from its own on */
+#define PROBES 16 /* lines in which a word may be, from its own on */
+
+typedef bool encode_words_fn(word_cache *c, const uint8_t *text, size_t n_words, id_buffer *out);
 
 struct word_cache {
     line *lines;
@@ -155,6 +161,7 @@ struct word_cache {
     long_words longer;
     word_source source;
     word_positions_fn *find_positions;
+    encode_words_fn *encode_words;
     uint32_t positions[WORD_POSITIONS_ROOM];
     key keys[WORD_POSITIONS_MAX];
     uint64_t hashes[WORD_POSITIONS_MAX];
@@ -169,39 +176,6 @@ static bool set_lines(word_cache *c, size_t n_lines)
     c->n_lines = n_lines;
     c->shift = 64 - (unsigned)__builtin_ctzll(n_lines);
     return true;
-}
-
-word_cache *word_cache_new(size_t max_bytes, word_source source)
-{
-    word_cache *c = aligned_alloc(64, (sizeof *c + 63) & ~(size_t)63);
-    if (!c)
-        return NULL;
-    memset(c, 0, sizeof *c);
-    c->source = source;
-    c->find_positions = word_positions(SIMD_BEST);
-    c->max_lines = 64;
-    while (c->max_lines < MAX_LINES && c->max_lines * 2 * sizeof(line) <= max_bytes / 4 * 3)
-        c->max_lines *= 2;
-    c->max_many = max_bytes / 16 / sizeof(uint32_t);
-    if (c->max_many > UINT32_MAX / 2)
-        c->max_many = UINT32_MAX / 2;
-    if (!allocate_long(&c->longer, max_bytes / 16 * 3) ||
-        !set_lines(c, c->max_lines < FIRST_LINES ? c->max_lines : FIRST_LINES)) {
-        word_cache_free(c);
-        return NULL;
-    }
-    return c;
-}
-
-void word_cache_free(word_cache *c)
-{
-    if (!c)
-        return;
-    tokmap_i_big_memory_free(c->lines, c->n_lines * sizeof *c->lines);
-    id_buffer_free(&c->many);
-    tokmap_i_big_memory_free(c->longer.entries, c->longer.n_entries * sizeof *c->longer.entries);
-    tokmap_i_big_memory_free(c->longer.store, c->longer.store_size * sizeof *c->longer.store);
-    free(c);
 }
 
 /* The top bits are the best mixed. */
@@ -402,8 +376,19 @@ static void make_keys(word_cache *c, const uint8_t *text, size_t n_words)
     }
 }
 
+/* Returns which word of the line this is: bit 0, the first; bit 2, the second. */
+typedef unsigned in_line_fn(const line *l, const key *k);
+
+static inline unsigned in_line(const line *l, const key *k)
+{
+    return (unsigned)same_key(l->keys[0], *k) | (unsigned)same_key(l->keys[1], *k) << 2;
+}
+
 /* Encodes the words between positions[0] and positions[n_words]. */
-static bool encode_words(word_cache *c, const uint8_t *text, size_t n_words, id_buffer *out)
+static inline __attribute__((always_inline)) bool encode_words_by(word_cache *c,
+                                                                  const uint8_t *text,
+                                                                  size_t n_words, id_buffer *out,
+                                                                  in_line_fn *find)
 {
     make_keys(c, text, n_words);
     if (!id_buffer_reserve(out, (n_words + 1) * MAX_INLINE))
@@ -411,11 +396,10 @@ static bool encode_words(word_cache *c, const uint8_t *text, size_t n_words, id_
     uint32_t *ids = out->ids + out->n;
     for (size_t i = 0; i < n_words; i++) {
         const line *l = &c->lines[c->hashes[i] >> c->shift];
-        const bool first = same_key(l->keys[0], c->keys[i]);
-        const bool second = same_key(l->keys[1], c->keys[i]);
-        const value *v = &l->values[!first];
+        const unsigned found = find(l, &c->keys[i]);
+        const value *v = &l->values[found >> 2];
         const uint32_t count = v->ids[0] >> COUNT_SHIFT;
-        if (__builtin_expect((first | second) && count <= MAX_INLINE, 1)) {
+        if (__builtin_expect(found != 0 && count <= MAX_INLINE, 1)) {
             memcpy(ids, v->ids, sizeof v->ids);
             ids[0] = v->ids[0] & ID_MASK;
             ids += count;
@@ -431,6 +415,42 @@ static bool encode_words(word_cache *c, const uint8_t *text, size_t n_words, id_
     return true;
 }
 
+static bool encode_words_scalar(word_cache *c, const uint8_t *text, size_t n_words, id_buffer *out)
+{
+    return encode_words_by(c, text, n_words, out, in_line);
+}
+
+#if defined(__x86_64__)
+
+#define AVX2 __attribute__((target("avx2,bmi,bmi2")))
+
+AVX2 static inline unsigned in_line_avx2(const line *l, const key *k)
+{
+    const __m256i keys = _mm256_loadu_si256((const __m256i *)l->keys);
+    const __m256i wanted = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)k));
+    const __m256i halves = _mm256_cmpeq_epi64(keys, wanted);
+    const unsigned same = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(halves));
+    return same & same >> 1 & 5;
+}
+
+AVX2 static bool encode_words_avx2(word_cache *c, const uint8_t *text, size_t n_words,
+                                   id_buffer *out)
+{
+    return encode_words_by(c, text, n_words, out, in_line_avx2);
+}
+
+#endif
+
+static encode_words_fn *encode_words(simd_level level)
+{
+#if defined(__x86_64__)
+    if (level != SIMD_SCALAR && simd_works(SIMD_AVX2))
+        return encode_words_avx2;
+#endif
+    (void)level;
+    return encode_words_scalar;
+}
+
 bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
                        id_buffer *out)
 {
@@ -438,12 +458,48 @@ bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const
     for (size_t word = 0, n_bitmap = (n_bytes + 63) / 64; word < n_bitmap;) {
         n = c->find_positions(starts, &word, n_bitmap, c->positions, n);
         if (word < n_bitmap) {
-            if (!encode_words(c, text, n - 1, out))
+            if (!c->encode_words(c, text, n - 1, out))
                 return false;
             c->positions[0] = c->positions[n - 1];
             n = 1;
         }
     }
     c->positions[n] = (uint32_t)n_bytes;
-    return n == 0 || encode_words(c, text, n, out);
+    return n == 0 || c->encode_words(c, text, n, out);
+}
+
+/* ---- New and free ---- */
+
+word_cache *word_cache_new(size_t max_bytes, word_source source, simd_level level)
+{
+    word_cache *c = aligned_alloc(64, (sizeof *c + 63) & ~(size_t)63);
+    if (!c)
+        return NULL;
+    memset(c, 0, sizeof *c);
+    c->source = source;
+    c->find_positions = word_positions(level);
+    c->encode_words = encode_words(level);
+    c->max_lines = 64;
+    while (c->max_lines < MAX_LINES && c->max_lines * 2 * sizeof(line) <= max_bytes / 4 * 3)
+        c->max_lines *= 2;
+    c->max_many = max_bytes / 16 / sizeof(uint32_t);
+    if (c->max_many > UINT32_MAX / 2)
+        c->max_many = UINT32_MAX / 2;
+    if (!allocate_long(&c->longer, max_bytes / 16 * 3) ||
+        !set_lines(c, c->max_lines < FIRST_LINES ? c->max_lines : FIRST_LINES)) {
+        word_cache_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void word_cache_free(word_cache *c)
+{
+    if (!c)
+        return;
+    tokmap_i_big_memory_free(c->lines, c->n_lines * sizeof *c->lines);
+    id_buffer_free(&c->many);
+    tokmap_i_big_memory_free(c->longer.entries, c->longer.n_entries * sizeof *c->longer.entries);
+    tokmap_i_big_memory_free(c->longer.store, c->longer.store_size * sizeof *c->longer.store);
+    free(c);
 }

@@ -7,6 +7,7 @@
  * it is full. */
 #pragma once
 
+#include "base/simd.h"
 #include "tokenizer/model/id_buffer.h"
 
 #define WORD_CACHE_MAX_ID (((uint32_t)1 << 21) - 1)
@@ -20,7 +21,7 @@ typedef struct word_source {
 } word_source;
 
 /* Makes a cache of at most max_bytes. NULL: out of memory. */
-word_cache *word_cache_new(size_t max_bytes, word_source source);
+word_cache *word_cache_new(size_t max_bytes, word_source source, simd_level level);
 void word_cache_free(word_cache *c);
 
 /* Appends the ids of all words of a text of less than 4 GiB, with TEXT_PADDING readable bytes after
