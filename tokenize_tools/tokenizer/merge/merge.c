@@ -288,8 +288,12 @@ static void merge_pair_at(const merge_table *t, short_word *w, uint64_t turn)
     w->next[at] = (uint8_t)after;
     w->prev[after] = (uint8_t)at;
     w->turns[gone] = NO_TURN;
-    w->turns[at] = turn_of(rank_of(t, pair_of(symbol, w->symbols[after])), at);
-    w->turns[before] = turn_of(rank_of(t, pair_of(w->symbols[before], symbol)), before);
+    const uint64_t right = pair_of(symbol, w->symbols[after]),
+                   left = pair_of(w->symbols[before], symbol);
+    __builtin_prefetch(&t->slots[bucket_of(t, right)]); /* while their bits are looked at */
+    __builtin_prefetch(&t->slots[bucket_of(t, left)]);
+    w->turns[at] = turn_of(rank_of(t, right), at);
+    w->turns[before] = turn_of(rank_of(t, left), before);
 }
 
 /* Recomputes the smallest turns of the groups from `from` to `to`. */

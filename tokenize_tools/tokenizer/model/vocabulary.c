@@ -78,6 +78,7 @@ static uint32_t find_short(const vocabulary *v, const short_token *key)
     const uint64_t hash = hash_key(key);
     uint64_t bits;
     const uint64_t *word = filter_word(v, hash, &bits);
+    __builtin_prefetch(&v->short_tokens[bucket_of(v, hash)]); /* while the bits are looked at */
     if ((*word & bits) != bits)
         return MODEL_NO_ID;
     for (size_t i = bucket_of(v, hash);; i = i + BUCKET == v->n_short ? 0 : i + BUCKET) {
