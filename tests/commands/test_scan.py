@@ -211,7 +211,8 @@ def refusals(folder):
             ('{"text": "abc"}\n', ["--name", "a b"], 2, "a b_ngrams"), ('{"text": "abc"}\n', ["-n", "0"], 2, "-n"),
             ('{"text": "abc"}\n', ["--against", folder / "none.jsonl"], 3, "none.jsonl"),
             ('{"text": "abc"}\n', ["--field", "nope"], 3, "no record of 1 has the field nope; the nearest one is text"),
-            ('{"text": "abc", "list": ["a"]}\n', ["--field", "text,list"], 3, "the field list is an object or a list")):
+            ('{"text": "abc", "list": ["a"]}\n', ["--field", "text,list"], 3, "the field list is an object or a list wherever"),
+            ('{"text": "abc"}\n{"text": ["a"]}\n', [], 3, "the field text is an object or a list in some records of 2")):
         b.write_text(text)
         found, out, err = tokmap("scan", p, "--against", b, "--name", "x", *options)
         expect_equal([found, out], [code, ""], "%s: %s" % (options, err))

@@ -192,7 +192,8 @@ def text_has_no_fields_but_its_row(corpus):
 
 
 def misspelt_fields_and_types_that_never_meet_are_noted(corpus):
-    lines = [{"text": "t%d" % i, "language": "en", "url": "http", "meta": {"score": i}, "tags": [1]} for i in range(300)]
+    lines = [{"text": "t%d" % i, "language": "en", "url": "http", "meta": {"score": i}, "tags": [1],
+              "mixed": [i] if i % 7 else i} for i in range(300)]
     (corpus.folder / "m.jl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for text, meta, code, *notes in (
             ('langauge == "en"', "lang", BAD_INPUT, "no record of 300 has the field langauge; the nearest one is language",
@@ -201,6 +202,7 @@ def misspelt_fields_and_types_that_never_meet_are_noted(corpus):
             ("meta.scroe > 3 or @row < 2", "meta.score", 0, "no record of 300 has the field meta.scroe; the nearest one is meta.score"),
             ('meta == "u"', "tags", BAD_INPUT, "the field meta is an object or a list wherever a record of 300 has it",
              "the field tags is an object or a list wherever a record of 300 has it"),
+            ("@row < 2", "mixed", 0, "the field mixed is an object or a list in some records of 300 and counts as missing there"),
             ("meta.score > 300", "url", BAD_INPUT), ("meta.score > 298 or url is null", "url,@row", 0)):
         for dry in ([], ["--dry-run"]):
             said = corpus.pack("o", text, "--format", "jsonl", "--meta", meta, *dry, code=code, of=["m.jl"])

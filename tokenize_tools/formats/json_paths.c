@@ -155,11 +155,12 @@ bool json_paths_missing(const json_paths *p, size_t field, char *text, size_t te
         name += n_bytes;
         if (*name)
             continue;
-        if ((p->types[field] & ~(1u << TOKMAP_VALUE_NULL)) != CONTAINERS)
+        if ((p->types[field] & CONTAINERS) == 0)
             return false;
-        snprintf(text, text_bytes,
-                 "the field %.100s is an object or a list wherever a record of %" PRIu64 " has it",
-                 path, p->n_lines);
+        const bool always = (p->types[field] & ~(1u << TOKMAP_VALUE_NULL)) == CONTAINERS;
+        snprintf(text, text_bytes, "the field %.100s is an object or a list %s of %" PRIu64 " %s",
+                 path, always ? "wherever a record" : "in some records", p->n_lines,
+                 always ? "has it" : "and counts as missing there");
         return true;
     }
     snprintf(text, text_bytes, "no record of %" PRIu64 " has the field %.100s%s%.*s%.*s",
