@@ -9,7 +9,6 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "dataset/token_files.h"
 #include "system/platform.h"
 
 enum {
@@ -104,22 +103,8 @@ void load_data_close(load_data *d)
     load_data_close_made(&d->ds, 1);
 }
 
-/* Reads all token files in pages of 2 MiB, if the file system can: else a small file has small
- * pages, from which rows are copied more slowly than from the pages of a large file. */
-static void read_in_large_pages(const tokmap_dataset *ds)
-{
-    const uint8_t *map;
-    for (uint64_t i = 0; i < ds->n_files; i++) {
-        const size_t n_bytes = (size_t)tokmap_i_token_file_bytes(ds, &ds->files[i]);
-        bench_check(tokmap_i_token_file_map(ds, &ds->files[i], &map, &bench_error));
-        if (madvise((void *)(uintptr_t)map, n_bytes, MADV_HUGEPAGE) == 0)
-            (void)tokmap_i_map_populate(map, round_up(n_bytes, tokmap_i_page_bytes()));
-    }
-}
-
 void load_data_warm_up(const tokmap_dataset *ds)
 {
-    read_in_large_pages(ds);
     const tokmap_dataset_info info = cli_dataset_info(ds);
     const void *token;
     uint8_t *buffer = bench_memory(4 * (size_t)AT_ONCE);
@@ -146,6 +131,15 @@ const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_b
     tokmap_i_file_close(fd);
     *n_bytes = stat.n_bytes;
     return map;
+}
+
+void load_data_read_large_pages(const bench_options *options, size_t i)
+{
+    size_t n_bytes;
+    const uint8_t *map = load_data_map(load_data_name(options, i).s, ".bin", &n_bytes);
+    if (madvise((void *)(uintptr_t)map, n_bytes, MADV_HUGEPAGE) == 0)
+        (void)tokmap_i_map_populate(map, round_up(n_bytes, tokmap_i_page_bytes()));
+    tokmap_i_unmap(map, n_bytes);
 }
 
 /* ---- Loaders ---- */

@@ -32,6 +32,9 @@ typedef struct load_data {
  * usual_mib hold. */
 load_data load_data_open(const bench_options *options, uint64_t usual_mib);
 void load_data_close(load_data *d);
+/* Reads the tokens of dataset i in pages of 2 MiB, if the file system can: else a small file has
+ * small pages, from which rows are copied more slowly than from the pages of a large file. */
+void load_data_read_large_pages(const bench_options *options, size_t i);
 /* Reads the dataset in order and touches every page, so that all of it is in memory and mapped. */
 void load_data_warm_up(const tokmap_dataset *ds);
 

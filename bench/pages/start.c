@@ -271,6 +271,9 @@ void bench_start(const bench_options *options, bench_report *report)
     for (uint32_t i = 0; i < N_FILES; i++)
         load_data_make_random(options, FIRST_PART + i, n_tokens, LOAD_DATA_VOCABULARY);
     join_parts(options, N_FILES);
+    load_data_read_large_pages(options, FLAT);
+    for (uint32_t i = 0; i < N_FILES; i++)
+        load_data_read_large_pages(options, FIRST_PART + i);
     load_data_open_made(options, FLAT, ds, 2);
     load_data_warm_up(ds[0]);
     load_data_warm_up(ds[1]);

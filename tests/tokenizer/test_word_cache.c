@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_word_cache.c - whatever the cache holds, and with vectors or without, words get their own ids. */
+/* test_word_cache.c - words get their own ids, whatever the cache holds, with and without vectors. */
 
 #include "support/check.h"
 #include "tokenizer/merge/word_cache.h"
