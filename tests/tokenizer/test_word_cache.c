@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_word_cache.c - words get their own ids, whatever the cache holds, with and without vectors. */
+/* test_word_cache.c - words get their own ids, whatever the cache holds and with any vectors. */
 
 #include "support/check.h"
 #include "tokenizer/merge/word_cache.h"
