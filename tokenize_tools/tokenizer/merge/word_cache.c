@@ -441,16 +441,6 @@ AVX2 static bool encode_words_avx2(word_cache *c, const uint8_t *text, size_t n_
 
 #endif
 
-static encode_words_fn *encode_words(simd_level level)
-{
-#if defined(__x86_64__)
-    if (level != SIMD_SCALAR && simd_works(SIMD_AVX2))
-        return encode_words_avx2;
-#endif
-    (void)level;
-    return encode_words_scalar;
-}
-
 bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
                        id_buffer *out)
 {
@@ -478,7 +468,11 @@ word_cache *word_cache_new(size_t max_bytes, word_source source, simd_level leve
     memset(c, 0, sizeof *c);
     c->source = source;
     c->find_positions = word_positions(level);
-    c->encode_words = encode_words(level);
+    c->encode_words = encode_words_scalar;
+#if defined(__x86_64__)
+    if (level != SIMD_SCALAR && simd_works(SIMD_AVX2))
+        c->encode_words = encode_words_avx2;
+#endif
     c->max_lines = 64;
     while (c->max_lines < MAX_LINES && c->max_lines * 2 * sizeof(line) <= max_bytes / 4 * 3)
         c->max_lines *= 2;
