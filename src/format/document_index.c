@@ -167,22 +167,48 @@ LOOKUP void fetch_guess(const tokmap_i_documents *docs, uint32_t level, uint64_t
     }
 }
 
+/* Goes down to a level: from the entry of the level above to the last entry that is at or below
+ * the token. Returns its key; NULL: the section is damaged, or a piece could not be read. */
+LOOKUP const uint8_t *go_down(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint32_t level,
+                              uint64_t token, uint64_t *entry)
+{
+    const tokmap_i_documents_layout *l = &docs->layout;
+    const uint64_t node = level + 1 == l->n_levels ? 0 : *entry;
+    const uint8_t *keys = piece_at(docs, from, l->level_offset[level] + node * NODE_BYTES);
+    if (from && !keys)
+        return NULL;
+    const uint32_t n = count_keys(keys, TOKMAP_I_NODE_KEYS, token);
+    *entry = node * TOKMAP_I_NODE_KEYS + n - 1;
+    return n == 0 || *entry >= l->level_entries[level] ? NULL : keys + 8 * (size_t)(n - 1);
+}
+
+static bool is_guessed(const tokmap_i_documents *docs, uint32_t level)
+{
+    return level > 0 && level <= GUESS_LEVELS && level + 1 < docs->layout.n_levels;
+}
+
+void tokmap_i_documents_prefetch(const tokmap_i_documents *docs, uint64_t token)
+{
+    uint64_t entry = 0;
+    for (uint32_t level = docs->layout.n_levels; level-- > 1;) {
+        const uint8_t *key = go_down(docs, NULL, level, token, &entry);
+        if (key && is_guessed(docs, level))
+            fetch_guess(docs, level, entry, key, token);
+        if (!key || is_guessed(docs, level))
+            return;
+    }
+}
+
 LOOKUP tokmap_status find_document(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                    uint64_t token, tokmap_document *out)
 {
-    const tokmap_i_documents_layout *l = &docs->layout;
     uint64_t entry = 0;
-    for (uint32_t level = l->n_levels; level-- > 0;) {
-        const uint64_t node = level + 1 == l->n_levels ? 0 : entry;
-        const uint8_t *keys = piece_at(docs, from, l->level_offset[level] + node * NODE_BYTES);
-        if (from && !keys)
+    for (uint32_t level = docs->layout.n_levels; level-- > 0;) {
+        const uint8_t *key = go_down(docs, from, level, token, &entry);
+        if (!key)
             return TOKMAP_ERR_CORRUPT;
-        const uint32_t n = count_keys(keys, TOKMAP_I_NODE_KEYS, token);
-        entry = node * TOKMAP_I_NODE_KEYS + n - 1;
-        if (n == 0 || entry >= l->level_entries[level])
-            return TOKMAP_ERR_CORRUPT;
-        if (!from && level > 0 && level <= GUESS_LEVELS && level + 1 < l->n_levels)
-            fetch_guess(docs, level, entry, keys + 8 * (size_t)(n - 1), token);
+        if (!from && is_guessed(docs, level))
+            fetch_guess(docs, level, entry, key, token);
     }
     group_ends ends;
     const uint64_t start = group_start(docs, from, entry);

@@ -205,6 +205,31 @@ static tokmap_status find_tokens(tokmap_loader *l, uint32_t i, const tokmap_samp
                                  0, may_map, tokens, err);
 }
 
+/* Fills in the parts of a row, and reduces it to the slice of this rank. */
+static tokmap_status finish_row(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
+                                tokmap_error *err)
+{
+    tokmap_row *row = &l->rows[i];
+    const tokmap_i_loader_source *s = &l->sources[row->source];
+    const tokmap_dataset *ds = s->windows.datasets[row->dataset];
+    tokmap_i_extent two[2], *ranges = l->ranges ? l->ranges : two;
+    const uint32_t n_ranges = find_ranges(at, s->windows.ranges[row->dataset].tokens, ranges);
+    if (l->parts.wanted != 0 &&
+        tokmap_i_row_parts_fill(&l->parts, i, ds, ranges, n_ranges, s->masked, row))
+        return tokmap_i_index_cache_fail(l->parts.index, ds, err);
+    return l->slice.size == 1 ? TOKMAP_OK : slice_row(l, i, ranges, err);
+}
+
+/* Whether a row is finished after all rows of the step are filled: meanwhile what is needed of the
+ * index comes from memory. Not if its pieces are known only until the next row is located, nor with
+ * slices, whose pieces come row by row. */
+static bool is_finished_later(const tokmap_loader *l, const tokmap_row *row)
+{
+    const tokmap_i_windows *w = &l->sources[row->source].windows;
+    return l->parts.wanted != 0 && l->slice.size == 1 && !w->rows &&
+           (w->within || !w->ranges[row->dataset].view);
+}
+
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
@@ -245,13 +270,14 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
             status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
         return status || l->slice.size == 1 ? status : slice_row(l, i, NULL, err);
     }
-    tokmap_i_extent two[2], *ranges = l->ranges ? l->ranges : two;
-    const uint32_t n_ranges = find_ranges(at, s->windows.ranges[at->dataset].tokens, ranges);
     status = find_tokens(l, i, at, fetched, &row->tokens, err);
-    if (!status && l->parts.wanted != 0 &&
-        tokmap_i_row_parts_fill(&l->parts, i, ds, ranges, n_ranges, s->masked, row))
-        status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
-    return status || l->slice.size == 1 ? status : slice_row(l, i, ranges, err);
+    if (status || (l->parts.wanted == 0 && l->slice.size == 1))
+        return status;
+    if (!is_finished_later(l, row))
+        return finish_row(l, i, at, err);
+    if (!tokmap_i_index_cache_of(l->parts.index, ds))
+        tokmap_i_documents_prefetch(&ds->documents, at->first_token);
+    return TOKMAP_OK;
 }
 
 const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};
@@ -308,6 +334,12 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
             status = fill_row(l, i, sample, fetched ? &fetched[i] : NULL, err);
         sample = gap ? gap->end : sample;
     } while (i < l->batch_rows && !status);
+    for (i = 0; i < l->batch_rows && !status && l->parts.wanted != 0; i++) {
+        const tokmap_sample at = {.first_token = l->rows[i].first_token,
+                                  .n_tokens = l->rows[i].n_tokens};
+        if (is_finished_later(l, &l->rows[i]))
+            status = finish_row(l, i, &at, err);
+    }
     static const tokmap_piece none; /* for a slice without a token */
     const bool of_pieces =
         l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1 || l->pieces.n > 0;

@@ -106,18 +106,40 @@ static tokmap_status mask_spans(const tokmap_i_row_parts *p, const tokmap_datase
 
 /* ---- Parts ---- */
 
-/* Fills in ids. Compiled once for each target below, because a portable build only has vectors of
- * four numbers. */
+enum {
+    BLOCK = 16 /* ids */
+};
+typedef int32_t eight_ids __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* Writes first, first + step, ... to ids[begin .. end), and to at most BLOCK - 1 places after them,
+ * but not at `limit` or after it. */
+static inline __attribute__((always_inline)) void
+fill_run(int32_t *ids, int32_t begin, int32_t end, int32_t limit, int32_t first, int32_t step)
+{
+    const int32_t whole = end <= limit - BLOCK ? end : begin + (end - begin) / BLOCK * BLOCK;
+    eight_ids low = (eight_ids){0, 1, 2, 3, 4, 5, 6, 7} * step + first, high = low + 8 * step;
+    int32_t at = begin;
+    for (; at < whole; at += BLOCK) {
+        *(eight_ids *)(ids + at) = low;
+        *(eight_ids *)(ids + at + 8) = high;
+        low += BLOCK * step;
+        high += BLOCK * step;
+    }
+    for (; at < end; at++)
+        ids[at] = first + (at - begin) * step;
+}
+
+/* Fills in ids. Whole blocks are written, of which the next document replaces what is its own: the
+ * lengths of documents cannot be predicted. Compiled once for each target below, because a portable
+ * build only has vectors of four numbers. */
 static inline __attribute__((always_inline)) void fill_ids(int32_t *positions, int32_t *documents,
                                                            const int32_t *cu, uint32_t n_documents)
 {
-    for (uint32_t k = 0; k < n_documents; k++) {
-        const int32_t start = cu[k], n = cu[k + 1] - start;
-        for (int32_t i = 0; positions && i < n; i++)
-            positions[start + i] = i;
-        for (int32_t i = 0; documents && i < n; i++)
-            documents[start + i] = (int32_t)k;
-    }
+    const int32_t limit = cu[n_documents];
+    for (uint32_t k = 0; k < n_documents && positions; k++)
+        fill_run(positions, cu[k], cu[k + 1], limit, 0, 1);
+    for (uint32_t k = 0; k < n_documents && documents; k++)
+        fill_run(documents, cu[k], cu[k + 1], limit, (int32_t)k, 0);
 }
 
 void tokmap_i_fill_ids_scalar(int32_t *positions, int32_t *documents, const int32_t *cu,
