@@ -141,7 +141,8 @@ static void copy_scalar(const span *s, bool streaming)
     {                                                                                              \
         const size_t per_vector = sizeof(vector) / s->to;                                          \
         span labels = *s;                                                                          \
-        labels.src += s->from;                                                                     \
+        if (s->from) /* else src is NULL */                                                        \
+            labels.src += s->from;                                                                 \
         for (size_t k = i; k < i + n; k += per_vector)                                             \
             store_##level(s->dst + k * s->to, vector_##level(s, k, other, masked && !paired),      \
                           streaming);                                                              \
@@ -380,7 +381,7 @@ static void write_piece(const plan *p, size_t row_index, const tokmap_piece *pie
         COPIES[p->level](&s, p->streaming);
         s.ahead = 0; /* only one pass prefetches */
     }
-    if (labels) {
+    if (labels && n_labels > 0) {
         s.mask = row->mask ? row->mask + piece->place : NULL;
         s.other = (uint64_t)g->ignore;
         s.dst = paired ? inputs : labels;
