@@ -20,7 +20,7 @@ static size_t ids_of(const uint8_t *word, size_t n_bytes, uint32_t ids[11])
     uint64_t hash = n_bytes;
     for (size_t i = 0; i < n_bytes; i++)
         hash = mixed(hash ^ word[i]);
-    const size_t n = hash % 3 ? 1 : hash % 12;
+    const size_t n = hash % 3 ? 1 : hash / 3 % 12;
     for (size_t i = 0; i < n; i++)
         ids[i] = (uint32_t)(mixed(hash + i) % WORD_CACHE_MAX_ID);
     return n;
