@@ -548,6 +548,11 @@ TOKMAP_API tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_datase
                                           const tokmap_view_options *options, tokmap_error *err);
 TOKMAP_API void tokmap_view_close(tokmap_view *view);
 TOKMAP_API tokmap_status tokmap_view_get_info(const tokmap_view *view, tokmap_view_info *info);
+/* Copies the numbers of n_documents documents of a view in their order, from its document `first`
+ * on. TOKMAP_ERR_ARGUMENT: it has fewer documents. TOKMAP_ERR_CORRUPT: it is damaged. */
+TOKMAP_API tokmap_status tokmap_view_documents(const tokmap_view *view, uint64_t first,
+                                               uint64_t n_documents, uint64_t *documents,
+                                               tokmap_error *err);
 /* Reads and checks every byte of a view, and compares its tokens with the documents.
  * TOKMAP_ERR_CORRUPT: it is damaged. */
 TOKMAP_API tokmap_status tokmap_view_verify(const tokmap_view *view, tokmap_error *err);

@@ -350,19 +350,27 @@ tokmap_status tokmap_i_view_before(const tokmap_view *v, tokmap_i_view_reader *r
     return status == TOKMAP_END ? TOKMAP_OK : status;
 }
 
-/* Goes to the kept document that has a token of the view. */
-static tokmap_status walk_to(walk *w, const tokmap_view *v, tokmap_i_view_reader *reader,
-                             uint64_t token, tokmap_error *err)
+/* Returns the last chunk with documents whose tokens, or whose documents, before it are not above
+ * `most`. */
+static uint64_t find_chunk(const tokmap_view *v, uint64_t most, bool by_tokens)
 {
     uint64_t at = 0, n = v->header.n_chunks;
     while (n > 1) {
-        const bool fits = v->chunks[at + n / 2].tokens_before <= token;
+        const tokmap_i_view_chunk *c = &v->chunks[at + n / 2];
+        const bool fits = (by_tokens ? c->tokens_before : c->kept_before) <= most;
         at += fits ? n / 2 : 0;
         n = fits ? n - n / 2 : n / 2;
     }
     while (at > 0 && v->chunks[at].n_kept == 0)
         at--;
-    tokmap_status status = open_chunk(&w->c, v, reader, at, err);
+    return at;
+}
+
+/* Goes to the kept document that has a token of the view. */
+static tokmap_status walk_to(walk *w, const tokmap_view *v, tokmap_i_view_reader *reader,
+                             uint64_t token, tokmap_error *err)
+{
+    tokmap_status status = open_chunk(&w->c, v, reader, find_chunk(v, token, true), err);
     if (status)
         return status;
     const sample s = find_sample(&w->c, token - w->c.at->tokens_before, true);
@@ -371,6 +379,19 @@ static tokmap_status walk_to(walk *w, const tokmap_view *v, tokmap_i_view_reader
     while (!status && token - w->before >= w->end - w->begin)
         status = next_kept(w, err);
     return status;
+}
+
+/* Adds tokens of the dataset to the last range, or as one more; false: out of memory. */
+static bool add_range(tokmap_i_view_reader *r, uint64_t begin, uint64_t end)
+{
+    if (r->n_ranges > 0 && r->ranges[r->n_ranges - 1].end == begin) {
+        r->ranges[r->n_ranges - 1].end = end;
+        return true;
+    }
+    if (!array_reserve(&r->ranges, &r->capacity, r->n_ranges + 1, sizeof *r->ranges))
+        return false;
+    r->ranges[r->n_ranges++] = (tokmap_i_extent){begin, end};
+    return true;
 }
 
 /* Adds the next n tokens of the view from `token` on to the ranges. */
@@ -383,12 +404,8 @@ static tokmap_status add_ranges(const tokmap_view *v, tokmap_i_view_reader *r, u
     while (!status && n > 0) {
         const uint64_t end = MIN(w.end, begin + n);
         n -= end - begin;
-        if (r->n_ranges > 0 && r->ranges[r->n_ranges - 1].end == begin)
-            r->ranges[r->n_ranges - 1].end = end;
-        else if (!array_reserve(&r->ranges, &r->capacity, r->n_ranges + 1, sizeof *r->ranges))
+        if (end > begin && !add_range(r, begin, end))
             return FAIL_MEMORY(err);
-        else if (end > begin)
-            r->ranges[r->n_ranges++] = (tokmap_i_extent){begin, end};
         if (n > 0)
             status = next_kept(&w, err);
         begin = w.begin;
@@ -407,6 +424,67 @@ tokmap_status tokmap_i_view_ranges(const tokmap_view *v, tokmap_i_view_reader *r
     tokmap_status status = add_ranges(v, reader, first, n_here, err);
     if (!status && n_here < n_tokens)
         status = add_ranges(v, reader, within.begin, n_tokens - n_here, err);
+    return status;
+}
+
+/* ---- Numbers of documents ---- */
+
+/* Copies the numbers of n kept documents of a chunk, from its document number `i` on. */
+static void copy_numbers(const chunk *c, uint32_t i, uint32_t n, uint64_t *documents)
+{
+    const uint64_t first = c->number * TOKMAP_I_VIEW_CHUNK;
+    if (is_listed(c)) {
+        for (uint32_t k = 0; k < n; k++)
+            documents[k] = first + get_number(c, 2 * (i + k), 2);
+        return;
+    }
+    const uint32_t sample_at =
+        tokmap_i_view_samples_at(c->at->n_kept) + 8 * (i / TOKMAP_I_VIEW_STEP);
+    const uint32_t document = get_number(c, sample_at, 8) & 0xffff;
+    uint32_t skipped = i % TOKMAP_I_VIEW_STEP, group = document / TOKMAP_I_GROUP_DOCUMENTS, k = 0;
+    uint64_t bits = get_group(c, group) & UINT64_MAX << document % TOKMAP_I_GROUP_DOCUMENTS;
+    while (k < n) {
+        while (bits == 0 && ++group < TOKMAP_I_VIEW_CHUNK / TOKMAP_I_GROUP_DOCUMENTS)
+            bits = get_group(c, group);
+        if (bits == 0)
+            return; /* the file could not be read, which the cache remembers */
+        if (skipped > 0)
+            skipped--;
+        else
+            documents[k++] =
+                first + group * TOKMAP_I_GROUP_DOCUMENTS + (uint32_t)__builtin_ctzll(bits);
+        bits &= bits - 1;
+    }
+}
+
+tokmap_status tokmap_view_documents(const tokmap_view *v, uint64_t first, uint64_t n_documents,
+                                    uint64_t *documents, tokmap_error *err)
+{
+    tokmap_i_view_reader reader;
+    tokmap_status status = TOKMAP_OK;
+    tokmap_i_error_clear(err);
+    if (!v || (!documents && n_documents > 0))
+        return FAIL_NULL(err);
+    if (first > v->header.n_kept || n_documents > v->header.n_kept - first)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the view has %" PRIu64 " documents: no %" PRIu64 " from number %" PRIu64 " on",
+                    v->header.n_kept, n_documents, first);
+    if (!tokmap_i_view_reader_open(&reader, v->bytes ? 0 : v->header.n_bytes))
+        return FAIL_MEMORY(err);
+    while (n_documents > 0 && !status) {
+        chunk c;
+        status = open_chunk(&c, v, &reader, find_chunk(v, first, false), err);
+        if (status)
+            break;
+        const uint32_t i = (uint32_t)(first - c.at->kept_before);
+        const uint32_t n_here = (uint32_t)MIN(n_documents, c.at->n_kept - i);
+        copy_numbers(&c, i, n_here, documents);
+        status = tokmap_i_index_cache_check(reader.files, err);
+        documents += n_here;
+        first += n_here;
+        n_documents -= n_here;
+    }
+    tokmap_i_view_reader_close(&reader);
     return status;
 }
 

@@ -103,6 +103,26 @@ static void read_all(const tokmap_view *v)
     tokmap_i_view_reader_close(&reader);
 }
 
+/* Lists all documents, at once and in parts. */
+static void list_documents(const tokmap_view *v)
+{
+    static uint64_t all[N_DOCUMENTS], part[N_DOCUMENTS];
+    tokmap_error err;
+    const uint64_t n = v->header.n_kept;
+    require(n <= N_DOCUMENTS);
+    if (tokmap_view_documents(v, 0, n, all, &err)) {
+        require(strlen(err.text) > 0);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        require(all[i] < N_DOCUMENTS && (i == 0 || all[i] > all[i - 1]));
+    for (uint64_t at = 0; at < n; at += 977) {
+        const uint64_t n_part = n - at < 999 ? n - at : 999;
+        require(tokmap_view_documents(v, at, n_part, part, &err) == TOKMAP_OK);
+        require(memcmp(part, all + at, n_part * sizeof *part) == 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     static tokmap_dataset *ds;
@@ -124,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     require(file_store(path, bytes, n_file));
     if (tokmap_view_open(&v, ds, &o, &err) == TOKMAP_OK) {
         read_all(v);
+        list_documents(v);
         require(tokmap_view_verify(v, &err) == TOKMAP_OK || strlen(err.text) > 0);
     } else {
         require(strlen(err.text) > 0);

@@ -47,7 +47,7 @@ ARGUMENTS = {
     "const tokmap_batch *batch": "&batch", "tokmap_batch *batch": "&batch",
     "const tokmap_stage_batch *batch": "&stage_batch", "tokmap_stage_batch *batch": "&stage_batch",
     "const tokmap_loader_options *options": "&loader_options", "const tokmap_stage_options *options": "&stage_options",
-    "const tokmap_writer_options *options": "&writer_options", "const uint64_t *documents": "&one", "uint64_t n_documents": "1", "const tokmap_gather_options *options": "&gather_options",
+    "const tokmap_writer_options *options": "&writer_options", "const uint64_t *documents": "&one", "uint64_t *documents": "(uint64_t *)(void *)room", "uint64_t n_documents": "1", "const tokmap_gather_options *options": "&gather_options",
     "tokmap_status status": "TOKMAP_OK", "const tokmap_loader_options *before": "NULL", "const char *line": '"ab"',
     "char *line": "room", "const char *after": "NULL", "uint64_t first_sample": "0", "size_t n_samples": "1",
     "tokmap_column **out": "(tokmap_column *[1]){0}", "const tokmap_column *column": "column", "tokmap_column *column": "column",

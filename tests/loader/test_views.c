@@ -69,6 +69,32 @@ static void choose(made *m, uint32_t how)
         m->keep[any((uint32_t)m->n_documents)] = 1;
 }
 
+/* Checks the numbers of all documents of a view, and of some that follow each other. */
+static void check_numbers(const tokmap_view *v, const made *m, uint64_t n_kept)
+{
+    uint64_t *all = calloc(n_kept + 1, sizeof *all), *some = calloc(n_kept + 1, sizeof *some);
+    uint64_t n = 0;
+    tokmap_error err;
+    CHECK(all && some);
+    CHECK_OK(tokmap_view_documents(v, 0, n_kept, all, &err), err);
+    for (uint64_t d = 0; d < m->n_documents; d++)
+        if (m->keep[d])
+            CHECK(n < n_kept && all[n++] == d);
+    CHECK_INT(n, n_kept);
+    for (uint32_t i = 0; i < 20; i++) {
+        const uint64_t first = check_mix(m->seed, i) % (n_kept + 1);
+        n = check_mix(m->seed + 1, i) % (n_kept - first + 1);
+        some[n] = 99;
+        CHECK_OK(tokmap_view_documents(v, first, n, some, &err), err);
+        CHECK(memcmp(some, all + first, n * sizeof *some) == 0 && some[n] == 99);
+    }
+    CHECK_INT(tokmap_view_documents(v, 1, n_kept, some, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_view_documents(v, n_kept + 1, 0, some, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_view_documents(v, UINT64_MAX, 2, some, &err), TOKMAP_ERR_ARGUMENT);
+    free(all);
+    free(some);
+}
+
 static tokmap_view *open_view(made *m, bool as_file, const char *name)
 {
     tokmap_view_options o = {.struct_size = sizeof o, .keep = m->keep, .n_keep = m->n_documents};
@@ -83,6 +109,7 @@ static tokmap_view *open_view(made *m, bool as_file, const char *name)
     CHECK_OK(tokmap_view_open(&v, m->ds, &o, &err), err);
     CHECK_OK(tokmap_view_verify(v, &err), err);
     CHECK_INT(tokmap_view_get_info(v, &info), TOKMAP_OK);
+    check_numbers(v, m, info.n_documents);
     CHECK(!as_file || (info.set_hash == written.set_hash && info.n_tokens == written.n_tokens));
     return v;
 }

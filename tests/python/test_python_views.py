@@ -160,7 +160,11 @@ def a_view_says_what_it_has(folder):
     assert repr(view) == f"<tokmap.View where {WHERE!r}, {len(view)} documents ({len(view) / N:.2%}), {view.n_tokens} tokens>"
     page = notebook.of_view(view)
     assert page == view._repr_html_() and f"documents: {len(view):,}" in page and f"{view.n_tokens / ds.n_tokens:.2%}" in page
-    assert "quality &gt;= 3" in page and "lengths of" not in tokmap.Loader(view, 16)._repr_html_()
+    lengths = f"lengths of {len(view)} documents"
+    assert "quality &gt;= 3" in page and lengths in page and lengths in tokmap.Loader(view, 16)._repr_html_()
+    mean = sum(ds.document(i).n_tokens for i in view.documents()) / len(view)
+    assert f"{mean:,.1f}" in page and f"{np.mean([len(ds[i]) == 9 for i in np.flatnonzero(mask)]):.1%}" in page
+    assert "lengths of" not in notebook.of_view(ds.where("quality > 9"))
     assert f"Loader of a ({len(view)} of {N} documents): " in repr(tokmap.Loader(view, 16)), repr(tokmap.Loader(view, 16))
     assert "documents)" not in repr(tokmap.Loader(ds, 16)) and ds.write_view(folder / "own.tmw", where=WHERE).where == WHERE
     assert repr(tokmap.Source(ds, where=WHERE)) == f"tokmap.Source([{view!r}], 1.0)"
@@ -182,6 +186,21 @@ def a_view_says_what_it_has(folder):
 def _with_late(ds):
     ds.add_column("late", np.arange(N) % 7)
     return ds.where("late >= 3")
+
+
+def the_documents_of_a_view_are_listed(folder):
+    both, rng = tokmap.open([folder / "a", folder / "b"]), random.Random(7)
+    masks = [mask_of(both), np.zeros(len(both), bool), np.ones(len(both), bool), np.arange(len(both)) == N, np.arange(len(both)) < N]
+    for mask in masks:
+        view, wanted = tokmap.Source(both, keep=mask).views[0], np.flatnonzero(mask)
+        for first, n in [(0, None), (0, 0), (len(wanted), None), *((rng.randrange(len(wanted) + 1), None) for _ in range(20))]:
+            found = view.documents(first) if n is None else view.documents(first, n)
+            assert found.dtype == np.int64 and found.tolist() == wanted[first:].tolist()[:n]
+            n = rng.randrange(len(wanted) - first + 1)
+            assert view.documents(first, n).tolist() == wanted[first:first + n].tolist()
+        for first, n in ((-1, 1), (0, -1), (len(wanted), 1), (len(wanted) + 1, None)):
+            assert f"there are {len(wanted)}" in str(raises(IndexError, view.documents, first, n))
+    raises(TypeError, view.documents, 0.5)
 
 
 def a_run_goes_on_with_the_same_documents(folder):

@@ -273,6 +273,7 @@ SIGNATURES = {
     "tokmap_writer_close": (None, [c_void_p]),
     "tokmap_view_open": _call(c_void_p, POINTER(ViewOptions), of=POINTER(c_void_p)),
     "tokmap_view_close": (None, [c_void_p]),
+    "tokmap_view_documents": _call(c_uint64, c_uint64, c_void_p),
     "tokmap_view_get_info": (c_int, [c_void_p, POINTER(ViewInfo)]),
     "tokmap_view_write": _call(POINTER(ViewOptions), POINTER(ViewInfo)),
     "tokmap_loader_open": _call(POINTER(LoaderOptions), of=POINTER(c_void_p)),

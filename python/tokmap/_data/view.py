@@ -10,6 +10,7 @@ import numpy as np
 
 from .._c import html
 from .._c import structs as _lib
+from .._c.arguments import integer
 from .._c.errors import Handle, MismatchError, call
 from .._c.structs import lib
 from .values import Array, as_array, prefix_of
@@ -61,6 +62,7 @@ class View:
 
         view = tokmap.open("data/scored").where("quality >= 3 and not dup")
         print(len(view) / len(view.dataset), view.n_tokens)
+        texts = [tokenizer.decode(view.dataset[i]) for i in view.documents(0, 3)]
         loader = tokmap.Loader(view, sequence_length=4096)
 
     dataset, where, keep    the Dataset; and an expression, or a mask (see Source)
@@ -104,6 +106,23 @@ class View:
         mask = None if self._keep is None else np.unpackbits(self._keep, count=sum(self._sizes))
         return {one: {"keep": mask[end - n:end]} if mask is not None else {"paths": [path]} for one, n, end, path in zip(
             self.set_hashes, self._sizes, itertools.accumulate(self._sizes), self.paths) if mask is not None or path}
+
+    def documents(self, first: int = 0, n_documents: Optional[int] = None) -> Array:
+        """The numbers in the dataset of n_documents documents of the view, by default all that follow, from number `first`
+        of the view on."""
+        first = integer("first", first)
+        n = self.n_documents - first if n_documents is None else integer("n_documents", n_documents)
+        if not 0 <= first <= first + n <= self.n_documents:
+            raise IndexError(f"documents {first} to {first + n} of the view: there are {self.n_documents}")
+        found, at, offset = np.empty(n, np.int64), 0, 0
+        for handle, info, size in zip(self._handles, self._infos, self._sizes):
+            n_here = min(max(info.n_documents - first, 0), n - at)
+            if n_here:
+                part = found[at:at + n_here]
+                call(lib.tokmap_view_documents, handle.pointer, first, n_here, part.ctypes.data)
+                part += offset
+            at, offset, first = at + n_here, offset + size, max(first - info.n_documents, 0)
+        return found
 
     def __len__(self) -> int:
         return self.n_documents

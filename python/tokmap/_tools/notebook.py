@@ -11,6 +11,7 @@ from .._loader.batch import counts_before
 from .._data.dataset import Dataset
 from .._c.errors import Error
 from .._data.tokenizer import Tokenizer
+from .._data.view import View
 
 _N_LENGTHS = 1000  # documents of a histogram, each of which may be a read of the disk
 _N_BARS = 12
@@ -51,11 +52,12 @@ def _histogram(lengths: Sequence[int]) -> Rows:
                   for b, n in enumerate(counts.tolist()) if counts[:b + 1].any()])
 
 
-def _lengths(data: Dataset) -> Tuple[str, Rows]:
-    n = data.n_documents
+def _lengths(data: Dataset, view: Optional[View] = None) -> Tuple[str, Rows]:
+    n = data.n_documents if view is None else view.n_documents
     numbers = range(n) if n <= _N_LENGTHS else np.random.default_rng(0).integers(0, n, _N_LENGTHS).tolist()
+    documents = numbers if view is None else [view.documents(i, 1)[0] for i in numbers]
     return (f"lengths of {len(numbers):,} document{'s' * (n != 1)}" + " at random" * (n > len(numbers)),
-            _histogram([data.document(i).n_tokens for i in numbers]))
+            _histogram([data.document(i).n_tokens for i in documents]))
 
 
 def _tokenizer(data: Dataset) -> Optional[Tokenizer]:
@@ -103,7 +105,8 @@ def of_view(view: Any) -> str:
              ("runs of documents", f"{view.n_runs:,}")] + [("file", html.escape(path)) for path in view.paths[:_N_BARS] if path]
     shares = [(f"{name}: {n:,}", _shares([("", n)], (), of)[0][1]) for name, n, of in
               (("documents", len(view), data.n_documents), ("tokens", view.n_tokens, data.n_tokens))]
-    return _page(repr(view).strip("<>"), ("", facts), ("shares of the dataset", shares))
+    return _page(repr(view).strip("<>"), ("", facts), ("shares of the dataset", shares),
+                 *([] if data._open_shards is None else [_lengths(data, view)]))
 
 
 def of_loader(loader: Any) -> str:
@@ -120,8 +123,8 @@ def of_loader(loader: Any) -> str:
         rows.append((f"{sample:,}", _text(ids, data)))
     shares = _shares([(source.datasets[0].paths[0], weight) for source, weight in zip(sources, weights)], epochs)
     return _page(repr(loader).strip("<>"), ("sources by samples", shares),
-                 *(_lengths(data) for data in sources[0].datasets if len(sources) == 1 and sources[0].documents == [None]
-                   and not any(sources[0].views)),
+                 *(_lengths(*one) for one in zip(sources[0].datasets, sources[0].views)
+                   if len(sources) == 1 and sources[0].documents == [None]),
                  ("next samples", rows))
 
 
