@@ -30,57 +30,79 @@ void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
     *a = (tokmap_i_block_ahead){0};
 }
 
-/* Requests n tokens of a view: all between the first and the last of them, or only these, if the
- * view has few of the tokens of the dataset. */
-static void ask_for_ranges(const tokmap_i_block_ahead *a, const tokmap_i_range *range,
-                           const tokmap_dataset *ds, uint64_t first, uint64_t n)
+/* Requests tokens, or faults them into the map. Returns false if they cannot be read; a row that
+ * needs them reports why. */
+static bool take_tokens(tokmap_i_token_range r, bool maps)
+{
+    const void *tokens;
+    if (!maps)
+        tokmap_i_pages_will_need(r);
+    while (maps && r.n_tokens > 0) {
+        tokmap_i_token_range rest = r;
+        r.n_tokens = tokmap_i_pages_take(&rest).n_tokens; /* in one file */
+        if (tokmap_i_pages_fault_in(r, &tokens, NULL) || !tokens)
+            return false;
+        r = rest;
+    }
+    return true;
+}
+
+/* Takes n tokens of a view: all between the first and the last of them, or only these, if the view
+ * has few of the tokens of the dataset. */
+static bool take_ranges(const tokmap_i_block_ahead *a, const tokmap_i_range *range,
+                        const tokmap_dataset *ds, uint64_t first, uint64_t n, bool maps)
 {
     tokmap_i_view_reader *views = a->sampler->views;
+    bool ok = true;
     if (tokmap_i_view_ranges(range->view, views, first, n, range->served, NULL))
-        return;
+        return false;
     if (range->view->header.n_tokens > ds->header.n_tokens / SPARSE) {
         views->ranges[0].end = views->ranges[views->n_ranges - 1].end;
         views->n_ranges = 1;
     }
-    for (size_t i = 0; i < views->n_ranges; i++) {
+    for (size_t i = 0; i < views->n_ranges && ok; i++) {
         const tokmap_i_extent r = views->ranges[i];
-        tokmap_i_pages_will_need((tokmap_i_token_range){ds, r.begin, r.end - r.begin, {0}});
+        ok = take_tokens((tokmap_i_token_range){ds, r.begin, r.end - r.begin, {0}}, maps);
     }
+    return ok;
 }
 
-/* Requests n windows in order, all before the end of the source. */
-static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch,
-                            uint64_t first, uint64_t n)
+/* Takes n windows in order, all before the end of the source. */
+static bool take_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, uint64_t first,
+                         uint64_t n, bool maps)
 {
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     tokmap_sample from, to;
+    bool ok = true;
     a->sampler->views->index = a->sampler->index;
-    if (n == 0 || tokmap_i_windows_span(w, a->sampler->views, epoch, first, &from, NULL) ||
+    if (n == 0)
+        return true;
+    if (tokmap_i_windows_span(w, a->sampler->views, epoch, first, &from, NULL) ||
         tokmap_i_windows_span(w, a->sampler->views, epoch, first + n - 1, &to, NULL))
-        return; /* the step reports what is wrong with the index */
-    for (uint32_t d = from.dataset; d <= to.dataset; d++) {
+        return false; /* the step reports what is wrong with the index */
+    for (uint32_t d = from.dataset; d <= to.dataset && ok; d++) {
         const tokmap_dataset *ds = w->datasets[d];
         const bool by_view = w->ranges[d].view && !w->within;
         const tokmap_i_extent all = by_view ? w->ranges[d].served : w->ranges[d].tokens;
         const uint64_t begin = d == from.dataset ? MIN(from.first_token, all.end) : all.begin;
         const uint64_t end = d == to.dataset ? MIN(to.first_token + to.n_tokens, all.end) : all.end;
         if (end > begin && by_view)
-            ask_for_ranges(a, &w->ranges[d], ds, begin, end - begin);
+            ok = take_ranges(a, &w->ranges[d], ds, begin, end - begin, maps);
         else if (end > begin)
-            tokmap_i_pages_will_need((tokmap_i_token_range){ds, begin, end - begin, {0}});
+            ok = take_tokens((tokmap_i_token_range){ds, begin, end - begin, {0}}, maps);
     }
+    return ok;
 }
 
-/* Requests the chunks of n rows, which are numbered as blocks are, or faults them into the map.
- * Returns false if one cannot be read; a row that needs it reports why. */
+/* Takes the chunks of n rows, which are numbered as blocks are. */
 static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t first, uint64_t n,
                         bool maps)
 {
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     uint64_t begin, end, n_rows;
-    const void *tokens;
+    bool ok = true;
     a->sampler->rows->index = a->sampler->index;
-    for (; n > 0; first += n_rows, n -= n_rows) {
+    for (; n > 0 && ok; first += n_rows, n -= n_rows) {
         const uint64_t window = tokmap_i_windows_of_block(w, first);
         const uint32_t d = tokmap_i_windows_dataset(w, window);
         const tokmap_i_rows *rows = &w->rows[d];
@@ -89,41 +111,34 @@ static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t firs
         if (tokmap_i_rows_extent(rows, a->sampler->rows, chunk, &begin, &end, NULL))
             return false;
         const tokmap_i_token_range range = {rows->ds, begin, end - MIN(begin, end), {0}};
-        if (range.n_tokens == 0)
-            continue;
-        if (!maps)
-            tokmap_i_pages_will_need(range);
-        else if (tokmap_i_pages_fault_in(range, &tokens, NULL) || !tokens)
-            return false;
+        ok = take_tokens(range, maps);
     }
-    return true;
+    return ok;
 }
 
-static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, uint64_t place)
+/* Takes block number i, counted over all epochs. */
+static bool take_block(const tokmap_i_block_ahead *a, uint32_t k, uint64_t i, bool maps)
 {
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
-    const tokmap_i_block b = tokmap_i_shuffle_block(&a->sampler->shuffles[k], epoch, place);
-    if (w->rows) {
-        take_chunks(a, k, b.first_window, b.n_windows, false);
-        return;
-    }
+    tokmap_i_shuffle *s = &a->sampler->shuffles[k];
+    const uint64_t n_blocks = div_up(s->n_windows, s->block_windows), epoch = i / n_blocks;
+    const tokmap_i_block b = tokmap_i_shuffle_block(s, epoch, i % n_blocks);
+    if (w->rows)
+        return take_chunks(a, k, b.first_window, b.n_windows, maps);
     const uint64_t n = MIN(b.n_windows, w->n_windows - b.first_window);
-    ask_for_windows(a, k, epoch, b.first_window, n);
-    ask_for_windows(a, k, epoch, 0, b.n_windows - n);
+    return take_windows(a, k, epoch, b.first_window, n, maps) &&
+           take_windows(a, k, epoch, 0, b.n_windows - n, maps);
 }
 
-/* Faults in the oldest block that was requested and is not in the map: blocks of the group that is
- * in use first, and others once they had the time to be read. */
-static void map_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t end, uint64_t margin)
+/* Faults blocks that were requested into the map, in their order: one of the group that is in use,
+ * which ends at `end`; of others all that had the time to be read. */
+static void map_blocks(tokmap_i_block_ahead *a, uint32_t k, uint64_t end, uint64_t margin)
 {
-    const uint64_t i = a->n_mapped[k];
-    const tokmap_i_shuffle *s = &a->sampler->shuffles[k];
-    const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
-    if (i >= a->n_asked[k] || (i >= end && i + margin >= a->n_asked[k]))
-        return;
-    const tokmap_i_block b =
-        tokmap_i_shuffle_block(&a->sampler->shuffles[k], i / n_blocks, i % n_blocks);
-    a->n_mapped[k] += take_chunks(a, k, b.first_window, b.n_windows, true);
+    const bool in_use = a->n_mapped[k] < end;
+    const uint64_t limit = in_use ? MIN(a->n_mapped[k] + 1, a->n_asked[k])
+                                  : a->n_asked[k] - MIN(margin, a->n_asked[k]);
+    for (; a->n_mapped[k] < limit && a->maps; a->n_mapped[k]++)
+        a->maps = take_block(a, k, a->n_mapped[k], true);
 }
 
 /* Returns the block after a group, counted over all epochs. */
@@ -134,10 +149,14 @@ static uint64_t end_of_group(const tokmap_i_shuffle *s, uint64_t epoch, uint64_t
     return epoch * n_blocks + MIN((group + 1) * s->group_blocks, n_blocks);
 }
 
-bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source, uint64_t epoch)
+bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint64_t sample)
 {
-    const tokmap_i_shuffle *s = &a->sampler->shuffles[source];
-    return a->maps && a->n_mapped[source] >= end_of_group(s, epoch, a->sampler->rows->place);
+    tokmap_i_mixture_sample at;
+    if (!a->maps)
+        return false;
+    tokmap_i_mixture_at(a->sampler->mixture, sample, &at);
+    const tokmap_i_shuffle *s = &a->sampler->shuffles[at.source];
+    return a->n_mapped[at.source] >= end_of_group(s, at.epoch, at.place);
 }
 
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
@@ -155,8 +174,8 @@ void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
             a->n_asked[k] = a->n_mapped[k] = begin;
         a->n_mapped[k] = MAX(a->n_mapped[k], begin);
         for (; a->n_asked[k] < end; a->n_asked[k]++)
-            ask_for_block(a, k, a->n_asked[k] / n_blocks, a->n_asked[k] % n_blocks);
+            take_block(a, k, a->n_asked[k], false);
         if (a->maps)
-            map_block(a, k, end_of_group(s, epoch, a->counts[k] % s->n_windows), margin);
+            map_blocks(a, k, end_of_group(s, epoch, a->counts[k] % s->n_windows), margin);
     }
 }

@@ -13,8 +13,8 @@ typedef struct tokmap_i_block_ahead {
     tokmap_i_sampler *sampler; /* the sampler of this thread */
     uint64_t *counts;          /* for each source: windows used so far */
     uint64_t *n_asked;         /* for each source: blocks requested, over all epochs */
-    uint64_t *n_mapped;        /* best fit: the blocks that were also faulted into the map */
-    bool maps;                 /* set by the caller: fault blocks into the map */
+    uint64_t *n_mapped;        /* the blocks that were also faulted into the map */
+    bool maps; /* set by the caller: fault blocks into the map; false again once that failed */
     uint32_t n_sources;
 } tokmap_i_block_ahead;
 
@@ -22,10 +22,8 @@ typedef struct tokmap_i_block_ahead {
 bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sampler,
                                uint32_t n_sources);
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a);
-/* Requests blocks for the next sample, which may be any. For rows of pieces it also faults a block
- * into the map: a row has many pieces, and one call for a block costs less than one for each
- * piece. */
+/* Requests blocks for the next sample, which may be any, and faults blocks into the map: one call
+ * for a block costs less than one for each row, or for each piece of a row. */
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample);
-/* Whether all blocks of a group are in the map: the group of the last sample of the sampler, which
- * is of this source and epoch. */
-bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint32_t source, uint64_t epoch);
+/* Whether all blocks of the group of a sample are in the map. */
+bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint64_t sample);

@@ -191,6 +191,8 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
         for (size_t k = 0; k < n_ranges(&s->rows[r]) && faults_in && !status; k++)
             status =
                 tokmap_i_pages_fault_in(range_of(f, &s->rows[r], k), &s->rows[r].tokens, &s->err);
+        if (s->rows[r].is_mapped)
+            s->rows[r].tokens = tokmap_i_pages_in_map(range_of(f, &s->rows[r], 0));
     }
     if (copies || atomic_load(&f->hurry))
         return status;

@@ -130,6 +130,13 @@ tokmap_status tokmap_i_pages_fault_in(tokmap_i_token_range r, const void **token
     return status;
 }
 
+const void *tokmap_i_pages_in_map(tokmap_i_token_range r)
+{
+    const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
+    const uint8_t *map = r.n_tokens > 0 ? NULL : atomic_load(&p.file->map);
+    return map ? map + p.first_byte : NULL;
+}
+
 void tokmap_i_pages_forget(tokmap_i_token_range r, bool mapped)
 {
     tokmap_i_named_file file;

@@ -30,6 +30,8 @@ void tokmap_i_pages_will_need(tokmap_i_token_range r);
  * Call check afterwards. */
 tokmap_status tokmap_i_pages_fault_in(tokmap_i_token_range r, const void **tokens,
                                       tokmap_error *err);
+/* Returns the address of a range that was faulted in; NULL: it is not in the map of one file. */
+const void *tokmap_i_pages_in_map(tokmap_i_token_range r);
 /* Returns TOKMAP_ERR_IO if the file of a range that was faulted in has become too short for it. If
  * *known has the size of this file, the file is not asked again, so it must have been set after the
  * range was faulted in. */

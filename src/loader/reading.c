@@ -46,8 +46,7 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
             .at = at,
             .dataset = source->first_dataset + at.dataset,
             .within = range->view ? none : range->tokens, /* rows of a view do not wrap */
-            .is_mapped = p->ahead.counts && at.pieces &&
-                         tokmap_i_block_ahead_is_mapped(&p->ahead, at.source, at.epoch)};
+            .is_mapped = tokmap_i_block_ahead_is_mapped(&p->ahead, sample)};
         if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))
             return FAIL_MEMORY(err);
     }
@@ -302,8 +301,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
     if (!status)
         status = tokmap_i_loader_open_fetch(l, err);
     /* Before the thread of the fetch has anything to do. */
-    p->ahead.maps =
-        l->io == TOKMAP_IO_POPULATE && l->o.windows == TOKMAP_WINDOWS_BEST_FIT && !l->o.drop_behind;
+    p->ahead.maps = l->io == TOKMAP_IO_POPULATE && reads_blocks(l) && !l->o.drop_behind;
     if (!status)
         tokmap_i_loader_restart_fetch(l);
     return status;

@@ -382,10 +382,8 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
     if (source->shuffle.by_chunks)
         window = tokmap_i_windows_of_block(w, window);
     *out = (tokmap_sample){.source = at.source, .epoch = at.epoch, .window = window};
-    if (w->rows) {
-        s->rows->place = at.place;
+    if (w->rows)
         return locate_row(s, w, out, err);
-    }
     s->views->index = s->index;
     const tokmap_status status = tokmap_i_windows_span(w, s->views, at.epoch, window, out, err);
     const tokmap_i_range *range = &w->ranges[out->dataset];

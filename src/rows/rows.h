@@ -56,7 +56,6 @@ void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, bool of_view, char *t
 typedef struct tokmap_i_rows_reader {
     tokmap_i_index_cache *index; /* of the caller; NULL: documents are looked up in the map */
     tokmap_i_index_cache *files; /* NULL: all rows are in memory */
-    uint64_t place;              /* for the caller: the position of the last row in its epoch */
     tokmap_piece *pieces;        /* the pieces of the last row */
     uint32_t n_pieces, capacity;
 } tokmap_i_rows_reader;

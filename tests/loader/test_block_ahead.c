@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks that are read whole: each row has been asked for before its step is planned, nothing is
- * asked for twice, and hardly anything that is not needed. */
+ * asked for twice, and hardly anything that is not needed. Blocks that are in the map: no row is
+ * handed out before it is. */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "loader/block_ahead.h"
@@ -41,6 +47,44 @@ int posix_fadvise64(int fd, off_t offset, off_t n_bytes, int advice)
                 see(d, &ds->files[k], offset, n_bytes);
     }
     return 0;
+}
+
+/* ---- In front of the system: what is faulted into maps ---- */
+
+enum {
+    MAX_POPULATED = 8192
+};
+
+static struct {
+    uintptr_t begin[MAX_POPULATED], end[MAX_POPULATED];
+    atomic_uint n; /* a range is there before it is counted */
+    size_t most;   /* calls for more bytes fail; 0: none */
+} populated;
+
+int madvise(void *at, size_t n_bytes, int advice)
+{
+    if (advice != MADV_POPULATE_READ)
+        return (int)syscall(SYS_madvise, at, n_bytes, advice);
+    if (populated.most && n_bytes > populated.most) {
+        errno = EFAULT;
+        return -1;
+    }
+    const int result = (int)syscall(SYS_madvise, at, n_bytes, advice);
+    const unsigned n = atomic_load(&populated.n);
+    CHECK(n < MAX_POPULATED);
+    populated.begin[n] = (uintptr_t)at;
+    populated.end[n] = (uintptr_t)at + n_bytes;
+    atomic_store(&populated.n, n + 1);
+    return result;
+}
+
+static bool is_populated(const tokmap_row *row)
+{
+    const uintptr_t begin = (uintptr_t)row->tokens, end = begin + row->n_tokens * row->token_bytes;
+    for (unsigned i = atomic_load(&populated.n); i > 0; i--)
+        if (populated.begin[i - 1] <= begin && end <= populated.end[i - 1])
+            return true;
+    return false;
 }
 
 static void forget_seen(void)
@@ -249,4 +293,57 @@ TEST(the_loader_asks_for_blocks_and_not_for_rows)
         CHECK(ranks == 1 ? seen.largest == 2 * (32 * 64 + 1) : seen.largest == 2 * 65);
     }
     close_shapes();
+}
+
+/* An epoch of 2,000 rows in steps of 4; returns how many calls faulted something in. */
+static unsigned count_populated(corpus_shape *shape, size_t most_bytes, bool offset)
+{
+    const tokmap_dataset *list[] = {shape->ds};
+    const tokmap_loader_source source = {.datasets = list, .n_datasets = 1, .weight = 1};
+    const tokmap_loader_options o = {LOADER_SIZES,
+                                     .sources = &source,
+                                     .n_sources = 1,
+                                     .sequence_length = 500,
+                                     .batch_rows = 4,
+                                     .shuffle = TOKMAP_SHUFFLE_BLOCK,
+                                     .random_offset = offset,
+                                     .block_windows = 32,
+                                     .group_blocks = 8,
+                                     .io = TOKMAP_IO_POPULATE};
+    uint32_t n_copied = 0; /* they are in two files, or wrap around */
+    populated.most = most_bytes;
+    atomic_store(&populated.n, 0);
+    tokmap_loader *l = corpus_open_loader(&o);
+    for (int step = 0; step < 500; step++) {
+        tokmap_batch b = corpus_next(l);
+        for (uint32_t r = 0; r < b.n_rows; r++) {
+            corpus_check_tokens(shape, &b.rows[r]);
+            const void *in_map = NULL;
+            tokmap_dataset_tokens(shape->ds, b.rows[r].first_token, b.rows[r].n_tokens, &in_map);
+            n_copied += b.rows[r].tokens != in_map;
+            CHECK(b.rows[r].tokens != in_map || is_populated(&b.rows[r]));
+        }
+    }
+    tokmap_loader_close(l);
+    CHECK(n_copied <= shape->n_segments + 1);
+    return atomic_load(&populated.n);
+}
+
+TEST(blocks_are_faulted_in_and_not_rows)
+{
+    corpus_shape flat = {.name = "f", .n_tokens = 1000001, .token_bytes = 4},
+                 joined = {.name = "j", .n_tokens = 1000001, .token_bytes = 4, .n_segments = 3};
+    corpus_shape_open(&flat);
+    corpus_shape_open(&joined);
+    for (int offset = 0; offset < 2; offset++) {
+        /* Rows of the first group are faulted in until its eight blocks are; then a block at a
+         * time: 63 of an epoch, and those that are ahead. */
+        CHECK(count_populated(&flat, 0, offset) < 200);
+        CHECK(count_populated(&joined, 0, offset) < 200);
+        /* Where a block cannot be faulted in, rows are. */
+        CHECK(count_populated(&flat, 16384, offset) >= 1900);
+        CHECK(count_populated(&joined, 16384, offset) >= 1900);
+    }
+    corpus_shape_close(&flat);
+    corpus_shape_close(&joined);
 }
