@@ -9,6 +9,8 @@
 # or more.
 CLANG_TESTS := $(filter-out $(addprefix $(BUILD)/test_,splitter merge),$(foreach f,$(filter \
 	tests/tokenizer/%,$(TEST_FILES)),$(call program,$f)))
+# The tests of rows that are put together from several places.
+CLANG_ROWS := $(addprefix $(BUILD)/test_,gather gather_whole slice row_parts views look_back block_ahead)
 ifeq ($(TOKMAP_SANITIZED),tsan)
     LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
 	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_cuts \
@@ -47,14 +49,14 @@ tsan:
 
 clang_check = @sh .ci/need -n fuzz && TOKMAP_SANITIZED=$@ $(again) clang-check BUILD=$(BUILD)/$@ CC=clang CFLAGS='$1'
 
-#: test-clang: the tests of tokenizers, as clang compiles them without optimization
+#: test-clang: the tests of tokenizers and of rows, as clang compiles them without optimization
 test-clang:
 	$(call clang_check,-O0)
 #: test-clang-sanitized: the same at -O1, with clang's AddressSanitizer and UndefinedBehaviorSanitizer
 test-clang-sanitized:
 	$(call clang_check,$(SANITIZED) -fsanitize=address$(,)undefined)
-clang-check: $(CLANG_TESTS) $(BUILD)/tokmap
-	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(CLANG_TESTS) tests/tokenizer/test_golden.py
+clang-check: $(CLANG_TESTS) $(CLANG_ROWS) $(BUILD)/tokmap
+	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(CLANG_TESTS) $(CLANG_ROWS) tests/tokenizer/test_golden.py
 
 CROSS = aarch64-linux-gnu-gcc --sysroot=$(abspath $(BUILD))/aarch64-root/root
 
