@@ -17,16 +17,16 @@ bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sample
     *a = (tokmap_i_block_ahead){.sampler = sampler,
                                 .counts = calloc(n_sources, sizeof *a->counts),
                                 .n_asked = calloc(n_sources, sizeof *a->n_asked),
-                                .n_mapped = calloc(n_sources, sizeof *a->n_mapped),
+                                .mapped = calloc(n_sources, sizeof *a->mapped),
                                 .n_sources = n_sources};
-    return a->counts && a->n_asked && a->n_mapped;
+    return a->counts && a->n_asked && a->mapped;
 }
 
 void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
 {
     free(a->counts);
     free(a->n_asked);
-    free(a->n_mapped);
+    free(a->mapped);
     *a = (tokmap_i_block_ahead){0};
 }
 
@@ -130,23 +130,27 @@ static bool take_block(const tokmap_i_block_ahead *a, uint32_t k, uint64_t i, bo
            take_windows(a, k, epoch, 0, b.n_windows - n, maps);
 }
 
-/* Faults blocks that were requested into the map, in their order: one of the group that is in use,
- * which ends at `end`; of others all that had the time to be read. */
-static void map_blocks(tokmap_i_block_ahead *a, uint32_t k, uint64_t end, uint64_t margin)
+/* Faults blocks that were requested into the map, in their order: of the group that is in use one,
+ * and twice as many as were requested since the last call; of others all that had the time to be
+ * read. */
+static void map_blocks(tokmap_i_block_ahead *a, uint32_t k, uint64_t group_end, uint64_t n_new,
+                       uint64_t margin)
 {
-    const bool in_use = a->n_mapped[k] < end;
-    const uint64_t limit = in_use ? MIN(a->n_mapped[k] + 1, a->n_asked[k])
-                                  : a->n_asked[k] - MIN(margin, a->n_asked[k]);
-    for (; a->n_mapped[k] < limit && a->maps; a->n_mapped[k]++)
-        a->maps = take_block(a, k, a->n_mapped[k], true);
+    tokmap_i_extent *const m = &a->mapped[k];
+    const uint64_t limit = m->end < group_end
+                               ? MIN(MIN(m->end + 1 + 2 * n_new, group_end), a->n_asked[k])
+                               : a->n_asked[k] - MIN(margin, a->n_asked[k]);
+    for (; m->end < limit && a->maps; m->end++)
+        a->maps = take_block(a, k, m->end, true);
 }
 
-/* Returns the block after a group, counted over all epochs. */
-static uint64_t end_of_group(const tokmap_i_shuffle *s, uint64_t epoch, uint64_t place)
+/* Returns the blocks of the group of a place, counted over all epochs. */
+static tokmap_i_extent find_group(const tokmap_i_shuffle *s, uint64_t epoch, uint64_t place)
 {
     const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
-    const uint64_t group = place / s->block_windows / s->group_blocks;
-    return epoch * n_blocks + MIN((group + 1) * s->group_blocks, n_blocks);
+    const uint64_t begin = place / s->block_windows / s->group_blocks * s->group_blocks;
+    return (tokmap_i_extent){epoch * n_blocks + begin,
+                             epoch * n_blocks + MIN(begin + s->group_blocks, n_blocks)};
 }
 
 bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint64_t sample)
@@ -155,8 +159,8 @@ bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint64_t samp
     if (!a->maps)
         return false;
     tokmap_i_mixture_at(a->sampler->mixture, sample, &at);
-    const tokmap_i_shuffle *s = &a->sampler->shuffles[at.source];
-    return a->n_mapped[at.source] >= end_of_group(s, at.epoch, at.place);
+    const tokmap_i_extent group = find_group(&a->sampler->shuffles[at.source], at.epoch, at.place);
+    return a->mapped[at.source].begin <= group.begin && group.end <= a->mapped[at.source].end;
 }
 
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
@@ -164,18 +168,22 @@ void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
     tokmap_i_mixture_counts(a->sampler->mixture, sample, a->counts);
     for (uint32_t k = 0; k < a->n_sources; k++) {
         const tokmap_i_shuffle *s = &a->sampler->shuffles[k];
-        const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
-        const uint64_t epoch = a->counts[k] / s->n_windows;
-        const uint64_t block = a->counts[k] % s->n_windows / s->block_windows;
-        const uint64_t begin = epoch * n_blocks + block / s->group_blocks * s->group_blocks;
+        const uint64_t epoch = a->counts[k] / s->n_windows, place = a->counts[k] % s->n_windows;
+        const tokmap_i_extent group = find_group(s, epoch, place);
+        const uint64_t block =
+            epoch * div_up(s->n_windows, s->block_windows) + place / s->block_windows;
         const uint64_t margin = s->by_chunks ? div_up(s->group_blocks, MARGIN) : MARGIN;
-        const uint64_t end = epoch * n_blocks + block + s->group_blocks + margin;
-        if (a->n_asked[k] < begin || a->n_asked[k] > end) /* the position has jumped */
-            a->n_asked[k] = a->n_mapped[k] = begin;
-        a->n_mapped[k] = MAX(a->n_mapped[k], begin);
+        const uint64_t end = block + s->group_blocks + margin;
+        /* It is the first call, or the position has jumped. */
+        const bool begins = a->n_asked[k] <= group.begin || a->n_asked[k] > end;
+        if (begins)
+            a->n_asked[k] = group.begin;
+        if (begins || a->mapped[k].end < group.begin)
+            a->mapped[k] = (tokmap_i_extent){group.begin, group.begin};
+        const uint64_t n_new = begins ? 0 : end - a->n_asked[k];
         for (; a->n_asked[k] < end; a->n_asked[k]++)
             take_block(a, k, a->n_asked[k], false);
         if (a->maps)
-            map_blocks(a, k, end_of_group(s, epoch, a->counts[k] % s->n_windows), margin);
+            map_blocks(a, k, group.end, n_new, margin);
     }
 }

@@ -13,7 +13,7 @@ typedef struct tokmap_i_block_ahead {
     tokmap_i_sampler *sampler; /* the sampler of this thread */
     uint64_t *counts;          /* for each source: windows used so far */
     uint64_t *n_asked;         /* for each source: blocks requested, over all epochs */
-    uint64_t *n_mapped;        /* the blocks that were also faulted into the map */
+    tokmap_i_extent *mapped;   /* for each source: blocks that were also faulted into the map */
     bool maps; /* set by the caller: fault blocks into the map; false again once that failed */
     uint32_t n_sources;
 } tokmap_i_block_ahead;

@@ -329,6 +329,50 @@ static unsigned count_populated(corpus_shape *shape, size_t most_bytes, bool off
     return atomic_load(&populated.n);
 }
 
+/* Whatever the steps are, and wherever they lead, what is said to be in the map was faulted in. */
+TEST(what_is_in_the_map_was_faulted_in)
+{
+    static const uint32_t steps[] = {1, 4, 30, 90, 300};
+    corpus_shape shape = {.name = "w", .n_tokens = 1000001, .token_bytes = 4, .n_segments = 2};
+    corpus_shape_open(&shape);
+    const tokmap_dataset *list[] = {shape.ds};
+    const tokmap_loader_source source = {.datasets = list, .n_datasets = 1, .weight = 1};
+    const tokmap_loader_options o = {LOADER_SIZES,       .sources = &source,
+                                     .n_sources = 1,     .sequence_length = 1024,
+                                     .batch_rows = 4,    .shuffle = TOKMAP_SHUFFLE_BLOCK,
+                                     .block_windows = 4, .group_blocks = 10,
+                                     .io = TOKMAP_IO_MAP};
+    tokmap_loader *l = corpus_open_loader(&o);
+    uint64_t n_mapped = 0, n = 0;
+    for (size_t i = 0; i < 5 * 20; i++) {
+        tokmap_i_block_ahead a;
+        CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
+        a.maps = true;
+        uint64_t at = corpus_any(3000); /* an epoch has 976 rows */
+        forget_seen();
+        atomic_store(&populated.n, 0);
+        for (int step = 0; step < 30; step++, at += steps[i % 5]) {
+            const uint64_t back = corpus_any(6) == 0 ? corpus_any(400) : 0;
+            at -= MIN(at, back);
+            tokmap_i_block_ahead_advance(&a, at);
+            for (uint64_t g = at - MIN(at, 100); g < at + 100; g += 3, n++) {
+                tokmap_sample s = TOKMAP_INIT(tokmap_sample);
+                tokmap_error err;
+                if (!tokmap_i_block_ahead_is_mapped(&a, g))
+                    continue;
+                CHECK_OK(tokmap_loader_locate(l, g, &s, &err), err);
+                tokmap_row row = {.n_tokens = s.n_tokens, .token_bytes = 4};
+                n_mapped++;
+                CHECK(tokmap_dataset_tokens(shape.ds, s.first_token, s.n_tokens, &row.tokens) ||
+                      is_populated(&row));
+            }
+        }
+        tokmap_i_block_ahead_close(&a);
+    }
+    tokmap_loader_close(l);
+    corpus_shape_close(&shape);
+}
+
 TEST(blocks_are_faulted_in_and_not_rows)
 {
     corpus_shape flat = {.name = "f", .n_tokens = 1000001, .token_bytes = 4},
