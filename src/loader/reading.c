@@ -301,7 +301,8 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
     if (!status)
         status = tokmap_i_loader_open_fetch(l, err);
     /* Before the thread of the fetch has anything to do. */
-    /* Of several ranks, each would fault in the rows of all; their pieces are still more calls. */
+    /* Each of several ranks would fault in the rows of all. Where rows have pieces, that is still
+     * less work than a call for each piece. */
     p->ahead.maps = l->io == TOKMAP_IO_POPULATE && reads_blocks(l) && !l->o.drop_behind &&
                     (l->n_ranks == 1 || l->o.windows == TOKMAP_WINDOWS_BEST_FIT);
     if (!status)
