@@ -288,11 +288,6 @@ void tokmap_i_content_hash_store(const tokmap_i_content_hash *h, uint8_t *bytes)
     le_put64(bytes + 8, h->crc[1]);
 }
 
-tokmap_i_content_hash tokmap_i_content_hash_load(const uint8_t *bytes, uint64_t n_bytes)
-{
-    return (tokmap_i_content_hash){{le_get64(bytes), le_get64(bytes + 8)}, n_bytes};
-}
-
 void tokmap_i_content_hash_add_with(tokmap_i_content_hash *h, const void *data, size_t n_bytes,
                                     tokmap_i_content_engine engine)
 {

@@ -18,7 +18,6 @@ typedef struct tokmap_i_content_hash { /* starts as {0}: the hash of nothing */
 
 /* Stores the two remainders in 16 bytes. The length is stored elsewhere. */
 void tokmap_i_content_hash_store(const tokmap_i_content_hash *h, uint8_t *bytes);
-tokmap_i_content_hash tokmap_i_content_hash_load(const uint8_t *bytes, uint64_t n_bytes);
 
 /* Adds bytes to the end. */
 void tokmap_i_content_hash_add(tokmap_i_content_hash *h, const void *data, size_t n_bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* le.h - loads and stores little-endian numbers at any alignment. */
+/* le.h - loads and stores little-endian numbers at any alignment, and structs of them. */
 #pragma once
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -63,3 +63,30 @@ static inline void le_put(uint8_t *p, uint64_t x, size_t n_bytes)
     for (size_t i = 0; i < n_bytes; i++)
         p[i] = (uint8_t)(x >> (8 * i));
 }
+
+/* Where a member of a struct is stored: a number, or an array. It is stored as in memory, which is
+ * little-endian. */
+typedef struct le_field {
+    size_t at, offset, n_bytes; /* offset: in the struct */
+} le_field;
+
+#define LE_FIELD(type, at, member)                                                                 \
+    {                                                                                              \
+        at, offsetof(type, member), sizeof((type *)0)->member                                      \
+    }
+
+static inline void le_put_fields(uint8_t *to, const void *from, const le_field *fields, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + fields[i].at, (const uint8_t *)from + fields[i].offset, fields[i].n_bytes);
+}
+
+static inline void le_get_fields(void *to, const uint8_t *from, const le_field *fields, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy((uint8_t *)to + fields[i].offset, from + fields[i].at, fields[i].n_bytes);
+}
+
+/* Store and load the members of a struct that a table lists. */
+#define LE_PUT_FIELDS(to, from, table) le_put_fields(to, from, table, sizeof table / sizeof *table)
+#define LE_GET_FIELDS(to, from, table) le_get_fields(to, from, table, sizeof table / sizeof *table)

@@ -9,10 +9,16 @@
 
 enum {
     VERSION = 1,
-    CHECKSUMS_AT = 80,
     RESERVED_AT = 112,
     CHECKSUM_AT = TOKMAP_I_COLUMN_HEADER_BYTES - 8
 };
+
+#define FIELD(at, member) LE_FIELD(tokmap_i_column_header, at, member)
+static const le_field fields[] = {FIELD(12, column.type),       FIELD(16, column.number_bytes),
+                                  FIELD(20, column.code_bytes), FIELD(24, dataset_id),
+                                  FIELD(40, n_documents),       FIELD(48, column.n_nulls),
+                                  FIELD(56, column.n_strings),  FIELD(64, column.text_bytes),
+                                  FIELD(72, n_bytes),           FIELD(80, checksums)};
 
 const uint8_t tokmap_i_column_magic[8] = {0x89, 'T', 'M', 'C', '\r', '\n', 0x1A, '\n'};
 
@@ -43,17 +49,7 @@ void tokmap_i_column_header_encode(const tokmap_i_column_header *h, uint8_t *byt
     memset(bytes, 0, TOKMAP_I_COLUMN_HEADER_BYTES);
     memcpy(bytes, tokmap_i_column_magic, sizeof tokmap_i_column_magic);
     le_put32(bytes + 8, VERSION);
-    le_put32(bytes + 12, h->column.type);
-    le_put32(bytes + 16, h->column.number_bytes);
-    le_put32(bytes + 20, h->column.code_bytes);
-    memcpy(bytes + 24, h->dataset_id, sizeof h->dataset_id);
-    le_put64(bytes + 40, h->n_documents);
-    le_put64(bytes + 48, h->column.n_nulls);
-    le_put64(bytes + 56, h->column.n_strings);
-    le_put64(bytes + 64, h->column.text_bytes);
-    le_put64(bytes + 72, h->n_bytes);
-    for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
-        le_put64(bytes + CHECKSUMS_AT + 8 * (size_t)part, h->checksums[part]);
+    LE_PUT_FIELDS(bytes, h, fields);
     le_put64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
 }
 
@@ -69,21 +65,12 @@ const char *tokmap_i_column_header_decode(tokmap_i_column_header *h, const uint8
         le_get32(bytes + 8) != VERSION || !is_zero(bytes + RESERVED_AT, CHECKSUM_AT - RESERVED_AT);
     if (*is_newer)
         return "a newer format: use a newer version of tokmap";
-    *h = (tokmap_i_column_header){
-        .column = {.type = le_get32(bytes + 12),
-                   .number_bytes = le_get32(bytes + 16),
-                   .code_bytes = le_get32(bytes + 20),
-                   .n_nulls = le_get64(bytes + 48),
-                   .n_strings = le_get64(bytes + 56),
-                   .text_bytes = le_get64(bytes + 64)},
-        .n_documents = le_get64(bytes + 40),
-    };
-    memcpy(h->dataset_id, bytes + 24, sizeof h->dataset_id);
-    for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
-        h->checksums[part] = le_get64(bytes + CHECKSUMS_AT + 8 * (size_t)part);
+    *h = (tokmap_i_column_header){0};
+    LE_GET_FIELDS(h, bytes, fields);
+    const uint64_t n_bytes = h->n_bytes;
     if (h->n_documents > TOKMAP_I_MAX_DOCUMENTS ||
         !tokmap_i_meta_column_fits(&h->column, h->n_documents) || !tokmap_i_column_place(h) ||
-        h->n_bytes != le_get64(bytes + 72))
+        h->n_bytes != n_bytes)
         return "damaged: impossible type or sizes: add the column again";
     for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
         if (!h->column.has[part] && h->checksums[part] != 0)

@@ -44,6 +44,22 @@ enum {
     AT_HEADER_CHECKSUM = 248
 };
 
+/* The fields that are stored as they are in the struct. */
+#define FIELD(at, member) LE_FIELD(tokmap_i_header, at, member)
+static const le_field fields[] = {FIELD(AT_N_SECTIONS, n_sections),
+                                  FIELD(AT_INDEX_BYTES, index_bytes),
+                                  FIELD(AT_DATASET_ID, dataset_id),
+                                  FIELD(AT_N_TOKENS, n_tokens),
+                                  FIELD(AT_N_DOCUMENTS, n_documents),
+                                  FIELD(AT_TOKEN_OFFSET, token_offset),
+                                  FIELD(AT_TOKEN_BYTES, token_bytes),
+                                  FIELD(AT_LARGEST_ID, largest_id),
+                                  FIELD(AT_VOCAB_SIZE, vocab_size),
+                                  FIELD(AT_EOD_ID, eod_id),
+                                  FIELD(AT_TOKEN_SUFFIX, token_suffix),
+                                  FIELD(AT_TOKENS_HASH, tokens_hash.crc),
+                                  FIELD(AT_DOCUMENTS_HASH, documents_hash.crc)};
+
 #define SECTION_MUST_UNDERSTAND 1u
 
 int tokmap_i_suffix_valid(const char *suffix)
@@ -149,19 +165,9 @@ tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
     memset(h, 0, sizeof *h);
     h->format_version = le_get16(bytes + AT_FORMAT_VERSION);
     h->lowest_reader = le_get16(bytes + AT_LOWEST_READER);
-    h->n_sections = le_get32(bytes + AT_N_SECTIONS);
-    h->index_bytes = le_get64(bytes + AT_INDEX_BYTES);
-    memcpy(h->dataset_id, bytes + AT_DATASET_ID, sizeof h->dataset_id);
-    h->n_tokens = le_get64(bytes + AT_N_TOKENS);
-    h->n_documents = le_get64(bytes + AT_N_DOCUMENTS);
-    h->tokens_hash = tokmap_i_content_hash_load(bytes + AT_TOKENS_HASH, 4 * h->n_tokens);
-    h->documents_hash = tokmap_i_content_hash_load(bytes + AT_DOCUMENTS_HASH, 8 * h->n_documents);
-    h->token_offset = le_get64(bytes + AT_TOKEN_OFFSET);
-    h->token_bytes = le_get32(bytes + AT_TOKEN_BYTES);
-    h->largest_id = le_get32(bytes + AT_LARGEST_ID);
-    h->vocab_size = le_get64(bytes + AT_VOCAB_SIZE);
-    h->eod_id = le_get32(bytes + AT_EOD_ID);
-    memcpy(h->token_suffix, bytes + AT_TOKEN_SUFFIX, sizeof h->token_suffix);
+    LE_GET_FIELDS(h, bytes, fields);
+    h->tokens_hash.n_bytes = 4 * h->n_tokens;
+    h->documents_hash.n_bytes = 8 * h->n_documents;
     h->table_checksum = le_get64(bytes + AT_TABLE_CHECKSUM);
     uint64_t offset = 0;
     const char *what = broken_rule(bytes, h, &offset);
@@ -360,19 +366,7 @@ void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
     le_put16(bytes + AT_FORMAT_VERSION, (uint16_t)h->format_version);
     le_put16(bytes + AT_LOWEST_READER, (uint16_t)h->lowest_reader);
     le_put32(bytes + AT_HEADER_BYTES, TOKMAP_I_HEADER_BYTES);
-    le_put32(bytes + AT_N_SECTIONS, h->n_sections);
-    le_put64(bytes + AT_INDEX_BYTES, h->index_bytes);
-    memcpy(bytes + AT_DATASET_ID, h->dataset_id, sizeof h->dataset_id);
-    le_put64(bytes + AT_N_TOKENS, h->n_tokens);
-    le_put64(bytes + AT_N_DOCUMENTS, h->n_documents);
-    le_put64(bytes + AT_TOKEN_OFFSET, h->token_offset);
-    le_put32(bytes + AT_TOKEN_BYTES, h->token_bytes);
-    le_put32(bytes + AT_LARGEST_ID, h->largest_id);
-    le_put64(bytes + AT_VOCAB_SIZE, h->vocab_size);
-    le_put32(bytes + AT_EOD_ID, h->eod_id);
-    memcpy(bytes + AT_TOKEN_SUFFIX, h->token_suffix, sizeof h->token_suffix);
-    tokmap_i_content_hash_store(&h->tokens_hash, bytes + AT_TOKENS_HASH);
-    tokmap_i_content_hash_store(&h->documents_hash, bytes + AT_DOCUMENTS_HASH);
+    LE_PUT_FIELDS(bytes, h, fields);
     le_put64(bytes + AT_TABLE_CHECKSUM,
              tokmap_i_checksum(table, (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES));
     le_put64(bytes + AT_HEADER_CHECKSUM, tokmap_i_checksum(bytes, AT_HEADER_CHECKSUM));

@@ -15,13 +15,9 @@ static const uint8_t header_magic[8] = {0x89, 'T', 'M', 'J', '\r', '\n', 0x1a, '
 static const uint8_t head_magic[8] = {0x89, 'T', 'M', 'R', '\r', '\n', 0x1a, '\n'};
 #define BYTE_ORDER_MARK 0x01020304u
 
-/* Byte offsets of fields, in file order. */
+/* Byte offsets of fields that are not in the tables, in file order. */
 enum {
     AT_BYTE_ORDER = 8,
-    AT_VERSION = 12,
-    AT_TOKEN_BYTES = 16,
-    AT_EOD_ID = 20,
-    AT_VOCAB_SIZE = 24,
     AT_HEADER_CHECKSUM = 56
 };
 enum {
@@ -36,21 +32,17 @@ enum {
     FLAG_SPANS = 2
 };
 
-/* Defines the other fields of the head of a record. They are stored as in memory, which is
- * little-endian. */
-#define FIELD(at, member)                                                                          \
-    {                                                                                              \
-        at, offsetof(tokmap_i_checkpoint, member), sizeof((tokmap_i_checkpoint *)0)->member        \
-    }
-static const struct {
-    size_t at, offset, n_bytes;
-} fields[] = {
+#define HEADER_FIELD(at, member) LE_FIELD(tokmap_i_journal_header, at, member)
+static const le_field header_fields[] = {HEADER_FIELD(12, version), HEADER_FIELD(16, token_bytes),
+                                         HEADER_FIELD(20, eod_id), HEADER_FIELD(24, vocab_size)};
+
+#define FIELD(at, member) LE_FIELD(tokmap_i_checkpoint, at, member)
+static const le_field fields[] = {
     FIELD(16, n_tokens),         FIELD(24, n_documents),        FIELD(32, group_start),
     FIELD(40, n_wide),           FIELD(48, n_inputs),           FIELD(56, names_bytes),
     FIELD(64, largest_id),       FIELD(68, note_bytes),         FIELD(80, ends_checksum),
     FIELD(88, block_checksum),   FIELD(96, values_bytes),       FIELD(104, values_checksum),
     FIELD(112, tokens_hash.crc), FIELD(128, documents_hash.crc)};
-#define N_FIELDS (sizeof fields / sizeof *fields)
 
 /* ---- Header ---- */
 
@@ -59,23 +51,15 @@ void tokmap_i_journal_header_encode(tokmap_i_journal_header *h, uint8_t *p)
     memset(p, 0, TOKMAP_I_JOURNAL_HEADER_BYTES);
     memcpy(p, header_magic, sizeof header_magic);
     le_put32(p + AT_BYTE_ORDER, BYTE_ORDER_MARK);
-    le_put32(p + AT_VERSION, h->version);
-    le_put32(p + AT_TOKEN_BYTES, h->token_bytes);
-    le_put32(p + AT_EOD_ID, h->eod_id);
-    le_put64(p + AT_VOCAB_SIZE, h->vocab_size);
+    LE_PUT_FIELDS(p, h, header_fields);
     h->checksum = tokmap_i_checksum(p, AT_HEADER_CHECKSUM);
     le_put64(p + AT_HEADER_CHECKSUM, h->checksum);
 }
 
 bool tokmap_i_journal_header_decode(const uint8_t *p, tokmap_i_journal_header *h)
 {
-    *h = (tokmap_i_journal_header){
-        .version = le_get32(p + AT_VERSION),
-        .token_bytes = le_get32(p + AT_TOKEN_BYTES),
-        .eod_id = le_get32(p + AT_EOD_ID),
-        .vocab_size = le_get64(p + AT_VOCAB_SIZE),
-        .checksum = le_get64(p + AT_HEADER_CHECKSUM),
-    };
+    *h = (tokmap_i_journal_header){.checksum = le_get64(p + AT_HEADER_CHECKSUM)};
+    LE_GET_FIELDS(h, p, header_fields);
     if (memcmp(p, header_magic, sizeof header_magic) != 0 ||
         le_get32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK ||
         h->checksum != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
@@ -128,8 +112,7 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
     memset(p, 0, TOKMAP_I_RECORD_HEAD_BYTES);
     memcpy(p, head_magic, sizeof head_magic);
     le_put64(p + AT_PREVIOUS, previous);
-    for (size_t i = 0; i < N_FIELDS; i++)
-        memcpy(p + fields[i].at, (const uint8_t *)now + fields[i].offset, fields[i].n_bytes);
+    LE_PUT_FIELDS(p, now, fields);
     le_put32(p + AT_FLAGS, (now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0) |
                                (now->has_spans ? FLAG_SPANS : 0));
     le_put32(p + AT_NEW_SPANS,
@@ -157,8 +140,7 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         .n_spans = before->n_spans + le_get32(p + AT_NEW_SPANS),
         .checksum = le_get64(p + AT_HEAD_CHECKSUM),
     };
-    for (size_t i = 0; i < N_FIELDS; i++)
-        memcpy((uint8_t *)now + fields[i].offset, p + fields[i].at, fields[i].n_bytes);
+    LE_GET_FIELDS(now, p, fields);
     const uint64_t n_grouped = now->n_documents - now->n_documents % TOKMAP_I_GROUP_DOCUMENTS;
     now->tokens_hash.n_bytes = 4 * now->n_tokens;
     now->documents_hash.n_bytes = 8 * n_grouped;

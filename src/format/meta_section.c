@@ -13,15 +13,14 @@ enum {
     AT_NAMES_BYTES = 4,
     AT_CHECKSUM = 8
 };
-enum {
-    AT_TYPE = 0,
-    AT_CODE_BYTES = 4,
+enum { /* of an entry, besides `fields` */
     AT_OFFSET = 8,
-    AT_N_NULLS = 16,
-    AT_N_STRINGS = 24,
-    AT_TEXT_BYTES = 32,
     AT_NAME_END = 40
 };
+
+#define FIELD(at, member) LE_FIELD(tokmap_i_meta_column, at, member)
+static const le_field fields[] = {FIELD(0, type), FIELD(4, code_bytes), FIELD(16, n_nulls),
+                                  FIELD(24, n_strings), FIELD(32, text_bytes)};
 
 static const char no_text[1]; /* the text of an empty part, so that the pointer is never NULL */
 
@@ -157,15 +156,9 @@ const char *tokmap_i_meta_decode(const uint8_t *bytes, tokmap_i_meta *m)
         const uint64_t name_end = le_get64(entry + AT_NAME_END);
         if (name_end < name_start || name_end > names_bytes)
             return "the name of a column is not where it must be";
-        *c = (tokmap_i_meta_column){
-            .type = le_get32(entry + AT_TYPE),
-            .code_bytes = le_get32(entry + AT_CODE_BYTES),
-            .n_nulls = le_get64(entry + AT_N_NULLS),
-            .n_strings = le_get64(entry + AT_N_STRINGS),
-            .text_bytes = le_get64(entry + AT_TEXT_BYTES),
-            .name = names + name_start,
-            .name_bytes = (size_t)(name_end - name_start),
-        };
+        *c = (tokmap_i_meta_column){.name = names + name_start,
+                                    .name_bytes = (size_t)(name_end - name_start)};
+        LE_GET_FIELDS(c, entry, fields);
         name_start = name_end;
         c->number_bytes = tokmap_i_meta_number_bytes(c->type);
         bool is_new = true;
@@ -197,12 +190,8 @@ size_t tokmap_i_meta_encode(const tokmap_i_meta *m, uint8_t *bytes)
         const tokmap_i_meta_column *c = &m->columns[i];
         memcpy(names + name_end, c->name, c->name_bytes);
         name_end += c->name_bytes;
-        le_put32(entry + AT_TYPE, c->type);
-        le_put32(entry + AT_CODE_BYTES, c->code_bytes);
+        LE_PUT_FIELDS(entry, c, fields);
         le_put64(entry + AT_OFFSET, column_offset(c));
-        le_put64(entry + AT_N_NULLS, c->n_nulls);
-        le_put64(entry + AT_N_STRINGS, c->n_strings);
-        le_put64(entry + AT_TEXT_BYTES, c->text_bytes);
         le_put64(entry + AT_NAME_END, name_end);
     }
     const size_t n_bytes = (size_t)(names - bytes) + (size_t)name_end;

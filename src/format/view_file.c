@@ -12,28 +12,26 @@ enum {
     CHECKSUM_AT = TOKMAP_I_VIEW_HEADER_BYTES - 8
 };
 
+#define FIELD(at, member) LE_FIELD(tokmap_i_view_header, at, member)
+static const le_field fields[] = {
+    FIELD(16, documents_hash), FIELD(32, n_documents), FIELD(40, n_kept),   FIELD(48, n_tokens),
+    FIELD(56, n_runs),         FIELD(64, set_hash),    FIELD(72, n_chunks), FIELD(80, n_bytes),
+    FIELD(88, table_checksum), FIELD(96, key)};
+
 const uint8_t tokmap_i_view_magic[8] = {0x89, 'T', 'M', 'W', '\r', '\n', 0x1A, '\n'};
 
 void tokmap_i_view_header_encode(const tokmap_i_view_header *h, uint8_t *bytes)
 {
-    const uint64_t numbers[] = {h->n_documents, h->n_kept,         h->n_tokens,
-                                h->n_runs,      h->set_hash,       h->n_chunks,
-                                h->n_bytes,     h->table_checksum, h->key};
     memset(bytes, 0, TOKMAP_I_VIEW_HEADER_BYTES);
     memcpy(bytes, tokmap_i_view_magic, sizeof tokmap_i_view_magic);
     le_put32(bytes + 8, VERSION);
-    memcpy(bytes + 16, h->documents_hash, sizeof h->documents_hash);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        le_put64(bytes + 32 + 8 * i, numbers[i]);
+    LE_PUT_FIELDS(bytes, h, fields);
     le_put64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
 }
 
 const char *tokmap_i_view_header_decode(tokmap_i_view_header *h, const uint8_t *bytes,
                                         bool *is_newer)
 {
-    uint64_t *const numbers[] = {&h->n_documents, &h->n_kept,         &h->n_tokens,
-                                 &h->n_runs,      &h->set_hash,       &h->n_chunks,
-                                 &h->n_bytes,     &h->table_checksum, &h->key};
     *is_newer = false;
     if (memcmp(bytes, tokmap_i_view_magic, sizeof tokmap_i_view_magic) != 0)
         return "not a view: remove it";
@@ -43,9 +41,7 @@ const char *tokmap_i_view_header_decode(tokmap_i_view_header *h, const uint8_t *
                 !is_zero(bytes + RESERVED_AT, CHECKSUM_AT - RESERVED_AT);
     if (*is_newer)
         return "a newer format: use a newer version of tokmap";
-    memcpy(h->documents_hash, bytes + 16, sizeof h->documents_hash);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        *numbers[i] = le_get64(bytes + 32 + 8 * i);
+    LE_GET_FIELDS(h, bytes, fields);
     if (h->n_documents > TOKMAP_I_MAX_DOCUMENTS || h->n_kept > h->n_documents ||
         h->n_runs > h->n_kept || h->n_tokens >= TOKMAP_I_MAX_TOKENS ||
         h->n_chunks != div_up(h->n_documents, TOKMAP_I_VIEW_CHUNK))

@@ -13,6 +13,14 @@ enum {
     CHECKSUM_AT = TOKMAP_I_ROWS_HEADER_BYTES - 8
 };
 
+#define FIELD(at, member) LE_FIELD(tokmap_i_rows_header, at, member)
+static const le_field fields[] = {
+    FIELD(12, kind.length),    FIELD(16, kind.align), FIELD(20, kind.most),
+    FIELD(24, kind.whole),     FIELD(32, n_tokens),   FIELD(40, n_documents),
+    FIELD(48, documents_hash), FIELD(64, n_rows),     FIELD(72, n_labels),
+    FIELD(80, n_pieces),       FIELD(88, n_chunks),   FIELD(96, largest_chunk),
+    FIELD(104, n_bytes),       FIELD(112, set_hash)};
+
 const uint8_t tokmap_i_rows_magic[8] = {0x89, 'T', 'M', 'R', '\r', '\n', 0x1A, '\n'};
 
 uint32_t tokmap_i_chunk_rows(uint32_t length)
@@ -46,20 +54,7 @@ void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes)
     memset(bytes, 0, TOKMAP_I_ROWS_HEADER_BYTES);
     memcpy(bytes, tokmap_i_rows_magic, sizeof tokmap_i_rows_magic);
     le_put32(bytes + 8, VERSION);
-    le_put32(bytes + 12, h->kind.length);
-    le_put32(bytes + 16, h->kind.align);
-    le_put32(bytes + 20, h->kind.most);
-    le_put32(bytes + 24, h->kind.whole);
-    le_put64(bytes + 32, h->n_tokens);
-    le_put64(bytes + 40, h->n_documents);
-    memcpy(bytes + 48, h->documents_hash, sizeof h->documents_hash);
-    le_put64(bytes + 64, h->n_rows);
-    le_put64(bytes + 72, h->n_labels);
-    le_put64(bytes + 80, h->n_pieces);
-    le_put64(bytes + 88, h->n_chunks);
-    le_put64(bytes + 96, h->largest_chunk);
-    le_put64(bytes + 104, h->n_bytes);
-    le_put64(bytes + 112, h->set_hash);
+    LE_PUT_FIELDS(bytes, h, fields);
     le_put64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
 }
 
@@ -74,18 +69,7 @@ const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *
     *is_newer = le_get32(bytes + 8) != VERSION || !is_zero(bytes + 28, 4);
     if (*is_newer)
         return "a newer format: use a newer version of tokmap";
-    h->kind = (tokmap_i_rows_kind){le_get32(bytes + 12), le_get32(bytes + 16), le_get32(bytes + 20),
-                                   le_get32(bytes + 24)};
-    h->n_tokens = le_get64(bytes + 32);
-    h->n_documents = le_get64(bytes + 40);
-    memcpy(h->documents_hash, bytes + 48, sizeof h->documents_hash);
-    h->n_rows = le_get64(bytes + 64);
-    h->n_labels = le_get64(bytes + 72);
-    h->n_pieces = le_get64(bytes + 80);
-    h->n_chunks = le_get64(bytes + 88);
-    h->largest_chunk = le_get64(bytes + 96);
-    h->n_bytes = le_get64(bytes + 104);
-    h->set_hash = le_get64(bytes + 112);
+    LE_GET_FIELDS(h, bytes, fields);
     const uint32_t length = h->kind.length, align = h->kind.align;
     if (length == 0 || length > 1 << 24 || align == 0 || length % align != 0 ||
         h->kind.whole > TOKMAP_WHOLE_TRUNCATE)
