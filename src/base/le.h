@@ -42,6 +42,34 @@ static inline uint64_t le_get(const uint8_t *p, size_t n_bytes)
     return x;
 }
 
+/* Loads a signed number of 1, 2, 4 or 8 bytes. */
+static inline int64_t le_get_signed(const uint8_t *p, size_t n_bytes)
+{
+    switch (n_bytes) {
+    case 1:
+        return (int8_t)*p;
+    case 2:
+        return (int16_t)le_get16(p);
+    case 4:
+        return (int32_t)le_get32(p);
+    default:
+        return (int64_t)le_get64(p);
+    }
+}
+
+/* Loads a float, of 4 bytes, or a double. */
+static inline double le_get_real(const uint8_t *p, size_t n_bytes)
+{
+    double real;
+    float single;
+    if (n_bytes == 4) {
+        memcpy(&single, p, sizeof single);
+        return (double)single;
+    }
+    memcpy(&real, p, sizeof real);
+    return real;
+}
+
 static inline void le_put16(uint8_t *p, uint16_t x)
 {
     memcpy(p, &x, sizeof x);

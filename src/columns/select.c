@@ -93,13 +93,8 @@ static size_t field_of(const where_test *t)
 static double real_of_key(const tokmap_i_meta_column *c, int64_t key)
 {
     const uint64_t size = key >= 0 ? (uint64_t)key : ~(uint64_t)key;
-    const uint32_t half = (uint32_t)size | (key < 0 ? 1u << 31 : 0);
-    const uint64_t bits = size | (key < 0 ? (uint64_t)1 << 63 : 0);
-    double real;
-    float single;
-    memcpy(&real, &bits, sizeof real);
-    memcpy(&single, &half, sizeof single);
-    return c->number_bytes == 4 ? (double)single : real;
+    const uint64_t bits = size | (uint64_t)(key < 0) << (8 * c->number_bytes - 1);
+    return le_get_real((const uint8_t *)&bits, c->number_bytes);
 }
 
 /* Returns the largest key: that of infinity, or of the largest integer. The smallest one is its

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/le.h"
+#include "base/utf8.h"
 
 /* Byte offsets of fields, in file order. */
 enum {
@@ -26,33 +27,10 @@ static const char no_text[1]; /* the text of an empty part, so that the pointer 
 
 /* ---- Names ---- */
 
-/* Returns the size of the UTF-8 character at p, 1 to 4; 0 if there is none, or if it is U+0000. */
-static size_t character_bytes(const uint8_t *p, size_t n_bytes)
-{
-    static const uint32_t least[5] = {0, 1, 0x80, 0x800, 0x10000};
-    const size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (p[0] == 0 || n == 0 || n > n_bytes || p[0] >= 0xf8)
-        return 0;
-    uint32_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
-
 bool tokmap_i_meta_name_valid(const char *name, size_t n_bytes)
 {
-    const uint8_t *p = (const uint8_t *)name;
-    if (n_bytes == 0 || n_bytes > TOKMAP_I_MAX_META_NAME)
-        return false;
-    for (size_t at = 0, n; at < n_bytes; at += n) {
-        n = character_bytes(p + at, n_bytes - at);
-        if (n == 0)
-            return false;
-    }
-    return true;
+    return n_bytes > 0 && n_bytes <= TOKMAP_I_MAX_META_NAME && !memchr(name, 0, n_bytes) &&
+           utf8_valid_prefix((const uint8_t *)name, n_bytes) == n_bytes;
 }
 
 /* ---- Places ---- */
@@ -204,32 +182,6 @@ size_t tokmap_i_meta_encode(const tokmap_i_meta *m, uint8_t *bytes)
 
 /* ---- Values ---- */
 
-/* Returns a number as it is stored, with its sign extended. */
-static int64_t get_integer(const uint8_t *p, uint32_t n_bytes)
-{
-    switch (n_bytes) {
-    case 1:
-        return (int8_t)*p;
-    case 2:
-        return (int16_t)le_get16(p);
-    case 4:
-        return (int32_t)le_get32(p);
-    default:
-        return (int64_t)le_get64(p);
-    }
-}
-
-static double get_real(const uint8_t *p, uint32_t n_bytes)
-{
-    const uint64_t bits = n_bytes == 8 ? le_get64(p) : 0;
-    const uint32_t half = n_bytes == 8 ? 0 : le_get32(p);
-    double real;
-    float single;
-    memcpy(&real, &bits, sizeof real);
-    memcpy(&single, &half, sizeof single);
-    return n_bytes == 8 ? real : (double)single;
-}
-
 tokmap_status tokmap_i_meta_get_string(const tokmap_i_meta *m, uint32_t column, uint64_t index,
                                        tokmap_value *out)
 {
@@ -266,9 +218,9 @@ tokmap_status tokmap_i_meta_get(const tokmap_i_meta *m, uint32_t column, uint64_
     const uint8_t *number = values + c->number_bytes * document;
     out->type = tokmap_i_meta_value_type(c);
     if (c->type == TOKMAP_I_META_INT64)
-        out->integer = get_integer(number, c->number_bytes);
+        out->integer = le_get_signed(number, c->number_bytes);
     else
-        out->real = get_real(number, c->number_bytes);
+        out->real = le_get_real(number, c->number_bytes);
     return TOKMAP_OK;
 }
 

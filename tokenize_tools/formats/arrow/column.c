@@ -2,7 +2,6 @@
 #include "formats/arrow/column.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/le.h"
 
@@ -79,31 +78,8 @@ bool arrow_is_null(const arrow_column *c, uint64_t row)
 
 static int64_t read_integer(const uint8_t *p, uint64_t index, unsigned bits, bool is_unsigned)
 {
-    p += index * (bits / 8);
-    switch (bits) {
-    case 8:
-        return is_unsigned ? *p : (int8_t)*p;
-    case 16:
-        return is_unsigned ? le_get16(p) : (int16_t)le_get16(p);
-    case 32:
-        return is_unsigned ? (int64_t)le_get32(p) : (int32_t)le_get32(p);
-    default:
-        return (int64_t)le_get64(p);
-    }
-}
-
-static double read_float(const uint8_t *p, uint64_t index, unsigned bits)
-{
-    float single;
-    double number;
-    if (bits == 32) {
-        const uint32_t stored = le_get32(p + index * 4);
-        memcpy(&single, &stored, sizeof single);
-        return (double)single;
-    }
-    const uint64_t stored = le_get64(p + index * 8);
-    memcpy(&number, &stored, sizeof number);
-    return number;
+    const int64_t n = le_get_signed(p + index * (bits / 8), bits / 8);
+    return is_unsigned && bits < 64 ? n & (INT64_MAX >> (63 - bits)) : n;
 }
 
 bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, failure *err)
@@ -190,7 +166,7 @@ bool arrow_read_value(const arrow_column *c, uint64_t row, char decimal[NUMBER_D
     const uint8_t *values = own_buffer(c, 1)->bytes;
     if (f->type == ARROW_FLOAT) {
         v->type = TOKMAP_VALUE_FLOAT64;
-        v->real = read_float(values, row, f->bits);
+        v->real = le_get_real(values + row * (f->bits / 8), f->bits / 8);
         return true;
     }
     if (f->type == ARROW_DECIMAL) {

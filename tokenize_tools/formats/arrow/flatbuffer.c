@@ -79,19 +79,7 @@ static size_t find_field(const flat_table *t, unsigned slot, size_t n_bytes)
 int64_t flat_number(const flat_table *t, unsigned slot, size_t n_bytes, int64_t otherwise)
 {
     const size_t at = find_field(t, slot, n_bytes);
-    if (at == SIZE_MAX)
-        return otherwise;
-    const uint8_t *p = t->buffer->bytes + at;
-    switch (n_bytes) {
-    case 1:
-        return (int8_t)*p;
-    case 2:
-        return (int16_t)le_get16(p);
-    case 4:
-        return (int32_t)le_get32(p);
-    default:
-        return (int64_t)le_get64(p);
-    }
+    return at == SIZE_MAX ? otherwise : le_get_signed(t->buffer->bytes + at, n_bytes);
 }
 
 flat_table flat_child(const flat_table *t, unsigned slot)

@@ -45,13 +45,9 @@ static bool set_number(const parquet_values *v, uint64_t bits, tokmap_value *val
 {
     const bool is_unsigned = v->column->kind == PARQUET_UNSIGNED;
     const uint32_t low = (uint32_t)bits;
-    float single;
-    value->type = TOKMAP_VALUE_FLOAT64;
-    if (v->column->type == PARQUET_FLOAT) {
-        memcpy(&single, &low, sizeof single);
-        value->real = (double)single;
-    } else if (v->column->type == PARQUET_DOUBLE) {
-        memcpy(&value->real, &bits, sizeof bits);
+    if (v->column->type == PARQUET_FLOAT || v->column->type == PARQUET_DOUBLE) {
+        value->type = TOKMAP_VALUE_FLOAT64;
+        value->real = le_get_real((const uint8_t *)&bits, size_of(v->column));
     } else if (is_unsigned) {
         *value = number_of_unsigned(v->column->type == PARQUET_INT32 ? low : bits);
     } else {
