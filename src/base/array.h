@@ -51,15 +51,8 @@ typedef struct tokmap_i_bytes {
 /* Adds n_bytes, which the caller fills in, and returns their address; NULL when out of memory. */
 static inline uint8_t *tokmap_i_bytes_add(tokmap_i_bytes *b, size_t n_bytes)
 {
-    if (!b->data || b->capacity - b->n_bytes < n_bytes) {
-        const size_t least = b->n_bytes + n_bytes + 4096;
-        const size_t capacity = b->capacity * 2 > least ? b->capacity * 2 : least;
-        uint8_t *data = realloc(b->data, capacity);
-        if (!data)
-            return NULL;
-        b->data = data;
-        b->capacity = capacity;
-    }
+    if (!array_reserve(&b->data, &b->capacity, b->n_bytes + n_bytes, 1))
+        return NULL;
     b->n_bytes += n_bytes;
     return b->data + b->n_bytes - n_bytes;
 }

@@ -49,8 +49,7 @@ typedef struct verify_job {
     uint64_t n_blocks;
     atomic_uint_fast64_t next_block;
     tokmap_i_mutex mutex; /* for all fields below */
-    tokmap_i_bytes bad_blocks;
-    bad_block *bad; /* the blocks in the list */
+    bad_block *bad;
     size_t n_bad;
     /* blocks of `bad` whose first and whose last document were found so far */
     size_t n_first_found, n_end_found;
@@ -118,12 +117,11 @@ typedef struct block_reader {
 /* Adds a bad block to the list. Returns false when out of memory. */
 static bool note_bad(verify_job *job, const bad_block *bad)
 {
-    if (!tokmap_i_bytes_append(&job->bad_blocks, bad, sizeof *bad)) {
+    if (!array_grow(&job->bad, job->n_bad, sizeof *bad)) {
         job->failed = true;
         return false;
     }
-    job->bad = (bad_block *)(void *)job->bad_blocks.data;
-    job->n_bad++;
+    job->bad[job->n_bad++] = *bad;
     return true;
 }
 
@@ -549,6 +547,6 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     free(job.missing);
     free(job.checksums);
     free(job.block_hashes);
-    free(job.bad_blocks.data);
+    free(job.bad);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 
 #define NONE UINT32_MAX
@@ -99,12 +100,7 @@ static uint32_t pop(tokmap_i_best_fit *b, uint32_t room)
 /* Sorts the pieces, largest first, and pieces of one size by their number. */
 static bool sort_pieces(tokmap_i_best_fit *b, const tokmap_i_fit_piece *pieces, uint32_t n)
 {
-    if (n > b->capacity) {
-        free(b->sorted);
-        b->sorted = calloc((size_t)n * 2, sizeof *b->sorted);
-        b->capacity = b->sorted ? 2 * n : 0;
-    }
-    if (!b->sorted)
+    if (!array_reserve(&b->sorted, &b->capacity, n, sizeof *b->sorted))
         return false;
     memset(b->places, 0, ((size_t)b->room + 2) * sizeof *b->places);
     for (uint32_t i = 0; i < n; i++)

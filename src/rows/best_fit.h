@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct tokmap_i_fit_piece {
@@ -24,9 +25,9 @@ typedef struct tokmap_i_best_fit {
     uint32_t *tops, *below, *n_pieces;
     /* a bit for each stack that is not empty, and for each word of bits that is not 0 */
     uint64_t *filled, *filled_words;
-    uint32_t *places;  /* for each size, where its pieces begin in sorted */
-    uint32_t *sorted;  /* pieces, by size and number */
-    uint32_t capacity; /* entries of sorted */
+    uint32_t *places; /* for each size, where its pieces begin in sorted */
+    uint32_t *sorted; /* pieces, by size and number */
+    size_t capacity;  /* entries of sorted */
 } tokmap_i_best_fit;
 
 /* Allocates the memory; the caller has set the first three fields. Returns false when out of

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "base/error.h"
 #include "base/le.h"
@@ -269,18 +270,6 @@ static uint32_t start_of(const tokmap_i_chunk *c, uint32_t row)
     return row < c->n_shared ? tokmap_i_chunk_number(c, (uint64_t)c->n_alone + row) : c->n_pieces;
 }
 
-static bool make_room(tokmap_i_rows_reader *reader, uint32_t n)
-{
-    if (n <= reader->capacity)
-        return true;
-    tokmap_piece *larger = realloc(reader->pieces, 2 * (size_t)n * sizeof *larger);
-    if (!larger)
-        return false;
-    reader->pieces = larger;
-    reader->capacity = 2 * n;
-    return true;
-}
-
 uint32_t tokmap_i_rows_tokens(const tokmap_i_rows_kind *kind, const tokmap_piece *last)
 {
     return (uint32_t)round_up(last->place + last->n_tokens - 1, kind->align) + 1;
@@ -306,7 +295,7 @@ tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *re
         at = (uint64_t)c.n_alone + c.n_shared + begin;
         reader->n_pieces = end - begin;
     }
-    if (!make_room(reader, reader->n_pieces))
+    if (!array_reserve(&reader->pieces, &reader->capacity, reader->n_pieces, sizeof(tokmap_piece)))
         return FAIL_MEMORY(err);
     for (uint32_t k = 0; k < reader->n_pieces && !status; k++) {
         tokmap_piece *p = &reader->pieces[k];

@@ -57,7 +57,8 @@ typedef struct tokmap_i_rows_reader {
     tokmap_i_index_cache *index; /* of the caller; NULL: documents are looked up in the map */
     tokmap_i_index_cache *files; /* NULL: all rows are in memory */
     tokmap_piece *pieces;        /* the pieces of the last row */
-    uint32_t n_pieces, capacity;
+    uint32_t n_pieces;
+    size_t capacity;
 } tokmap_i_rows_reader;
 
 /* Opens a reader. n_bytes: size of all files, 0 if there are none. Returns false when out of

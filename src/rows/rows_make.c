@@ -17,8 +17,10 @@ typedef struct maker {
     const tokmap_rows_options *progress; /* or NULL */
     tokmap_i_best_fit fit;
 
-    tokmap_i_bytes pieces; /* tokmap_i_fit_piece: pieces that are in no chunk yet */
-    uint64_t room;         /* the room that these need */
+    tokmap_i_fit_piece *pieces; /* pieces that are in no chunk yet */
+    uint32_t n_pieces;
+    size_t capacity; /* of pieces */
+    uint64_t room;   /* the room that these need */
 
     uint64_t document, end; /* the next document, and where it begins */
     tokmap_i_view_reader views;
@@ -74,25 +76,19 @@ static tokmap_status put_chunk(maker *m, const tokmap_i_packed *p, tokmap_error 
 
 /* ---- Pieces ---- */
 
-static uint32_t n_pieces(const maker *m)
-{
-    return (uint32_t)(m->pieces.n_bytes / sizeof(tokmap_i_fit_piece));
-}
-
 static tokmap_status pack_chunk(maker *m, bool last, tokmap_error *err)
 {
-    tokmap_i_fit_piece *pieces = (tokmap_i_fit_piece *)m->pieces.data;
-    const uint32_t limit = tokmap_i_best_fit_limit(&m->fit, pieces, n_pieces(m));
-    tokmap_i_packed p = {m->r->header.n_chunks, pieces, 0, 0, m->fit.room};
+    const uint32_t limit = tokmap_i_best_fit_limit(&m->fit, m->pieces, m->n_pieces);
+    tokmap_i_packed p = {m->r->header.n_chunks, m->pieces, 0, 0, m->fit.room};
     p.n_pieces =
-        tokmap_i_best_fit_pack(&m->fit, pieces, limit, last && limit == n_pieces(m), &p.n_rows);
+        tokmap_i_best_fit_pack(&m->fit, m->pieces, limit, last && limit == m->n_pieces, &p.n_rows);
     if (p.n_pieces == 0)
         return FAIL_MEMORY(err);
     const tokmap_status status = put_chunk(m, &p, err);
     for (uint32_t i = 0; i < p.n_pieces; i++)
-        m->room -= pieces[i].size;
-    m->pieces.n_bytes -= p.n_pieces * sizeof *pieces;
-    memmove(pieces, pieces + p.n_pieces, m->pieces.n_bytes);
+        m->room -= m->pieces[i].size;
+    m->n_pieces -= p.n_pieces;
+    memmove(m->pieces, m->pieces + p.n_pieces, m->n_pieces * sizeof *m->pieces);
     return status;
 }
 
@@ -109,11 +105,12 @@ static tokmap_status add_document(maker *m, uint64_t n_tokens, tokmap_error *err
     for (uint64_t part = 0; part < n_parts && !status; part++) {
         const uint64_t n = MIN(n_tokens - part * h->kind.length, h->kind.length + 1ull);
         const tokmap_i_fit_piece piece = {m->document, part, tokmap_i_rows_size(&h->kind, n), 0};
-        if (!tokmap_i_bytes_append(&m->pieces, &piece, sizeof piece))
+        if (!array_reserve(&m->pieces, &m->capacity, m->n_pieces + 1ull, sizeof piece))
             return FAIL_MEMORY(err);
+        m->pieces[m->n_pieces++] = piece;
         m->room += piece.size;
         h->n_labels += n - 1;
-        if (m->room > most_room || n_pieces(m) > most_pieces)
+        if (m->room > most_room || m->n_pieces > most_pieces)
             status = pack_chunk(m, false, err);
     }
     m->document++;
@@ -148,7 +145,7 @@ static tokmap_status make_chunks(maker *m, tokmap_error *err)
         return FAIL_MEMORY(err);
     tokmap_status status = tokmap_i_index_reader_documents(&reader, add_documents, m, err);
     free(reader.buffer);
-    while (!status && m->pieces.n_bytes > 0)
+    while (!status && m->n_pieces > 0)
         status = pack_chunk(m, true, err);
     return status;
 }
@@ -201,7 +198,7 @@ tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kin
     const tokmap_status status = m.starts && opened ? make_rows(&m, kind, err) : FAIL_MEMORY(err);
     tokmap_i_best_fit_close(&m.fit);
     tokmap_i_view_reader_close(&m.views);
-    free(m.pieces.data);
+    free(m.pieces);
     free(m.starts);
     free(m.out.data);
     free(m.offsets.data);
