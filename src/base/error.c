@@ -86,12 +86,8 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
 
 /* ---- The failure of a parser ---- */
 
-static void set_text(failure *f, const char *format, va_list args, const char *after)
-    __attribute__((format(printf, 2, 0)));
-static void set_failure(failure *f, int status, const char *format, va_list args, const char *after)
-    __attribute__((format(printf, 3, 0)));
-
-static void set_text(failure *f, const char *format, va_list args, const char *after)
+__attribute__((format(printf, 2, 0))) static void set_text(failure *f, const char *format,
+                                                           va_list args, const char *after)
 {
     char text[sizeof f->text];
     const int n = vsnprintf(text, sizeof text, format, args);
@@ -100,42 +96,21 @@ static void set_text(failure *f, const char *format, va_list args, const char *a
     memcpy(f->text, text, strlen(text) + 1);
 }
 
-static void set_failure(failure *f, int status, const char *format, va_list args, const char *after)
+bool fail_system(failure *f, int status, const char *format, ...)
 {
+    char after[256] = "";
+    va_list args;
+    va_start(args, format);
+    if (status > 0) {
+        errno = status; /* %m, because strerror is not for threads */
+        snprintf(after, sizeof after, ": %m");
+    }
+    set_text(f, format, args, after);
+    va_end(args);
     f->status = status;
     f->place = 0;
     f->has_place = false;
     f->kind = NULL;
-    set_text(f, format, args, after);
-}
-
-bool fail(failure *f, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    set_failure(f, FAILURE_CONTENT, format, args, "");
-    va_end(args);
-    return false;
-}
-
-bool fail_changed(failure *f, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    set_failure(f, FAILURE_CHANGED, format, args, "");
-    va_end(args);
-    return false;
-}
-
-bool fail_system(failure *f, int sys_errno, const char *format, ...)
-{
-    char after[256];
-    va_list args;
-    va_start(args, format);
-    errno = sys_errno; /* %m, because strerror is not for threads */
-    snprintf(after, sizeof after, ": %m");
-    set_failure(f, sys_errno, format, args, after);
-    va_end(args);
     return false;
 }
 

@@ -75,12 +75,12 @@ typedef struct failure {
     char text[2048];  /* one line */
 } failure;
 
-/* Store a failure. All return false, so that a check can end with them. All except fail_at clear
- * the place and the kind. The arguments may point into the text. */
-bool fail(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool fail_changed(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds ": " and the system's text for the error. */
-bool fail_system(failure *f, int sys_errno, const char *format, ...)
+/* Store a failure. All return false, so that a check can end with them. All except fail_kind and
+ * fail_at clear the place and the kind. The arguments may point into the text. */
+#define fail(f, ...) fail_system(f, FAILURE_CONTENT, __VA_ARGS__)
+#define fail_changed(f, ...) fail_system(f, FAILURE_CHANGED, __VA_ARGS__)
+/* If the status is an errno value, adds ": " and the system's text for it. */
+bool fail_system(failure *f, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool fail_memory(failure *f);
 /* Sets only the kind. */
