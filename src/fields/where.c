@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An expression becomes a list of tests. Each says which test comes next if it holds and if it does
  * not, so that evaluation is a loop. While an expression is compiled, exits that are not known yet
- * are EXIT_TRUE and EXIT_FALSE: `and` connects the true exits of its left side with its right side,
- * `or` the false exits, and `not` exchanges the two. */
+ * are WHERE_TRUE and WHERE_FALSE: `and` connects the true exits of its left side with its right
+ * side, `or` the false exits, and `not` exchanges the two. */
 #include "fields/where.h"
 
 #include <math.h>
@@ -16,17 +16,6 @@
 #include "base/number.h"
 #include "base/utf8.h"
 
-typedef enum comparison { /* a bit for each order of two values that the comparison accepts */
-    IS_LESS = WHERE_LESS,
-    IS_EQUAL = WHERE_EQUAL,
-    IS_LESS_OR_EQUAL = IS_LESS | IS_EQUAL,
-    IS_GREATER = WHERE_GREATER,
-    IS_UNEQUAL = IS_LESS | IS_GREATER,
-    IS_GREATER_OR_EQUAL = IS_GREATER | IS_EQUAL,
-    IS_NULL = WHERE_NULL,
-    IS_NOT_NULL = WHERE_NOT_NULL
-} comparison;
-
 typedef struct operand {
     bool is_field;
     size_t field;
@@ -35,13 +24,11 @@ typedef struct operand {
 } operand;
 
 typedef struct test {
-    comparison comparison;
+    unsigned accepts; /* bits of where.h */
     operand left, right;
     size_t if_true, if_false;
 } test;
 
-#define EXIT_TRUE WHERE_TRUE
-#define EXIT_FALSE WHERE_FALSE
 #define EXIT_HELD (SIZE_MAX - 2) /* replaces one of the two exits while they are exchanged */
 
 struct where {
@@ -94,7 +81,7 @@ static unsigned order_values(const tokmap_value *a, const tokmap_value *b)
         c = number_compare(a, b);
     else
         return 0;
-    return c < 0 ? IS_LESS : c > 0 ? IS_GREATER : IS_EQUAL;
+    return c < 0 ? WHERE_LESS : c > 0 ? WHERE_GREATER : WHERE_EQUAL;
 }
 
 static const tokmap_value *value_of(const operand *o, const tokmap_value *values)
@@ -105,9 +92,9 @@ static const tokmap_value *value_of(const operand *o, const tokmap_value *values
 static bool test_holds(const test *t, const tokmap_value *values)
 {
     const tokmap_value *left = value_of(&t->left, values);
-    if (t->comparison == IS_NULL || t->comparison == IS_NOT_NULL)
-        return (left->type == TOKMAP_VALUE_NULL) == (t->comparison == IS_NULL);
-    return order_values(left, value_of(&t->right, values)) & t->comparison;
+    if (t->accepts == WHERE_NULL || t->accepts == WHERE_NOT_NULL)
+        return (left->type == TOKMAP_VALUE_NULL) == (t->accepts == WHERE_NULL);
+    return order_values(left, value_of(&t->right, values)) & t->accepts;
 }
 
 bool where_holds(const where *w, const tokmap_value *values)
@@ -115,7 +102,7 @@ bool where_holds(const where *w, const tokmap_value *values)
     size_t at = 0;
     while (at < w->n_tests)
         at = test_holds(&w->tests[at], values) ? w->tests[at].if_true : w->tests[at].if_false;
-    return at == EXIT_TRUE;
+    return at == WHERE_TRUE;
 }
 
 size_t where_n_tests(const where *w)
@@ -131,8 +118,8 @@ static size_t field_of(const operand *o)
 where_test where_get_test(const where *w, size_t number)
 {
     const test *t = &w->tests[number];
-    return (where_test){field_of(&t->left), field_of(&t->right), (unsigned)t->comparison,
-                        t->if_true, t->if_false};
+    return (where_test){field_of(&t->left), field_of(&t->right), t->accepts, t->if_true,
+                        t->if_false};
 }
 
 unsigned where_test_order(const where *w, size_t number, const tokmap_value *values)
@@ -168,8 +155,8 @@ typedef enum token_kind {
 typedef struct token {
     token_kind kind;
     size_t at;
-    comparison comparison; /* of a COMPARISON */
-    size_t name_at;        /* of a FIELD: byte of the text */
+    unsigned accepts; /* of a COMPARISON */
+    size_t name_at;   /* of a FIELD: byte of the text */
     size_t name_bytes;
     tokmap_value literal; /* of a LITERAL */
 } token;
@@ -284,14 +271,15 @@ static bool read_comparison(parser *p, token *t)
 {
     static const struct {
         const char *sign;
-        comparison comparison;
-    } signs[] = {{"==", IS_EQUAL}, {"!=", IS_UNEQUAL},          {"<=", IS_LESS_OR_EQUAL},
-                 {"<", IS_LESS},   {">=", IS_GREATER_OR_EQUAL}, {">", IS_GREATER}};
+        unsigned accepts;
+    } signs[] = {
+        {"==", WHERE_EQUAL}, {"!=", WHERE_LESS | WHERE_GREATER},  {"<=", WHERE_LESS | WHERE_EQUAL},
+        {"<", WHERE_LESS},   {">=", WHERE_GREATER | WHERE_EQUAL}, {">", WHERE_GREATER}};
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
         const size_t n_bytes = strlen(signs[i].sign);
         if (strncmp(p->text + p->at, signs[i].sign, n_bytes) == 0) {
             t->kind = TOKEN_COMPARISON;
-            t->comparison = signs[i].comparison;
+            t->accepts = signs[i].accepts;
             p->at += n_bytes;
             return true;
         }
@@ -351,8 +339,8 @@ static bool read_is(parser *p, test *t)
         return REFUSE(p, t->left.at, "expected a field before `is`");
     if (!advance(p))
         return false;
-    t->comparison = p->next.kind == TOKEN_NOT ? IS_NOT_NULL : IS_NULL;
-    if (t->comparison == IS_NOT_NULL && !advance(p))
+    t->accepts = p->next.kind == TOKEN_NOT ? WHERE_NOT_NULL : WHERE_NULL;
+    if (t->accepts == WHERE_NOT_NULL && !advance(p))
         return false;
     t->right = t->left;
     if (p->next.kind != TOKEN_NULL)
@@ -372,7 +360,7 @@ static bool add_test(parser *p, const test *t)
 /* Reads what follows the field: `in` and a list, each value of which becomes a test. */
 static bool parse_list(parser *p, test *t)
 {
-    t->comparison = IS_EQUAL;
+    t->accepts = WHERE_EQUAL;
     if (!t->left.is_field)
         return REFUSE(p, t->left.at, "expected a field before `in`");
     if (!advance(p))
@@ -386,7 +374,7 @@ static bool parse_list(parser *p, test *t)
             return REFUSE(p, p->next.at, "expected a number or a string");
         if (!read_operand(p, &t->right))
             return false;
-        t->if_false = p->next.kind == TOKEN_COMMA ? p->w->n_tests + 1 : EXIT_FALSE;
+        t->if_false = p->next.kind == TOKEN_COMMA ? p->w->n_tests + 1 : WHERE_FALSE;
         if (!add_test(p, t))
             return false;
     } while (p->next.kind == TOKEN_COMMA);
@@ -403,15 +391,15 @@ static bool ends_operand(token_kind kind)
 
 static bool parse_comparison(parser *p)
 {
-    test t = {.if_true = EXIT_TRUE, .if_false = EXIT_FALSE};
+    test t = {.if_true = WHERE_TRUE, .if_false = WHERE_FALSE};
     if (!read_operand(p, &t.left))
         return false;
     if (t.left.is_field && ends_operand(p->next.kind)) {
-        t.comparison = IS_UNEQUAL;
+        t.accepts = WHERE_LESS | WHERE_GREATER;
         t.right = (operand){.literal.type = TOKMAP_VALUE_INT64, .at = t.left.at};
         return add_test(p, &t);
     }
-    t.comparison = p->next.comparison;
+    t.accepts = p->next.accepts;
     if (p->next.kind == TOKEN_IS)
         return read_is(p, &t) && add_test(p, &t);
     if (p->next.kind == TOKEN_IN)
@@ -448,9 +436,9 @@ static bool parse_not(parser *p)
         return false;
     p->depth--;
     if (first.kind == TOKEN_NOT) {
-        connect(p->w, begin, EXIT_TRUE, EXIT_HELD);
-        connect(p->w, begin, EXIT_FALSE, EXIT_TRUE);
-        connect(p->w, begin, EXIT_HELD, EXIT_FALSE);
+        connect(p->w, begin, WHERE_TRUE, EXIT_HELD);
+        connect(p->w, begin, WHERE_FALSE, WHERE_TRUE);
+        connect(p->w, begin, EXIT_HELD, WHERE_FALSE);
         return true;
     }
     if (p->next.kind != TOKEN_CLOSE)
@@ -476,12 +464,12 @@ static bool parse_chain(parser *p, bool (*parse)(parser *), token_kind kind, siz
 
 static bool parse_and(parser *p)
 {
-    return parse_chain(p, parse_not, TOKEN_AND, EXIT_TRUE);
+    return parse_chain(p, parse_not, TOKEN_AND, WHERE_TRUE);
 }
 
 static bool parse_or(parser *p)
 {
-    return parse_chain(p, parse_and, TOKEN_OR, EXIT_FALSE);
+    return parse_chain(p, parse_and, TOKEN_OR, WHERE_FALSE);
 }
 
 static bool parse(parser *p)
@@ -537,18 +525,19 @@ static void hash_operand(const operand *o, tokmap_i_hasher *hasher)
         tokmap_i_hasher_add(hasher, v->text, v->text_bytes);
 }
 
-/* The comparison that holds if the operands change sides. */
-static comparison mirror(comparison c)
+/* Returns what the test accepts if its operands change sides. */
+static unsigned mirror(unsigned accepts)
 {
-    const unsigned less = c & IS_LESS ? IS_GREATER : 0, greater = c & IS_GREATER ? IS_LESS : 0;
-    return (comparison)(less | greater | (c & ~(unsigned)IS_UNEQUAL));
+    const unsigned less = accepts & WHERE_LESS ? WHERE_GREATER : 0;
+    const unsigned greater = accepts & WHERE_GREATER ? WHERE_LESS : 0;
+    return less | greater | (accepts & ~(unsigned)(WHERE_LESS | WHERE_GREATER));
 }
 
 void where_hash(const where *w, tokmap_i_hasher *hasher)
 {
     for (const test *t = w->tests; t < w->tests + w->n_tests; t++) {
-        const comparison c = t->left.is_field ? t->comparison : mirror(t->comparison);
-        const uint64_t parts[3] = {(uint64_t)c, t->if_true, t->if_false};
+        const unsigned accepts = t->left.is_field ? t->accepts : mirror(t->accepts);
+        const uint64_t parts[3] = {accepts, t->if_true, t->if_false};
         tokmap_i_hasher_add(hasher, parts, sizeof parts);
         hash_operand(t->left.is_field ? &t->left : &t->right, hasher);
         hash_operand(t->left.is_field ? &t->right : &t->left, hasher);
