@@ -16,11 +16,6 @@
 
 /* ---- Open ---- */
 
-char *tokmap_i_column_path(const tokmap_dataset *ds, const char *name)
-{
-    return tokmap_i_side_path(ds, "%s.tmc", name);
-}
-
 /* Fails because there is no such column, and suggests the one of the index that was meant. */
 static tokmap_status fail_missing(const tokmap_column *c, const char *name, tokmap_error *err)
 {
@@ -77,11 +72,10 @@ static tokmap_status read_header(tokmap_column *c, uint64_t n_bytes, tokmap_erro
 static tokmap_status open_late(tokmap_column *c, const char *name, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
-    const void *map;
     if (!tokmap_i_column_name_valid(name))
         return fail_missing(c, name, err);
     strcpy(c->name, name);
-    c->path = tokmap_i_column_path(c->ds, name);
+    c->path = tokmap_i_side_path(c->ds, "%s.tmc", name);
     c->meta = c->late = calloc(1, sizeof *c->late);
     if (!c->path || !c->late)
         return FAIL_MEMORY(err);
@@ -95,11 +89,10 @@ static tokmap_status open_late(tokmap_column *c, const char *name, tokmap_error 
     const tokmap_status status = read_header(c, stat.n_bytes, err);
     if (status)
         return status;
-    error = tokmap_i_map(c->fd, stat.n_bytes, &map);
+    error = tokmap_i_map(c->fd, stat.n_bytes, (const void **)&c->late->section);
     if (error)
         return FAIL_IO(err, error, "%s: cannot be mapped", c->path);
     c->n_bytes = stat.n_bytes;
-    c->map = c->late->section = map;
     return TOKMAP_OK;
 }
 
@@ -135,8 +128,8 @@ void tokmap_column_close(tokmap_column *c)
 {
     if (!c)
         return;
-    if (c->map)
-        tokmap_i_unmap(c->map, c->n_bytes);
+    if (c->late)
+        tokmap_i_unmap(c->late->section, c->n_bytes);
     tokmap_i_file_close(c->fd);
     free(c->late);
     free(c->path);
@@ -158,25 +151,17 @@ tokmap_status tokmap_column_get_value(const tokmap_column *c, uint64_t document,
 }
 
 /* Compares a part with its checksum. */
-static tokmap_status check_part(const tokmap_column *c, int part, tokmap_i_hasher *hasher,
-                                uint8_t *buffer, tokmap_error *err)
+static tokmap_status check_part(const tokmap_column *c, int part, uint8_t *buffer,
+                                tokmap_error *err)
 {
-    const tokmap_i_meta_column *column = tokmap_i_column_of(c);
-    const uint64_t end = tokmap_i_column_part_end(column, part);
-    tokmap_i_hasher_reset(hasher);
-    for (uint64_t at = column->at[part]; at < end;) {
-        const size_t n = (size_t)MIN(end - at, TOKMAP_I_READER_BUFFER_BYTES);
-        const tokmap_status status =
-            tokmap_i_read_exactly((tokmap_i_named_file){c->fd, c->path}, at, n, buffer, err);
-        if (status)
-            return status;
-        tokmap_i_hasher_add(hasher, buffer, n);
-        at += n;
-    }
-    return tokmap_i_hasher_get(hasher) == c->checksums[part]
-               ? TOKMAP_OK
-               : FAIL_AT(err, TOKMAP_ERR_CORRUPT, column->at[part], TOKMAP_I_DAMAGED_COLUMN,
-                         c->path);
+    const uint64_t at = tokmap_i_column_of(c)->at[part];
+    uint64_t checksum;
+    const tokmap_status status = tokmap_i_read_checksum(
+        (tokmap_i_named_file){c->fd, c->path}, at,
+        tokmap_i_column_part_end(tokmap_i_column_of(c), part), buffer, &checksum, err);
+    return status || checksum == c->checksums[part]
+               ? status
+               : FAIL_AT(err, TOKMAP_ERR_CORRUPT, at, TOKMAP_I_DAMAGED_COLUMN, c->path);
 }
 
 tokmap_status tokmap_column_verify(const tokmap_column *c, tokmap_error *err)
@@ -187,17 +172,15 @@ tokmap_status tokmap_column_verify(const tokmap_column *c, tokmap_error *err)
     if (!c->late)
         return TOKMAP_OK;
     const tokmap_i_meta_column *column = tokmap_i_column_of(c);
-    tokmap_i_hasher *hasher = tokmap_i_hasher_open();
     uint8_t *buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_READER_BUFFER_BYTES);
-    tokmap_status status = hasher && buffer ? TOKMAP_OK : FAIL_MEMORY(err);
+    tokmap_status status = buffer ? TOKMAP_OK : FAIL_MEMORY(err);
     for (int part = 0; !status && part < TOKMAP_I_META_PARTS; part++)
         if (column->has[part])
-            status = check_part(c, part, hasher, buffer, err);
+            status = check_part(c, part, buffer, err);
     uint64_t end = TOKMAP_I_COLUMN_HEADER_BYTES;
     const tokmap_i_stored_column at = {{c->fd, c->path}, 0, column, c->meta->n_documents, buffer};
     if (!status)
         status = tokmap_i_verify_column(&at, &end, err);
-    tokmap_i_hasher_close(hasher);
     free(buffer);
     return status;
 }

@@ -15,10 +15,9 @@ struct tokmap_column {
         checksum; /* of all that the column depends on: its header, or the section in the index */
 
     /* A late column: */
-    char *path; /* NULL: not late */
-    int fd;     /* -1: not late */
-    uint64_t n_bytes;
-    const uint8_t *map;
+    char *path;       /* NULL: not late */
+    int fd;           /* -1: not late */
+    uint64_t n_bytes; /* of the file, which is mapped at late->section */
     uint64_t checksums[TOKMAP_I_META_PARTS];
     tokmap_i_meta *late;
     char name[TOKMAP_I_COLUMN_NAME_MAX + 1];
@@ -30,6 +29,3 @@ static inline const tokmap_i_meta_column *tokmap_i_column_of(const tokmap_column
 {
     return &c->meta->columns[c->index];
 }
-
-/* Returns the path of the file of a late column; the caller frees it. NULL: out of memory. */
-char *tokmap_i_column_path(const tokmap_dataset *ds, const char *name);

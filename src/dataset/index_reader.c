@@ -29,29 +29,38 @@ void tokmap_i_index_reader_close(tokmap_i_index_reader *r)
     *r = (tokmap_i_index_reader){.file.fd = -1};
 }
 
-tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
-                                             const tokmap_i_section *section, tokmap_error *err)
+tokmap_status tokmap_i_read_checksum(tokmap_i_named_file file, uint64_t begin, uint64_t end,
+                                     uint8_t *buffer, uint64_t *checksum, tokmap_error *err)
 {
     tokmap_i_hasher *hasher = tokmap_i_hasher_open();
     if (!hasher)
         return FAIL_MEMORY(err);
     tokmap_status status = TOKMAP_OK;
-    for (uint64_t done = 0; !status && done < section->n_bytes;) {
-        const size_t n = (size_t)MIN(section->n_bytes - done, TOKMAP_I_READER_BUFFER_BYTES);
-        status = tokmap_i_read_exactly(r->file, section->offset + done, n, r->buffer, err);
+    while (!status && begin < end) {
+        const size_t n = (size_t)MIN(end - begin, TOKMAP_I_READER_BUFFER_BYTES);
+        status = tokmap_i_read_exactly(file, begin, n, buffer, err);
         if (!status)
-            tokmap_i_hasher_add(hasher, r->buffer, n);
-        done += n;
+            tokmap_i_hasher_add(hasher, buffer, n);
+        begin += n;
     }
-    if (!status && tokmap_i_hasher_get(hasher) != section->checksum) {
-        status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset,
-                         "%s: damaged: the %s section (%" PRIu64 " bytes from byte %" PRIu64
-                         ") does not match its checksum",
-                         r->ds->index_path, tokmap_i_section_name(section->kind), section->n_bytes,
-                         section->offset);
-    }
+    *checksum = tokmap_i_hasher_get(hasher);
     tokmap_i_hasher_close(hasher);
     return status;
+}
+
+tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
+                                             const tokmap_i_section *section, tokmap_error *err)
+{
+    uint64_t checksum;
+    const tokmap_status status = tokmap_i_read_checksum(
+        r->file, section->offset, section->offset + section->n_bytes, r->buffer, &checksum, err);
+    if (status || checksum == section->checksum)
+        return status;
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset,
+                   "%s: damaged: the %s section (%" PRIu64 " bytes from byte %" PRIu64
+                   ") does not match its checksum",
+                   r->ds->index_path, tokmap_i_section_name(section->kind), section->n_bytes,
+                   section->offset);
 }
 
 tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_i_section *section,

@@ -17,6 +17,10 @@ tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_
                                          tokmap_error *err);
 void tokmap_i_index_reader_close(tokmap_i_index_reader *r);
 
+/* Computes the checksum of the bytes from `begin` to `end` of a file. buffer:
+ * TOKMAP_I_READER_BUFFER_BYTES. */
+tokmap_status tokmap_i_read_checksum(tokmap_i_named_file file, uint64_t begin, uint64_t end,
+                                     uint8_t *buffer, uint64_t *checksum, tokmap_error *err);
 /* Compares the section with its checksum: TOKMAP_ERR_CORRUPT if they differ. */
 tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                                              const tokmap_i_section *section, tokmap_error *err);
