@@ -13,9 +13,7 @@ static tokmap_status write_rows(const tokmap_dataset *ds, const tokmap_i_rows_ki
                                 tokmap_rows_info *info, tokmap_error *err)
 {
     tokmap_i_side_file file;
-    const bool is_whole = !o->view || o->view->header.n_kept == o->view->header.n_documents;
-    tokmap_i_rows r = {
-        .ds = ds, .end_document = ds->header.n_documents, .view = is_whole ? NULL : o->view};
+    tokmap_i_rows r = {.ds = ds, .end_document = ds->header.n_documents, .view = o->view};
     tokmap_status status =
         tokmap_i_side_file_open(&file, path, tokmap_i_rows_magic, "a rows file", err);
     r.fd = file.fd;
@@ -61,8 +59,9 @@ tokmap_status tokmap_rows_write(const tokmap_dataset *ds, const tokmap_rows_opti
                           sizeof ds->header.documents_hash) != 0))
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: the view is of the documents of %s",
                     ds->index_path, o.view->ds->index_path);
-    const bool is_whole = !o.view || o.view->header.n_kept == o.view->header.n_documents;
-    char *beside = o.path ? NULL : tokmap_i_rows_path(ds, &kind, is_whole ? NULL : o.view);
+    if (o.view && o.view->header.n_kept == o.view->header.n_documents)
+        o.view = NULL; /* a view of all documents is none */
+    char *beside = o.path ? NULL : tokmap_i_rows_path(ds, &kind, o.view);
     if (!o.path && !beside)
         return FAIL_MEMORY(err);
     tokmap_rows_info full;
