@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -141,6 +142,17 @@ static tokmap_status walk_to(walk *w, const view *v, uint64_t document, tokmap_e
     return status;
 }
 
+/* Makes the document of a token the next one. */
+static tokmap_status walk_to_token(walk *w, const view *v, uint64_t token, tokmap_error *err)
+{
+    tokmap_i_index_cache *index = v->l->sampler.index;
+    tokmap_document d;
+    if (tokmap_i_documents_find(&v->ds->documents, tokmap_i_index_cache_of(index, v->ds), token,
+                                &d))
+        return tokmap_i_index_cache_fail(index, v->ds, err);
+    return walk_to(w, v, d.index, err);
+}
+
 tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_sample,
                                         size_t n_samples, uint32_t *sources, tokmap_error *err)
 {
@@ -227,14 +239,8 @@ static tokmap_status add_pieces(view *v, tokmap_loader_search *s, const walk *w,
 static tokmap_status search_documents(view *v, tokmap_loader_search *s, tokmap_error *err)
 {
     const uint64_t to = s->first_token + s->n_tokens, before = v->windows->before[v->dataset];
-    tokmap_document first;
     walk w;
-    tokmap_i_index_cache *index = v->l->sampler.index;
-    tokmap_status status = tokmap_i_documents_find(
-        &v->ds->documents, tokmap_i_index_cache_of(index, v->ds), s->first_token, &first);
-    if (status)
-        return tokmap_i_index_cache_fail(index, v->ds, err);
-    status = walk_to(&w, v, first.index, err);
+    tokmap_status status = walk_to_token(&w, v, s->first_token, err);
     while (!status && w.end < to && !(status = next_document(&w, err))) {
         if (v->windows->rows)
             status = add_pieces(v, s, &w, err);
@@ -251,16 +257,11 @@ static tokmap_status search_view(view *v, tokmap_loader_search *s, tokmap_error 
     const uint64_t begin = all.begin + tokmap_i_windows_offset(v->windows, s->epoch, s->dataset);
     const uint64_t before = v->windows->before[s->dataset], to = s->first_token + s->n_tokens;
     const uint64_t laps[2] = {0, all.end - all.begin};
-    tokmap_document first;
-    tokmap_i_index_cache *index = v->l->sampler.index;
     uint64_t next = 0; /* the number after the last window that was found */
-    if (tokmap_i_documents_find(&v->ds->documents, tokmap_i_index_cache_of(index, v->ds),
-                                s->first_token, &first))
-        return tokmap_i_index_cache_fail(index, v->ds, err);
     tokmap_status status = TOKMAP_OK;
     for (int i = 0; i < 2 && !status; i++) {
         walk w;
-        status = walk_to(&w, v, first.index, err);
+        status = walk_to_token(&w, v, s->first_token, err);
         while (!status && w.end < to && !(status = next_document(&w, err))) {
             const uint64_t shift = w.before + laps[i] - w.begin; /* modulo 2^64 */
             const uint64_t a = MAX(s->first_token, w.begin), b = MIN(to, w.end);
@@ -355,12 +356,10 @@ static bool add_epochs(count *c, uint64_t first, uint64_t end)
         first = MAX(first, c->epochs[c->n_epochs - 1].number + 1);
     if (first >= end)
         return true;
-    used_epoch *more = realloc(c->epochs, (c->n_epochs + end - first) * sizeof *more);
-    if (!more)
+    if (!array_resize((array_elements *)&c->epochs, c->n_epochs + end - first, sizeof(used_epoch)))
         return false;
-    c->epochs = more;
     for (; first < end; first++)
-        more[c->n_epochs++] = (used_epoch){first, is_whole(c, first)};
+        c->epochs[c->n_epochs++] = (used_epoch){first, is_whole(c, first)};
     return true;
 }
 
