@@ -91,6 +91,9 @@ tokmap_status tokmap_i_give_column(const tokmap_i_meta *m, uint32_t column, cons
  * is P, P.tmi or P.suffix. */
 tokmap_status tokmap_i_find_index(tokmap_dataset *ds, const char *path, size_t *prefix_bytes,
                                   tokmap_error *err);
+/* Returns what a file beside a dataset is, by its suffix, such as "a rows file"; NULL: another
+ * file. */
+const char *tokmap_i_name_side_file(const char *path);
 /* Opens the index file again, to read it without the map. Fails if the name now leads to another
  * file. */
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err);

@@ -30,16 +30,6 @@ static bool find_index(const char *path, tokmap_i_file_stat *index, bool *by_pre
     return found;
 }
 
-/* Whether a file of this suffix is named P.X.suffix, and so has one suffix more than P.idx. */
-static bool is_beside(const char *suffix)
-{
-    static const char *const suffixes[] = {".tmr", ".tmc", ".tmw", ".redacted"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        found |= strcmp(suffix, suffixes[i]) == 0;
-    return found;
-}
-
 /* Finds the dataset of a path, or the dataset to which the file belongs. */
 static bool find_choice(const char *path, choice *out)
 {
@@ -47,8 +37,10 @@ static bool find_choice(const char *path, choice *out)
     const char *base = name_in_path(path), *dot = strrchr(base, '.');
     bool found = find_index(path, &out->index, &by_prefix);
     out->is_dataset = by_prefix || !dot || strcmp(dot, ".idx") != 0;
-    if (found || !dot || !is_beside(dot))
+    const bool is_beside = dot && (tokmap_i_name_side_file(dot) || strcmp(dot, ".redacted") == 0);
+    if (found || !is_beside)
         return found;
+    /* It is named P.X.suffix, and so has one suffix more than P.idx. */
     while (dot > base && *--dot != '.') {
     }
     char *prefix = strndup(path, (size_t)(dot - path));

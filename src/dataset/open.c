@@ -368,8 +368,7 @@ static tokmap_status open_tokens(tokmap_dataset *ds, bool index_only, bool *agai
     return status ? status : tokmap_i_token_file_map(ds, file, &map, err);
 }
 
-/* Returns what a file is that lies beside a dataset; NULL: another file. */
-static const char *name_side_file(const char *path)
+const char *tokmap_i_name_side_file(const char *path)
 {
     static const char *const names[][2] = {
         {".tmr", "a rows file"}, {".tmc", "a late column"}, {".tmw", "a view"}};
@@ -385,7 +384,7 @@ static tokmap_status explain_missing(const char *path, tokmap_status status, tok
 {
     if (status != TOKMAP_ERR_IO || err->sys_errno != ENOENT || !tokmap_i_file_exists(path))
         return status;
-    const char *side = name_side_file(path);
+    const char *side = tokmap_i_name_side_file(path);
     if (side)
         FAIL(err, status, "%s: not a dataset, but %s: name the dataset beside it", path, side);
     else
