@@ -74,7 +74,6 @@ static bool take_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epo
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     tokmap_sample from, to;
     bool ok = true;
-    a->sampler->views->index = a->sampler->index;
     if (n == 0)
         return true;
     if (tokmap_i_windows_span(w, a->sampler->views, epoch, first, &from, NULL) ||
@@ -101,7 +100,6 @@ static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t firs
     const tokmap_i_windows *w = &a->sampler->sources[k].windows;
     uint64_t begin, end, n_rows;
     bool ok = true;
-    a->sampler->rows->index = a->sampler->index;
     for (; n > 0 && ok; first += n_rows, n -= n_rows) {
         const uint64_t window = tokmap_i_windows_of_block(w, first);
         const uint32_t d = tokmap_i_windows_dataset(w, window);

@@ -34,10 +34,8 @@ static tokmap_status open_view(view *v, tokmap_loader *l, uint32_t source, uint3
                     dataset, source);
     const tokmap_i_windows *w = &l->sources[source].windows;
     *v = (view){l, source, dataset, w, w->datasets[dataset], &w->ranges[dataset], 0, {0}};
-    if (w->rows) {
+    if (w->rows)
         v->rows = (tokmap_i_rows_finder){.rows = &w->rows[dataset], .reader = l->sampler.rows};
-        l->sampler.rows->index = l->sampler.index;
-    }
     v->n_windows =
         (dataset + 1 < w->n_datasets ? w->before[dataset + 1] : w->n_windows) - w->before[dataset];
     return tokmap_i_mixture_prepare_find(l->mixture) ? TOKMAP_OK : FAIL_MEMORY(err);
@@ -83,7 +81,6 @@ static tokmap_status next_group(walk *w, tokmap_error *err)
     const tokmap_dataset *ds = w->v->ds;
     const tokmap_view *kept = w->v->range->view;
     tokmap_i_view_reader *views = w->v->l->sampler.views;
-    views->index = w->v->l->sampler.index;
     w->kept = UINT64_MAX;
     const tokmap_status status =
         kept ? tokmap_i_view_group(kept, views, w->n_groups, &w->kept, err) : TOKMAP_OK;
@@ -133,7 +130,6 @@ static tokmap_status walk_to(walk *w, const view *v, uint64_t document, tokmap_e
         w->end = w->ends[n - 1];
         w->window = v->windows->within ? v->windows->within[v->dataset][count] : 0;
     }
-    v->l->sampler.views->index = v->l->sampler.index;
     if (counts_by_view(v))
         status =
             tokmap_i_view_before(v->range->view, v->l->sampler.views, w->document, &w->before, err);

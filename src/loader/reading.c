@@ -209,7 +209,7 @@ tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *er
     const bool looks_up = l->o.windows != TOKMAP_WINDOWS_CONCAT || l->has_views;
     if (l->sampler.index || (!looks_up && !l->parts.wanted))
         return TOKMAP_OK;
-    l->sampler.index = tokmap_i_index_cache_open(index_bytes(l));
+    tokmap_i_sampler_set_index(&l->sampler, tokmap_i_index_cache_open(index_bytes(l)));
     l->parts.index = l->sampler.index;
     return l->sampler.index ? TOKMAP_OK : FAIL_MEMORY(err);
 }
@@ -294,7 +294,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
         return FAIL_MEMORY(err);
     tokmap_status status = tokmap_i_loader_leave_index_map(l, err);
     if (!status && (l->o.windows != TOKMAP_WINDOWS_CONCAT || l->has_views)) {
-        p->sampler.index = tokmap_i_index_cache_open(index_bytes(l)); /* the cache of that thread */
+        tokmap_i_sampler_set_index(&p->sampler, tokmap_i_index_cache_open(index_bytes(l)));
         if (!p->sampler.index)
             status = FAIL_MEMORY(err);
     }

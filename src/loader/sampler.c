@@ -325,12 +325,18 @@ void tokmap_i_sampler_close(tokmap_i_sampler *s)
     *s = (tokmap_i_sampler){0};
 }
 
+void tokmap_i_sampler_set_index(tokmap_i_sampler *s, tokmap_i_index_cache *index)
+{
+    s->index = s->views->index = index;
+    if (s->rows)
+        s->rows->index = index;
+}
+
 /* Fills in a sample of rows of documents, whose window is set. */
 static tokmap_status locate_row(tokmap_i_sampler *s, const tokmap_i_windows *w, tokmap_sample *out,
                                 tokmap_error *err)
 {
     out->dataset = tokmap_i_windows_dataset(w, out->window);
-    s->rows->index = s->index;
     const tokmap_status status = tokmap_i_rows_get(&w->rows[out->dataset], s->rows,
                                                    out->window - w->before[out->dataset], err);
     if (status)
@@ -384,7 +390,6 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
     *out = (tokmap_sample){.source = at.source, .epoch = at.epoch, .window = window};
     if (w->rows)
         return locate_row(s, w, out, err);
-    s->views->index = s->index;
     const tokmap_status status = tokmap_i_windows_span(w, s->views, at.epoch, window, out, err);
     const tokmap_i_range *range = &w->ranges[out->dataset];
     return status || w->within || !range->view ? status : locate_in_view(s, range, out, err);

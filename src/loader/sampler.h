@@ -129,6 +129,8 @@ uint64_t tokmap_i_windows_view_bytes(const tokmap_i_windows *w);
 bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
                            const tokmap_i_loader_source *sources, uint32_t n_sources);
 void tokmap_i_sampler_close(tokmap_i_sampler *s);
+/* Gives the sampler a cache, for all its lookups, and which it closes. */
+void tokmap_i_sampler_set_index(tokmap_i_sampler *s, tokmap_i_index_cache *index);
 /* Finds a sample, which must be below the end. TOKMAP_ERR_CORRUPT: the document index is damaged;
  * TOKMAP_ERR_IO: it cannot be read. */
 tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokmap_sample *out,
