@@ -6,7 +6,6 @@
  * (U+2028, U+2029), and bytes that are not UTF-8: some terminals take 0x9B for ESC [. Pure. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Returns the length of the UTF-8 character at the start of n_bytes > 0; 0 if it is malformed or

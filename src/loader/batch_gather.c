@@ -2,7 +2,6 @@
 /* batch_gather.c - copies the rows of a batch, and lists their documents, into buffers of the
  * caller. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/error.h"

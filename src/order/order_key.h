@@ -3,7 +3,6 @@
  * section 1. Pure. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define TOKMAP_I_GOLDEN 0x9E3779B97F4A7C15u

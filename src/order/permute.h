@@ -6,7 +6,6 @@
  * numbers are shuffled in a table instead. Constant time and memory. Pure. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define TOKMAP_I_PERMUTE_MAX ((uint64_t)1 << 48)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows_make.c - packs the lengths of all documents into chunks of rows. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/array.h"
