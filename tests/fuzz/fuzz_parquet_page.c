@@ -25,10 +25,9 @@ static void try_codec(uint8_t codec, const uint8_t *data, size_t size)
     parquet_codec c = {0};
     const size_t to_bytes = size < 4 ? size : (data[size - 1] | (size_t)data[size - 2] << 8);
     uint8_t *to = malloc(to_bytes + 1);
-    const parquet_codec_job job = {
-        .codec = codec, .from = data, .from_bytes = size, .to = to, .to_bytes = to_bytes};
+    const decoder_buffers b = {data, size, to, to_bytes};
     const char *why = codec == 0 ? "stored as it is" : parquet_codec_refused(codec);
-    why = why ? why : parquet_decompress(&c, &job);
+    why = why ? why : parquet_decompress(&c, codec, b);
     require(!why || strlen(why) > 0);
     free(to);
     parquet_codec_free(&c);

@@ -447,14 +447,14 @@ TEST(damaged_compressed_data_is_refused)
             from[i] = (uint8_t)(check_below(4) ? any() : check_below(4));
         if (check_below(2))
             memcpy(from, check_below(2) ? "\x1f\x8b\x08\0" : "\x28\xb5\x2f\xfd", 4);
-        const parquet_codec_job job = {.codec = (uint8_t)(1 + check_below(8)),
-                                       .from = from,
-                                       .from_bytes = check_below(sizeof from + 1),
-                                       .to = to,
-                                       .to_bytes = check_below(sizeof to + 1)};
-        const char *why = parquet_codec_refused(job.codec);
+        const uint8_t codec = (uint8_t)(1 + check_below(8));
+        const decoder_buffers b = {.in = from,
+                                   .in_bytes = check_below(sizeof from + 1),
+                                   .out = to,
+                                   .out_bytes = check_below(sizeof to + 1)};
+        const char *why = parquet_codec_refused(codec);
         if (!why)
-            why = parquet_decompress(&c, &job);
+            why = parquet_decompress(&c, codec, b);
         CHECK(!why || why[0]);
     }
     CHECK_STR(parquet_codec_name(4), "brotli");
@@ -467,9 +467,9 @@ TEST(an_empty_page_may_be_compressed_to_nothing)
     uint8_t none[1] = {0};
     parquet_codec c = {0};
     for (uint8_t codec = 1; codec < 8; codec++) {
-        const parquet_codec_job job = {.codec = codec, .from = none, .to = none};
+        const decoder_buffers b = {.in = none, .out = none};
         if (!parquet_codec_refused(codec))
-            CHECK_NO_PROBLEM(parquet_decompress(&c, &job));
+            CHECK_NO_PROBLEM(parquet_decompress(&c, codec, b));
     }
     parquet_codec_free(&c);
 }

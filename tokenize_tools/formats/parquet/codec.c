@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "codec/decoder.h"
 #include "config.h"
 #include "formats/parquet/footer.h"
 #include "formats/parquet/snappy.h"
@@ -22,37 +21,34 @@ static void free_state(const char *name, void **state)
     *state = NULL;
 }
 
-static const char *read_snappy(parquet_codec *c, const parquet_codec_job *job)
+static const char *read_snappy(parquet_codec *c, decoder_buffers b)
 {
     (void)c;
-    return snappy_read(job->from, job->from_bytes, job->to, job->to_bytes) ? NULL
-                                                                           : "damaged snappy data";
+    return snappy_read(b.in, b.in_bytes, b.out, b.out_bytes) ? NULL : "damaged snappy data";
 }
 
 #if HAVE_ZSTD
-static const char *read_zstd(parquet_codec *c, const parquet_codec_job *job)
+static const char *read_zstd(parquet_codec *c, decoder_buffers b)
 {
     if (!c->zstd)
         c->zstd = decoder_find("zstd")->create();
     if (!c->zstd)
         return parquet_no_memory;
-    const size_t n =
-        ZSTD_decompressDCtx(c->zstd, job->to, job->to_bytes, job->from, job->from_bytes);
+    const size_t n = ZSTD_decompressDCtx(c->zstd, b.out, b.out_bytes, b.in, b.in_bytes);
     if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
         return parquet_no_memory;
     if (ZSTD_isError(n))
         return ZSTD_getErrorName(n);
-    return n == job->to_bytes ? NULL : "the size of its zstd data differs from its header";
+    return n == b.out_bytes ? NULL : "the size of its zstd data differs from its header";
 }
 #else
 #define read_zstd NULL
 #endif
 
 /* Reads all gzip members of a page: like a file, it may have several. */
-static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
+static const char *read_gzip(parquet_codec *c, decoder_buffers b)
 {
     const decoder *gzip = decoder_find("gzip");
-    decoder_buffers b = {job->from, job->from_bytes, job->to, job->to_bytes};
     decoder_result result = DECODER_FRAME_END;
     failure err;
     if (!c->gzip)
@@ -98,7 +94,7 @@ static const char not_supported[] =
 static const struct codec {
     const char *name;
     const char *refused; /* why, if `read` is NULL */
-    const char *(*read)(parquet_codec *, const parquet_codec_job *);
+    const char *(*read)(parquet_codec *, decoder_buffers);
 } codecs[] = {
     {"uncompressed", NULL, NULL},
     {"snappy", NULL, read_snappy},
@@ -124,12 +120,10 @@ const char *parquet_codec_refused(uint8_t codec)
     return codecs[codec].read && !no_gzip ? NULL : codecs[codec].refused;
 }
 
-const char *parquet_decompress(parquet_codec *c, const parquet_codec_job *job)
+const char *parquet_decompress(parquet_codec *c, uint8_t codec, decoder_buffers b)
 {
     /* Some writers compress an empty page to no bytes at all. */
-    if (job->to_bytes == 0 && job->from_bytes == 0)
-        return NULL;
-    return codecs[job->codec].read(c, job);
+    return b.out_bytes == 0 && b.in_bytes == 0 ? NULL : codecs[codec].read(c, b);
 }
 
 void parquet_codec_free(parquet_codec *c)

@@ -391,17 +391,13 @@ static bool decompress(parquet_page *page, const parquet_page_place *at, parquet
 {
     const parquet_page_header *h = &at->header;
     const size_t levels = h->repetition_bytes + h->definition_bytes;
-    const parquet_codec_job job = {
-        .codec = parquet_chunk_of(&at->file->footer, at->group, at->column)->codec,
-        .from = stored + levels,
-        .from_bytes = h->stored_bytes - levels,
-        .to = page->memory + levels,
-        .to_bytes = h->plain_bytes - levels,
-    };
+    const uint8_t codec = parquet_chunk_of(&at->file->footer, at->group, at->column)->codec;
+    const decoder_buffers b = {stored + levels, h->stored_bytes - levels, page->memory + levels,
+                               h->plain_bytes - levels};
     char text[160];
     memcpy(page->memory, stored, levels);
     page->bytes = page->memory;
-    const char *why = parquet_decompress(&r->codec, &job);
+    const char *why = parquet_decompress(&r->codec, codec, b);
     snprintf(text, sizeof text, "damaged page: %s", why ? why : "");
     return !why || parquet_page_fail(at, why == parquet_no_memory ? why : text, err);
 }
