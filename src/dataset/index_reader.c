@@ -106,6 +106,13 @@ enum {
 };
 _Static_assert(LOWER_BYTES + LEVEL_CHUNK * 8 <= TOKMAP_I_READER_BUFFER_BYTES, "buffer too small");
 
+/* Reads bytes of the section. */
+static tokmap_status read_part(const walk *w, uint64_t offset, uint64_t n_bytes, uint8_t *to,
+                               tokmap_error *err)
+{
+    return tokmap_i_read_exactly(w->r->file, w->section->offset + offset, (size_t)n_bytes, to, err);
+}
+
 static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
 {
     const tokmap_i_documents_layout *l = &w->docs->layout;
@@ -114,16 +121,13 @@ static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
     for (uint64_t done = 0; done < n_entries; done += LEVEL_CHUNK) {
         const uint64_t n = MIN(n_entries - done, LEVEL_CHUNK);
         const uint64_t n_stored = round_up(n, TOKMAP_I_NODE_KEYS);
-        tokmap_status status = tokmap_i_read_exactly(
-            w->r->file, w->section->offset + l->level_offset[level] + done * 8, n_stored * 8, upper,
-            err);
+        tokmap_status status =
+            read_part(w, l->level_offset[level] + done * 8, n_stored * 8, upper, err);
         if (!status && level > 0) {
             const uint64_t first = done * TOKMAP_I_NODE_KEYS;
             const uint64_t n_lower =
                 MIN(n * TOKMAP_I_NODE_KEYS, l->level_entries[level - 1] - first);
-            status = tokmap_i_read_exactly(
-                w->r->file, w->section->offset + l->level_offset[level - 1] + first * 8,
-                n_lower * 8, lower, err);
+            status = read_part(w, l->level_offset[level - 1] + first * 8, n_lower * 8, lower, err);
         }
         if (status)
             return status;
@@ -149,12 +153,10 @@ static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
     tokmap_status status = TOKMAP_OK;
     if (in_chunk == 0)
         status =
-            tokmap_i_read_exactly(w->r->file, w->section->offset + group * TOKMAP_I_GROUP_BYTES,
-                                  (size_t)n * TOKMAP_I_GROUP_BYTES, w->r->buffer, err);
+            read_part(w, group * TOKMAP_I_GROUP_BYTES, n * TOKMAP_I_GROUP_BYTES, w->r->buffer, err);
     if (!status && in_chunk == 0)
         status =
-            tokmap_i_read_exactly(w->r->file, w->section->offset + l->level_offset[0] + group * 8,
-                                  (size_t)n * 8, w->r->buffer + RECORDS_BYTES, err);
+            read_part(w, l->level_offset[0] + group * 8, n * 8, w->r->buffer + RECORDS_BYTES, err);
     if (status)
         return status;
     tokmap_i_group g = {
@@ -166,10 +168,8 @@ static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
     if (tokmap_i_group_is_wide(g.record) && w->n_wide_seen < w->docs->n_wide) {
         g.wide = w->r->buffer + WIDE_AT;
         g.wide_index = w->n_wide_seen++;
-        status = tokmap_i_read_exactly(w->r->file,
-                                       w->section->offset + w->docs->layout.wide_offset +
-                                           g.wide_index * TOKMAP_I_WIDE_BYTES,
-                                       TOKMAP_I_WIDE_BYTES, w->r->buffer + WIDE_AT, err);
+        status = read_part(w, l->wide_offset + g.wide_index * TOKMAP_I_WIDE_BYTES,
+                           TOKMAP_I_WIDE_BYTES, w->r->buffer + WIDE_AT, err);
     }
     if (status)
         return status;
