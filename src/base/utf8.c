@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.c - encodes and decodes UTF-8, and finds where a text stops being UTF-8. */
-#include <string.h>
-
 #include "base/utf8.h"
+
+#include "base/le.h"
 
 /* Whether the second byte is in its range, after Table 3-7 of the Unicode standard: other values
  * are overlong after E0 and F0, surrogates after ED, and above 10FFFF after F4. The bytes after it
@@ -200,9 +200,7 @@ static size_t check_vectors(const uint8_t *text, size_t n_bytes, size_t start)
 
 static bool is_ascii_8(const uint8_t *text)
 {
-    uint64_t word;
-    memcpy(&word, text, sizeof word);
-    return (word & 0x8080808080808080u) == 0;
+    return (le_get64(text) & 0x8080808080808080u) == 0;
 }
 
 /* Checks from `start` on, up to the end, the first error, or the first character that starts at

@@ -117,10 +117,8 @@ static bool list_fits(const tokmap_i_view_chunk *c, const uint8_t *bytes, const 
             return false;
         last = d;
     }
-    for (const uint8_t *p = bytes + 2 * (size_t)c->n_kept; p < samples; p++)
-        if (*p != 0)
-            return false;
-    return true;
+    const uint8_t *end = bytes + 2 * (size_t)c->n_kept;
+    return is_zero(end, (size_t)(samples - end));
 }
 
 const char *tokmap_i_view_chunk_check(const tokmap_i_view_chunk *c, const uint8_t *bytes,

@@ -140,19 +140,11 @@ size_t tokmap_i_chunk_most(const tokmap_i_packed *p)
     return TOKMAP_I_CHUNK_HEADER_BYTES + 8 + ((size_t)p->n_pieces + p->n_rows) * 4;
 }
 
-static void put_number(uint8_t *numbers, uint32_t number_bytes, uint64_t i, uint64_t x)
-{
-    if (number_bytes == 2)
-        le_put16(numbers + 2 * i, (uint16_t)x);
-    else
-        le_put32(numbers + 4 * i, (uint32_t)x);
-}
-
 /* Writes the pieces of a row in their order. */
 static void put_numbers(const tokmap_i_packed *p, const tokmap_i_chunk *c, uint32_t *starts,
                         uint8_t *numbers)
 {
-    const uint64_t first = p->pieces[0].document;
+    const uint64_t first = p->pieces[0].document, width = c->number_bytes;
     uint32_t n_alone = 0, n_pieces = 0;
     memset(starts, 0, ((size_t)c->n_shared + 1) * sizeof *starts);
     for (uint32_t i = 0; i < p->n_pieces; i++)
@@ -160,7 +152,7 @@ static void put_numbers(const tokmap_i_packed *p, const tokmap_i_chunk *c, uint3
             starts[p->pieces[i].row - c->n_alone]++;
     for (uint32_t r = 0; r < c->n_shared; r++) {
         const uint32_t n = starts[r];
-        put_number(numbers, c->number_bytes, c->n_alone + r, n_pieces);
+        le_put(numbers + (c->n_alone + r) * width, n_pieces, width);
         starts[r] = n_pieces;
         n_pieces += n;
     }
@@ -170,7 +162,7 @@ static void put_numbers(const tokmap_i_packed *p, const tokmap_i_chunk *c, uint3
             at = (uint64_t)c->n_alone + c->n_shared + starts[p->pieces[i].row - c->n_alone]++;
         else
             n_alone++;
-        put_number(numbers, c->number_bytes, at, p->pieces[i].document - first);
+        le_put(numbers + at * width, p->pieces[i].document - first, width);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base.h"
 #include "base/number.h"
 
 /* The fields of a header; the same in all forms. */
@@ -90,8 +91,7 @@ tar_document tar_document_kind(const char *name)
         tar_document kind;
     } suffixes[] = {{".txt", TAR_TEXT},  {".text", TAR_TEXT},        {".md", TAR_TEXT},
                     {".json", TAR_JSON}, {".jsonl", TAR_JSON_LINES}, {".ndjson", TAR_JSON_LINES}};
-    const char *slash = strrchr(name, '/');
-    const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+    const char *base = name_in_path(name), *dot = strrchr(base, '.');
     /* The attributes of a file as macOS stores them. */
     if (strncmp(base, "._", 2) == 0)
         return TAR_NO_DOCUMENT;
@@ -168,11 +168,6 @@ const char *tar_add_extra(tar_member *m, const uint8_t *data, size_t n_bytes)
 
 /* ---- Headers ---- */
 
-static bool is_zeros(const uint8_t *block)
-{
-    return block[0] == 0 && memcmp(block, block + 1, TAR_BLOCK_BYTES - 1) == 0;
-}
-
 /* Before ustar, a folder was a file whose name ends with a slash. */
 static tar_kind kind_of(char type, const char *name)
 {
@@ -208,7 +203,7 @@ const char *tar_read_header(tar_member *m, const uint8_t *block)
 {
     m->data_bytes = 0;
     m->kind = TAR_ZEROS;
-    if (is_zeros(block))
+    if (is_zero(block, TAR_BLOCK_BYTES))
         return NULL;
     if (!tar_is_header(block))
         return "no tar header here: its checksum is wrong";

@@ -7,6 +7,7 @@
 
 #include "codec/decoder.h"
 #include "formats/tar_header.h"
+#include "base/base.h"
 #include "base/utf8.h"
 
 /* ---- Magic numbers ---- */
@@ -276,7 +277,7 @@ bool wrong_name_is_whole_json(const char *name)
 bool wrong_name_may_be_json(const char *name)
 {
     static const char *const endings[] = {".json", ".jsonl", ".ndjson", ".tar", ".tgz"};
-    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+    const char *last = name_in_path(name);
     const size_t n_plain = without_codec(last), n = n_plain ? n_plain : strlen(last);
     const char *dot = memrchr(last, '.', n), *end = last + n;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)

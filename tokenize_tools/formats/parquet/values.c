@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/base.h"
 #include "base/number.h"
 #include "base/le.h"
 
@@ -16,6 +17,7 @@ static bool fail_page(parquet_values *v, const char *why)
 
 /* ---- One value ---- */
 
+/* Zeros are padding, which some writers add. */
 static const char after_last[] = "trailing data after its last value";
 
 static size_t size_of(const parquet_element *column)
@@ -23,14 +25,6 @@ static size_t size_of(const parquet_element *column)
     if (column->type == PARQUET_FIXED_BYTES)
         return column->fixed_bytes;
     return column->type == PARQUET_INT32 || column->type == PARQUET_FLOAT ? 4 : 8;
-}
-
-/* Whether the rest of a page is padding, as some writers add it. */
-static bool is_padding(const uint8_t *at, const uint8_t *end)
-{
-    while (at < end && *at == 0)
-        at++;
-    return at == end;
 }
 
 static void set_text(tokmap_value *value, const uint8_t *bytes, size_t n_bytes)
@@ -144,7 +138,7 @@ static const char *list_offsets(parquet_dictionary *d)
         d->offsets[i] = (uint32_t)at;
         at += 4 + (size_t)le_get32(d->bytes + at);
     }
-    return is_padding(d->bytes + at, d->bytes + d->n_bytes) ? NULL : after_last;
+    return is_zero(d->bytes + at, d->n_bytes - at) ? NULL : after_last;
 }
 
 const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_element *column,
@@ -408,7 +402,7 @@ int parquet_values_next(parquet_values *v, tokmap_value *value)
     *value = (tokmap_value){0};
     bool ok = true;
     if (v->left == 0) {
-        ok = is_padding(v->at, v->end) || fail_page(v, after_last);
+        ok = is_zero(v->at, (size_t)(v->end - v->at)) || fail_page(v, after_last);
         return ok ? 0 : -1;
     }
     v->left--;
