@@ -49,17 +49,10 @@ tokmap_i_token_file *tokmap_i_search_file(const tokmap_dataset *ds, uint64_t tok
 
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block)
 {
-    tokmap_i_token_file *file = search_files(ds, true, block);
+    const tokmap_i_token_file *file = search_files(ds, true, block);
     const uint64_t block_tokens = TOKMAP_I_BLOCK_BYTES / ds->header.token_bytes;
     const uint64_t in_file = (block - file->first_block) * block_tokens;
-    const uint64_t n = MIN(file->n_tokens - in_file, block_tokens);
-    return (tokmap_i_token_piece){
-        .file = file,
-        .first_token = file->first_token + in_file,
-        .n_tokens = n,
-        .first_byte = file->token_offset + in_file * ds->header.token_bytes,
-        .n_bytes = n * ds->header.token_bytes,
-    };
+    return tokmap_i_first_piece(ds, file->first_token + in_file, block_tokens);
 }
 
 /* ---- Opening ---- */

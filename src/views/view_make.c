@@ -288,10 +288,11 @@ static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o, to
     return tokmap_i_view_make(v, o, key, err);
 }
 
+static const tokmap_i_struct_kind options_kind = {STRUCT_KIND(tokmap_view_options, path)};
+
 tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
                                const tokmap_view_options *options, tokmap_error *err)
 {
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_view_options, path)};
     tokmap_view_options o;
     bool exists;
     tokmap_i_error_clear(err);
@@ -300,7 +301,7 @@ tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
     *out = NULL;
     if (!ds)
         return FAIL_NULL(err);
-    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    tokmap_status status = tokmap_i_take_options(&o, options, &options_kind, err);
     if (!status)
         status = check_options(ds, &o, false, err);
     if (status)
@@ -341,14 +342,13 @@ tokmap_status tokmap_view_get_info(const tokmap_view *v, tokmap_view_info *info)
 tokmap_status tokmap_view_write(const tokmap_dataset *ds, const tokmap_view_options *options,
                                 tokmap_view_info *info, tokmap_error *err)
 {
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_view_options, path)};
     tokmap_view_options o;
     tokmap_i_side_file file = {.fd = -1};
     uint64_t key = 0;
     tokmap_i_error_clear(err);
     if (!ds)
         return FAIL_NULL(err);
-    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    tokmap_status status = tokmap_i_take_options(&o, options, &options_kind, err);
     if (!status && info)
         status = tokmap_i_check_struct(info, &info_kind, err);
     if (!status)
