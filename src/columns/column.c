@@ -72,6 +72,7 @@ static tokmap_status read_header(tokmap_column *c, uint64_t n_bytes, tokmap_erro
 static tokmap_status open_late(tokmap_column *c, const char *name, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
+    const void *map;
     if (!tokmap_i_column_name_valid(name))
         return fail_missing(c, name, err);
     strcpy(c->name, name);
@@ -89,10 +90,11 @@ static tokmap_status open_late(tokmap_column *c, const char *name, tokmap_error 
     const tokmap_status status = read_header(c, stat.n_bytes, err);
     if (status)
         return status;
-    error = tokmap_i_map(c->fd, stat.n_bytes, (const void **)&c->late->section);
+    error = tokmap_i_map(c->fd, stat.n_bytes, &map);
     if (error)
         return FAIL_IO(err, error, "%s: cannot be mapped", c->path);
     c->n_bytes = stat.n_bytes;
+    c->late->section = map;
     return TOKMAP_OK;
 }
 
@@ -128,7 +130,7 @@ void tokmap_column_close(tokmap_column *c)
 {
     if (!c)
         return;
-    if (c->late)
+    if (c->late && c->late->section)
         tokmap_i_unmap(c->late->section, c->n_bytes);
     tokmap_i_file_close(c->fd);
     free(c->late);
