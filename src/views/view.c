@@ -73,11 +73,6 @@ tokmap_status tokmap_i_view_open_file(tokmap_view *v, const char *path, bool *ex
     return status ? status : read_table(v, err);
 }
 
-uint64_t tokmap_i_view_bytes(const tokmap_view *v)
-{
-    return sizeof *v + v->header.n_chunks * sizeof *v->chunks + (v->bytes ? v->header.n_bytes : 0);
-}
-
 /* ---- Chunks ---- */
 
 bool tokmap_i_view_reader_open(tokmap_i_view_reader *reader, uint64_t n_bytes)

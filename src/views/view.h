@@ -46,12 +46,7 @@ tokmap_status tokmap_i_view_before(const tokmap_view *v, tokmap_i_view_reader *r
 tokmap_status tokmap_i_view_ranges(const tokmap_view *v, tokmap_i_view_reader *reader,
                                    uint64_t first, uint64_t n_tokens, tokmap_i_extent within,
                                    tokmap_error *err);
-/* Returns the memory of a view. */
-uint64_t tokmap_i_view_bytes(const tokmap_view *v);
 
 /* Reads the file at `path`. *exists: there is such a file. */
 tokmap_status tokmap_i_view_open_file(tokmap_view *v, const char *path, bool *exists,
                                       tokmap_error *err);
-/* Makes the view in memory, or in a file that is open for writing, whose name is in v->path. */
-tokmap_status tokmap_i_view_make(tokmap_view *v, const tokmap_view_options *o, uint64_t key,
-                                 tokmap_error *err);

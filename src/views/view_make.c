@@ -182,8 +182,9 @@ static tokmap_status finish(maker *m, uint64_t key, tokmap_error *err)
     return status;
 }
 
-tokmap_status tokmap_i_view_make(tokmap_view *v, const tokmap_view_options *o, uint64_t key,
-                                 tokmap_error *err)
+/* Makes the view in memory, or in a file that is open for writing, whose name is in v->path. */
+static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o, uint64_t key,
+                               tokmap_error *err)
 {
     tokmap_i_view_header *h = &v->header;
     h->n_documents = v->ds->header.n_documents;
@@ -285,7 +286,7 @@ static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o, to
                     "make it with: tokmap view %s --where '%.200s'",
                     v->ds->index_path, v->ds->index_path, o->where);
     tokmap_i_error_clear(err);
-    return tokmap_i_view_make(v, o, key, err);
+    return make_view(v, o, key, err);
 }
 
 static const tokmap_i_struct_kind options_kind = {STRUCT_KIND(tokmap_view_options, path)};
@@ -311,7 +312,7 @@ tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
         return FAIL_MEMORY(err);
     status = o.path    ? tokmap_i_view_open_file(v, o.path, &exists, err)
              : o.where ? open_where(v, &o, err)
-                       : tokmap_i_view_make(v, &o, 0, err);
+                       : make_view(v, &o, 0, err);
     if (status)
         tokmap_view_close(v);
     else
@@ -366,7 +367,7 @@ tokmap_status tokmap_view_write(const tokmap_dataset *ds, const tokmap_view_opti
     if (!status) {
         v->fd = file.fd;
         v->path = file.partial;
-        status = tokmap_i_view_make(v, &o, key, err);
+        status = make_view(v, &o, key, err);
         v->fd = -1; /* both belong to the file */
         v->path = NULL;
     }

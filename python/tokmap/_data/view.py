@@ -62,7 +62,7 @@ class View:
 
         view = tokmap.open("data/scored").where("quality >= 3 and not dup")
         print(len(view) / len(view.dataset), view.n_tokens)
-        texts = [tokenizer.decode(view.dataset[i]) for i in view.documents(0, 3)]
+        first_three = [view.dataset[i] for i in view.documents(0, 3)]
         loader = tokmap.Loader(view, sequence_length=4096)
 
     dataset, where, keep    the Dataset; and an expression, or a mask (see Source)
