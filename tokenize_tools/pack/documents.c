@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -11,17 +10,6 @@
 #include "formats/marked_text.h"
 #include "base/value_bytes.h"
 #include "tokenizer/file/special_place.h"
-
-struct pack_documents {
-    const pack_parts *parts;
-    const pack_options *o; /* of the parts */
-    pack_outputs *outputs;
-    cli_progress *progress;
-    pack_position at;
-    size_t next_special;      /* in job->specials */
-    size_t next_values;       /* in job->batch.values */
-    uint64_t said_of, n_said; /* the input of the last message about a document, and how many */
-};
 
 typedef struct packed_document {
     const uint8_t *text;
@@ -32,48 +20,21 @@ typedef struct packed_document {
     const tokmap_value *values; /* of the fields that are kept */
 } packed_document;
 
-pack_documents *pack_documents_new(const pack_parts *parts, pack_outputs *outputs,
-                                   cli_progress *progress)
-{
-    pack_documents *d = calloc(1, sizeof *d);
-    if (!d)
-        return NULL;
-    d->parts = parts;
-    d->o = parts->options;
-    d->outputs = outputs;
-    d->progress = progress;
-    return d;
-}
-
-void pack_documents_free(pack_documents *d)
-{
-    free(d);
-}
-
-const pack_position *pack_documents_counts(const pack_documents *d)
-{
-    return &d->at;
-}
-
-void pack_documents_set_position(pack_documents *d, const pack_position *position)
-{
-    d->at = *position;
-}
-
 /* ---- Documents that are left out ---- */
 
 /* Says why the document cannot be packed. */
 static void describe_special(const pack_documents *d, const packed_document *doc, char reason[512])
 {
+    const pack_options *o = d->parts->options;
     special_place place = {.at = 0};
-    if (d->o->input.list) {
+    if (o->input.list) {
         snprintf(reason, 512, "%s",
-                 d->o->specials == SPECIALS_ERROR
+                 o->specials == SPECIALS_ERROR
                      ? "a special token is in its text, or the tokenizer changes the text"
                      : "the tokenizer changes its text, so the part of a token is not known");
         return;
     }
-    if (d->o->specials == SPECIALS_ERROR)
+    if (o->specials == SPECIALS_ERROR)
         place = special_place_find(d->parts->tokenizer->tokenizer, doc->text, doc->n_bytes);
     if (place.name[0])
         snprintf(reason, 512, "byte %" PRIu64 ": the special token %s is in its text",
@@ -86,17 +47,17 @@ static int leave_out(pack_documents *d, const packed_document *doc, pack_skipped
                      pack_error *err)
 {
     char reason[512], text[900];
-    const char *name = d->parts->inputs->names[d->at.input];
-    d->n_said = d->said_of == d->at.input ? d->n_said : 0;
-    d->said_of = d->at.input;
-    const bool prints = d->n_said++ < 10 && !d->o->quiet;
+    const char *name = d->parts->inputs->names[d->at->input];
+    d->n_said = d->said_of == d->at->input ? d->n_said : 0;
+    d->said_of = d->at->input;
+    const bool prints = d->n_said++ < 10 && !d->parts->options->quiet;
     describe_special(d, doc, reason);
-    snprintf(text, sizeof text, "%.300s: document %" PRIu64 ": %s", name, d->at.input_documents + 1,
-             reason);
+    snprintf(text, sizeof text, "%.300s: document %" PRIu64 ": %s", name,
+             d->at->input_documents + 1, reason);
     if (!skipped)
         return pack_error_set(err, CLI_INPUT, "%s", text);
-    d->at.special_documents++;
-    d->at.special_bytes += doc->at->n_bytes;
+    d->at->special_documents++;
+    d->at->special_bytes += doc->at->n_bytes;
     if (prints) {
         cli_progress_clear(d->progress);
         cli_warn("%s", text);
@@ -110,10 +71,11 @@ static int leave_out(pack_documents *d, const packed_document *doc, pack_skipped
 /* Chooses the output of a document by the beginning of its text. */
 static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t n_bytes)
 {
+    const pack_options *o = d->parts->options;
     const size_t n = n_bytes < PACK_SPLIT_TEXT_BYTES ? n_bytes : PACK_SPLIT_TEXT_BYTES;
-    const uint64_t hash = d->o->n_splits > 0 ? XXH3_64bits(text, n) : 0;
-    for (size_t i = 0; i < d->o->n_splits; i++) {
-        if (hash < d->o->splits[i].below)
+    const uint64_t hash = o->n_splits > 0 ? XXH3_64bits(text, n) : 0;
+    for (size_t i = 0; i < o->n_splits; i++) {
+        if (hash < o->splits[i].below)
             return i + 1;
     }
     return 0;
@@ -140,7 +102,7 @@ static int add_spans(pack_output *out, uint32_t *ids, size_t n_ids, pack_error *
 static int add_values(const pack_documents *d, const pack_output *out, const tokmap_value *values,
                       pack_error *err)
 {
-    const uint32_t n = (uint32_t)d->o->input.n_kept;
+    const uint32_t n = (uint32_t)d->parts->options->input.n_kept;
     tokmap_error why;
     if (n == 0 || tokmap_writer_add_meta(out->writer, values, n, &why) == TOKMAP_OK)
         return CLI_OK;
@@ -154,8 +116,8 @@ static int add_values(const pack_documents *d, const pack_output *out, const tok
                    "%.200s: --meta: %s; documents are counted in the dataset, and %" PRIu64
                    " of this input are before it; leave the column out of --meta, or pack this "
                    "input into another dataset",
-                   d->parts->inputs->names[d->at.input], end ? end + 2 : why.text,
-                   d->at.input_documents);
+                   d->parts->inputs->names[d->at->input], end ? end + 2 : why.text,
+                   d->at->input_documents);
     err->start_over = true;
     return CLI_INPUT;
 }
@@ -165,7 +127,7 @@ static int write_document(pack_documents *d, const packed_document *doc, pack_er
     pack_output *out = &d->outputs->list[choose_output(d, doc->text, doc->n_bytes)];
     const size_t n_ids = doc->n_ids;
     tokmap_error why;
-    if (d->o->input.list && add_spans(out, doc->ids, n_ids, err) != CLI_OK)
+    if (d->parts->options->input.list && add_spans(out, doc->ids, n_ids, err) != CLI_OK)
         return err->exit_code;
     if (n_ids > 0 && tokmap_writer_append(out->writer, doc->ids, n_ids, &why) != TOKMAP_OK)
         return pack_error_from_writer(err, &why);
@@ -175,8 +137,8 @@ static int write_document(pack_documents *d, const packed_document *doc, pack_er
         return pack_error_from_writer(err, &why);
     out->tokens += n_ids;
     out->documents++;
-    d->at.tokens += n_ids;
-    d->at.documents++;
+    d->at->tokens += n_ids;
+    d->at->documents++;
     return CLI_OK;
 }
 
@@ -184,17 +146,17 @@ static int write_document(pack_documents *d, const packed_document *doc, pack_er
 
 static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum, pack_error *err)
 {
-    const char *name = d->parts->inputs->names[d->at.input];
+    const char *name = d->parts->inputs->names[d->at->input];
     for (size_t i = 0; i < d->outputs->n; i++) {
         tokmap_error why;
         if (tokmap_writer_end_input(d->outputs->list[i].writer, name, stored_bytes, checksum,
                                     &why) != TOKMAP_OK)
             return pack_error_from_writer(err, &why);
     }
-    d->at.input++;
-    d->at.input_documents = 0;
-    if (d->parts->inputs->versions[d->at.input - 1].known)
-        d->at.file_bytes += stored_bytes;
+    d->at->input++;
+    d->at->input_documents = 0;
+    if (d->parts->inputs->versions[d->at->input - 1].known)
+        d->at->file_bytes += stored_bytes;
     return CLI_OK;
 }
 
@@ -212,7 +174,8 @@ static int take_document(pack_documents *d, const pack_job *job, size_t end, pac
     tokmap_value values[FIELD_LIST_MAX];
     d->next_special += special;
     if (b->values)
-        d->next_values += value_bytes_get(b->values + d->next_values, values, d->o->input.n_kept);
+        d->next_values +=
+            value_bytes_get(b->values + d->next_values, values, d->parts->options->input.n_kept);
     const packed_document doc = {
         .text = b->text + text_from,
         .n_bytes = b->ends[end].at - text_from,
@@ -222,14 +185,15 @@ static int take_document(pack_documents *d, const pack_job *job, size_t end, pac
         .values = values,
     };
     const int code = special ? leave_out(d, &doc, skipped, err) : write_document(d, &doc, err);
-    d->at.input_documents++;
-    d->at.text_bytes += doc.n_bytes;
+    d->at->input_documents++;
+    d->at->text_bytes += doc.n_bytes;
     return code;
 }
 
 int pack_documents_take(pack_documents *d, const pack_job *job, pack_skipped *skipped,
                         size_t *n_ends, pack_error *err)
 {
+    const pack_options *o = d->parts->options;
     const corpus_batch *b = &job->batch;
     *n_ends = 0;
     d->next_special = d->next_values = 0;
@@ -240,13 +204,13 @@ int pack_documents_take(pack_documents *d, const pack_job *job, pack_skipped *sk
         if (code != CLI_OK)
             return code;
         if (!end->input &&
-            (d->at.documents >= d->o->limit_documents || d->at.tokens >= d->o->limit_tokens)) {
+            (d->at->documents >= o->limit_documents || d->at->tokens >= o->limit_tokens)) {
             *n_ends = i + 1;
-            d->at.specials_seen += job->ends[i].specials_seen;
+            d->at->specials_seen += job->ends[i].specials_seen;
             /* The input was not read to its end: its size and checksum are not known. */
             return end_input(d, 0, 0, err);
         }
     }
-    d->at.specials_seen += job->specials_seen;
+    d->at->specials_seen += job->specials_seen;
     return CLI_OK;
 }

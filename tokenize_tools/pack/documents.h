@@ -28,18 +28,19 @@ typedef struct pack_position {
     uint64_t file_bytes;        /* stored bytes of the finished inputs that are files */
 } pack_position;
 
-typedef struct pack_documents pack_documents;
+/* The caller sets the first members; all others are 0. */
+typedef struct pack_documents {
+    const pack_parts *parts;
+    pack_outputs *outputs;
+    cli_progress *progress; /* cleared before a message */
+    pack_position *at;      /* moves on with each document */
 
-/* progress: cleared before a message. NULL: out of memory. */
-pack_documents *pack_documents_new(const pack_parts *parts, pack_outputs *outputs,
-                                   cli_progress *progress);
-void pack_documents_free(pack_documents *d);
+    size_t next_special;      /* in job->specials */
+    size_t next_values;       /* in job->batch.values */
+    uint64_t said_of, n_said; /* the input of the last message about a document, and how many */
+} pack_documents;
 
 /* Writes the documents of the job. skipped: gets the places of those that are left out; NULL: none
  * may be. If a limit is reached, sets *n_ends to the number of its ends that count, else to 0. */
 int pack_documents_take(pack_documents *d, const pack_job *job, pack_skipped *skipped,
                         size_t *n_ends, pack_error *err);
-
-void pack_documents_set_position(pack_documents *d, const pack_position *position);
-/* The counts in it are valid between any two jobs. */
-const pack_position *pack_documents_counts(const pack_documents *d);

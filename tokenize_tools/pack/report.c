@@ -21,9 +21,9 @@ void pack_report_notes(const pack_work *w)
         [SPECIALS_DROP] = "left out",
     };
     const corpus_counts *c = &w->at.place.counts;
-    uint64_t n_skipped = pack_work_n_skipped(w);
+    uint64_t n_skipped = pack_note_n_bad(&w->at);
     pack_kinds_note(w->parts->inputs, w->parts->options);
-    uint64_t n_specials = pack_documents_counts(w->documents)->specials_seen;
+    uint64_t n_specials = w->at.position.specials_seen;
     if (n_skipped)
         cli_warn("%s left out%s", cli_count_of(n_skipped, "bad document").s,
                  w->parts->options->report ? "; the report lists them" : "");
@@ -128,12 +128,11 @@ static void put_counts(json_out *o, const pack_work *w)
     json_out_number(o, "filtered_documents", c->filtered_documents);
     json_out_number(o, "null_documents", c->null_documents);
     json_out_number(o, "empty_documents", c->empty_documents);
-    json_out_number(o, "bad_documents", pack_work_n_skipped(w));
-    json_out_number(o, "bad_bytes",
-                    c->bad_bytes + pack_documents_counts(w->documents)->special_bytes);
+    json_out_number(o, "bad_documents", pack_note_n_bad(&w->at));
+    json_out_number(o, "bad_bytes", c->bad_bytes + w->at.position.special_bytes);
     json_out_number(o, "repaired_documents", c->repaired_documents);
     json_out_number(o, "replacements", c->replacements);
-    json_out_number(o, "specials_in_text", pack_documents_counts(w->documents)->specials_seen);
+    json_out_number(o, "specials_in_text", w->at.position.specials_seen);
 }
 
 char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes)
@@ -195,7 +194,7 @@ static void put_dataset(json_out *o, const tokmap_dataset *ds)
 int pack_report_print(json_out *o, const pack_work *w)
 {
     const corpus_counts *c = &w->at.place.counts;
-    const pack_position *packed = pack_documents_counts(w->documents);
+    const pack_position *packed = &w->at.position;
     const size_t *kinds = w->parts->inputs->kinds;
     int code = CLI_OK;
     json_out_begin(o, NULL, '{');

@@ -30,6 +30,7 @@ typedef struct pack_note {
 size_t pack_note_encode(const pack_note *note, const pack_fingerprint *fingerprint,
                         uint8_t bytes[TOKMAP_MAX_NOTE_BYTES]);
 
+/* Counts the bad documents, and those that were left out because of a special token. */
 static inline uint64_t pack_note_n_bad(const pack_note *note)
 {
     return note->place.counts.bad_documents + note->position.special_documents;

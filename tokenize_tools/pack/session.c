@@ -166,8 +166,7 @@ static int open_outputs(pack_work *w)
     int code = pack_resume_find(&w->from, &w->outputs, w->parts->options, &w->fingerprint);
     if (code != CLI_OK)
         return code;
-    if (!pack_work_begin(w))
-        return cli_no_memory();
+    pack_work_begin(w);
     const pack_start start = {w->from.checkpoint, w->from.discard, w->from.note.finishing != 0};
     code = pack_outputs_open(&w->outputs, w->parts, start);
     if (code == CLI_EXISTS && pack_output_is_complete(&w->outputs.list[0])) {
@@ -209,7 +208,6 @@ int pack_session_run(const pack_parts *parts, json_out *report)
     w->parts = parts;
     int code = run_session(w, report);
     pack_outputs_close(&w->outputs);
-    pack_documents_free(w->documents);
     pack_fingerprint_free(&w->fingerprint);
     pack_skipped_close(w->skipped, w->keeps_skipped);
     free(w->skipped);

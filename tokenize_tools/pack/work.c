@@ -102,7 +102,7 @@ static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_erro
 int pack_work_check_balance(const pack_work *w, pack_error *err)
 {
     const corpus_counts *read = &w->at.place.counts;
-    const pack_position *packed = pack_documents_counts(w->documents);
+    const pack_position *packed = &w->at.position;
     const uint64_t n_left_out = read->bad_documents + packed->special_documents;
     uint64_t file_bytes = 0, n_documents = 0, n_tokens = 0;
     int code = CLI_OK;
@@ -144,18 +144,12 @@ int pack_work_check_balance(const pack_work *w, pack_error *err)
 
 /* ---- Progress ---- */
 
-uint64_t pack_work_n_skipped(const pack_work *w)
-{
-    return w->at.place.counts.bad_documents +
-           pack_documents_counts(w->documents)->special_documents;
-}
-
 /* "12.3 MB/s of text, 4.56 M tokens/s" */
 static void set_rates(pack_work *w)
 {
     cli_text *text = &w->progress.rates;
     const double seconds = (double)cli_progress_ns(&w->progress) / 1e9;
-    const uint64_t n_tokens = pack_documents_counts(w->documents)->tokens - w->tokens_before;
+    const uint64_t n_tokens = w->at.position.tokens - w->tokens_before;
     snprintf(text->s, sizeof text->s, "%.1f MB/s of text, %.2f M tokens/s",
              (double)w->text_bytes / seconds / 1e6, (double)n_tokens / seconds / 1e6);
 }
@@ -169,7 +163,7 @@ static uint64_t stored_bytes(const corpus_place *place)
 static void update_progress(pack_work *w)
 {
     char *notes = w->progress.notes;
-    const uint64_t n_skipped = pack_work_n_skipped(w);
+    const uint64_t n_skipped = pack_note_n_bad(&w->at);
     set_rates(w);
     if (n_skipped)
         snprintf(notes, sizeof w->progress.notes, ", %s skipped", cli_count(n_skipped).s);
@@ -179,7 +173,7 @@ static void update_progress(pack_work *w)
 
 void pack_work_print_end(pack_work *w)
 {
-    const uint64_t n_tokens = pack_documents_counts(w->documents)->tokens - w->tokens_before;
+    const uint64_t n_tokens = w->at.position.tokens - w->tokens_before;
     set_rates(w);
     snprintf(w->progress.notes, sizeof w->progress.notes, ", %.2f bytes a token",
              n_tokens ? (double)w->text_bytes / (double)n_tokens : 0);
@@ -204,7 +198,6 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
     note.max_document = w->parts->options->max_document;
     note.skipped = pack_skipped_now(w->skipped);
     note.finishing = finishing;
-    note.position = *pack_documents_counts(w->documents);
     for (size_t i = 0; i < w->outputs.n; i++) {
         note.tokens[i] = w->outputs.list[i].tokens;
         note.documents[i] = w->outputs.list[i].documents;
@@ -300,7 +293,7 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
         return pack_error_no_memory(err);
     w->consistent = false;
     size_t enough = 0;
-    int code = pack_documents_take(w->documents, job, w->skipped, &enough, err);
+    int code = pack_documents_take(&w->documents, job, w->skipped, &enough, err);
     const pack_moment *last = enough ? &reports->moments[enough - 1] : NULL;
     const int taken = take_items(w, reports, last ? last->n_items : reports->n_items, err);
     if (code == CLI_OK)
@@ -350,16 +343,13 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
 
 /* ---- Begin and end ---- */
 
-bool pack_work_begin(pack_work *w)
+void pack_work_begin(pack_work *w)
 {
-    w->documents = pack_documents_new(w->parts, &w->outputs, &w->progress);
-    if (!w->documents)
-        return false;
+    w->documents = (pack_documents){w->parts, &w->outputs, &w->progress, &w->at.position};
     w->consistent = true;
     if (w->from.checkpoint > 0) {
         const pack_note *note = &w->from.note;
         w->at = *note;
-        pack_documents_set_position(w->documents, &note->position);
         for (size_t i = 0; i < w->outputs.n; i++) {
             w->outputs.list[i].tokens = note->tokens[i];
             w->outputs.list[i].documents = note->documents[i];
@@ -373,8 +363,7 @@ bool pack_work_begin(pack_work *w)
         pack_remaining_expect(&w->own, w->parts->inputs, w->stored_bytes);
     }
     pack_remaining_enter(w->remaining, w->stored_bytes);
-    w->tokens_before = pack_documents_counts(w->documents)->tokens;
-    return true;
+    w->tokens_before = w->at.position.tokens;
 }
 
 static corpus *open_corpus(const pack_work *w, pack_reports *reports, size_t batch_bytes,

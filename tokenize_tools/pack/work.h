@@ -23,7 +23,7 @@ typedef struct pack_work {
     pack_skipped *skipped; /* open, or NULL */
     bool keeps_skipped;    /* its file stays for another run */
 
-    pack_documents *documents;
+    pack_documents documents;
     cli_progress progress;
     uint64_t tokens_before;         /* when this run began */
     uint64_t text_bytes;            /* packed by this run */
@@ -39,15 +39,13 @@ typedef struct pack_work {
                                                    the start */
 } pack_work;
 
-/* Sets the state from from.note; false: out of memory. */
-bool pack_work_begin(pack_work *w);
+/* Sets the state from from.note. */
+void pack_work_begin(pack_work *w);
 int pack_work_run(pack_work *w, pack_error *err);
 /* Compares what was read with what was written; CLI_DATASET if they differ. */
 int pack_work_check_balance(const pack_work *w, pack_error *err);
 /* Whether a checkpoint could be made here. */
 bool pack_work_may_checkpoint(const pack_work *w);
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err);
-/* Bad documents, and those that were left out because of a special token. */
-uint64_t pack_work_n_skipped(const pack_work *w);
 /* When everything is done: see cli_progress_end. */
 void pack_work_print_end(pack_work *w);
