@@ -371,10 +371,10 @@ static int export_dataset(void *options, const char *name, const tokmap_dataset 
         code = path_protect_dataset(job->ds);
     if (code == CLI_OK)
         code = exporters[job->to](job);
-    if (code == CLI_OK)
-        code = values_note_late(ds, job->quiet);
-    if (code == CLI_OK)
+    if (code == CLI_OK) {
+        values_note_late(ds, job->quiet);
         cli_progress_end(&job->progress, job->tokens.n_copied);
+    }
     if (code == CLI_OK && job->info.n_spans)
         cli_warn("%s: its %s of tokens whose labels never count are trained on in this format: "
                  "prompts, and the filler of redacted documents",

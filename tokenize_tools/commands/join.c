@@ -47,7 +47,7 @@ static tokmap_column *open_in_cell(const tokmap_dataset *ds, const char *name,
     tokmap_meta_column info = TOKMAP_INIT(tokmap_meta_column);
     tokmap_column *column = NULL;
     tokmap_error err;
-    if (!file_name_exists(values_late_path(ds, name).s))
+    if (!file_name_exists(values_path_beside(ds, name, VALUES_COLUMNS).s))
         return NULL;
     if (tokmap_column_open(&column, ds, name, &err) != TOKMAP_OK)
         *code = cli_fail(&err);
@@ -121,9 +121,10 @@ static int join_columns(const plan_file *plan, const char *split, const join_opt
         return cli_fail(&err);
     for (size_t cell = 0; cell < plan->n_cells && code == CLI_OK && names.n_names == 0; cell++) {
         const path_text of_cell = plan_file_cell_path(plan, cell, split, ".tmi");
-        code = tokmap_dataset_open_index(&ds, of_cell.s, &err)
-                   ? cli_fail(&err)
-                   : values_list_beside(&names, ds, ".tmc");
+        if (tokmap_dataset_open_index(&ds, of_cell.s, &err) != TOKMAP_OK)
+            code = cli_fail(&err);
+        else
+            names = values_list_beside(ds, VALUES_COLUMNS);
         tokmap_dataset_close(ds);
     }
     for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)

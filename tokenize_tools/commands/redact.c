@@ -215,37 +215,21 @@ static int redact_column(const selection *s, const tokmap_dataset *q, const char
     return code;
 }
 
-/* Checks that the late columns can be copied, before anything is written. */
-static int check_columns(const selection *s)
-{
-    input_list names = {0};
-    int code = values_list_beside(&names, s->ds, ".tmc");
-    for (size_t i = 0; i < names.n_names && code == CLI_OK; i++) {
-        tokmap_column *column;
-        tokmap_error err;
-        if (tokmap_column_open(&column, s->ds, names.names[i], &err) != TOKMAP_OK)
-            code = cli_fail(&err);
-        tokmap_column_close(column);
-    }
-    input_list_free(&names);
-    return code;
-}
-
 /* Writes the late columns of Q, and warns about late columns of an earlier dataset beside it. */
 static int redact_columns(const selection *s, const tokmap_dataset *q)
 {
-    input_list names = {0}, beside = {0};
-    int code = values_list_beside(&names, s->ds, ".tmc");
+    input_list names = values_list_beside(s->ds, VALUES_COLUMNS);
+    int code = CLI_OK;
     for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)
         code = redact_column(s, q, names.names[i]);
-    code = cli_first_failure(code, values_list_beside(&beside, q, ".tmc"));
+    input_list beside = values_list_beside(q, VALUES_COLUMNS);
     for (size_t i = 0; i < beside.n_names; i++) {
         bool is_new = false;
         for (size_t k = 0; k < names.n_names; k++)
             is_new |= strcmp(beside.names[i], names.names[k]) == 0;
         if (!is_new)
             cli_warn("%s: has the values of an earlier dataset, not redacted: remove it",
-                     values_late_path(q, beside.names[i]).s);
+                     values_path_beside(q, beside.names[i], VALUES_COLUMNS).s);
     }
     input_list_free(&names);
     input_list_free(&beside);
@@ -295,8 +279,8 @@ static int write_redacted(const selection *s, const redact_command_options *o)
         code = path_protect_dataset(s->ds);
     if (code == CLI_OK)
         code = path_check_dataset(prefix);
-    if (code == CLI_OK)
-        code = check_columns(s);
+    if (code == CLI_OK) /* before anything is written */
+        code = values_check_beside(s->ds, VALUES_COLUMNS, false);
     if (code == CLI_OK)
         code = make_metadata(s, &metadata, &metadata_bytes);
     if (code == CLI_OK)

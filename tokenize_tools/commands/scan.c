@@ -245,7 +245,7 @@ static int open_columns(scan_state *s, const char *const *suffixes, int n_column
         const tokmap_status status = tokmap_column_writer_open(&s->columns[i], s->ds, &o, &err);
         if (status)
             return status == TOKMAP_ERR_EXISTS &&
-                           file_name_exists(values_late_path(s->ds, name.s).s)
+                           file_name_exists(values_path_beside(s->ds, name.s, VALUES_COLUMNS).s)
                        ? cli_error(CLI_EXISTS, "%s; --force replaces late columns", err.text)
                        : cli_fail(&err);
     }

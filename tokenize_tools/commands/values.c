@@ -51,26 +51,57 @@ static bool see_name(void *context, const char *name)
     return input_list_append(s->found, strndup(name + n_begin, n - n_begin - n_end), &err);
 }
 
-int values_list_beside(input_list *names, const tokmap_dataset *ds, const char *suffix)
+input_list values_list_beside(const tokmap_dataset *ds, const char *suffix)
 {
+    input_list names = {0};
     const tokmap_dataset_info info = cli_dataset_info(ds);
     const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, "."),
                     folder = path_beside(info.index_path, ".");
-    search_beside s = {begin.s, suffix, names};
+    search_beside s = {begin.s, suffix, &names};
     file_list_folder(folder.s, see_name, &s);
-    input_list_sort(names, 0);
-    return CLI_OK;
+    input_list_sort(&names, 0);
+    return names;
 }
 
-path_text values_late_path(const tokmap_dataset *ds, const char *name)
+path_text values_path_beside(const tokmap_dataset *ds, const char *name, const char *suffix)
 {
     return path_of(path_of(path_prefix(cli_dataset_info(ds).index_path).s, ".").s,
-                   path_of(name, ".tmc").s);
+                   path_of(name, suffix).s);
+}
+
+static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const char *suffix,
+                               bool verify, tokmap_error *err)
+{
+    const bool is_view = strcmp(suffix, VALUES_VIEWS) == 0;
+    const path_text path = values_path_beside(ds, name, suffix);
+    const tokmap_view_options o = {.struct_size = sizeof o, .path = path.s};
+    tokmap_column *column = NULL;
+    tokmap_view *view = NULL;
+    tokmap_status status =
+        is_view ? tokmap_view_open(&view, ds, &o, err) : tokmap_column_open(&column, ds, name, err);
+    if (status == TOKMAP_OK && verify)
+        status = is_view ? tokmap_view_verify(view, err) : tokmap_column_verify(column, err);
+    tokmap_column_close(column);
+    tokmap_view_close(view);
+    return status;
+}
+
+int values_check_beside(const tokmap_dataset *ds, const char *suffix, bool verify)
+{
+    input_list names = values_list_beside(ds, suffix);
+    int code = CLI_OK;
+    for (size_t i = 0; i < names.n_names; i++) {
+        tokmap_error err;
+        if (check_one(ds, names.names[i], suffix, verify, &err) != TOKMAP_OK)
+            code = cli_first_failure(code, cli_fail(&err));
+    }
+    input_list_free(&names);
+    return code;
 }
 
 int values_remove_late(const tokmap_dataset *ds, const char *name)
 {
-    const path_text path = values_late_path(ds, name);
+    const path_text path = values_path_beside(ds, name, VALUES_COLUMNS);
     const int error = tokmap_i_file_remove(path.s);
     return error == 0 || error == ENOENT
                ? CLI_OK
@@ -117,47 +148,29 @@ int values_print_late(const tokmap_dataset *ds, const char *name, bool json)
     return CLI_OK;
 }
 
-int values_note_late(const tokmap_dataset *ds, bool quiet)
+void values_note_late(const tokmap_dataset *ds, bool quiet)
 {
-    input_list names = {0};
-    const int code = values_list_beside(&names, ds, ".tmc");
-    if (code == CLI_OK && names.n_names > 0 && !quiet)
+    input_list names = values_list_beside(ds, VALUES_COLUMNS);
+    if (names.n_names > 0 && !quiet)
         cli_warn("%s: its late columns (%s%s) are not in the output",
                  cli_dataset_info(ds).index_path, names.names[0],
                  names.n_names > 1 ? " and others" : "");
     input_list_free(&names);
-    return code;
-}
-
-static tokmap_status open_beside(const tokmap_dataset *ds, const char *name, const char *path,
-                                 bool is_view, tokmap_error *err)
-{
-    const tokmap_view_options o = {.struct_size = sizeof o, .path = path};
-    tokmap_column *column = NULL;
-    tokmap_view *view = NULL;
-    const tokmap_status status =
-        is_view ? tokmap_view_open(&view, ds, &o, err) : tokmap_column_open(&column, ds, name, err);
-    tokmap_column_close(column);
-    tokmap_view_close(view);
-    return status;
 }
 
 void values_report_replaced(const char *dataset)
 {
-    static const char *const suffixes[] = {".tmc", ".tmw"};
+    static const char *const suffixes[] = {VALUES_COLUMNS, VALUES_VIEWS};
     tokmap_dataset *ds;
     tokmap_error err;
     if (tokmap_dataset_open_index(&ds, dataset, &err) != TOKMAP_OK)
         return;
-    const path_text begin = path_of(path_prefix(cli_dataset_info(ds).index_path).s, ".");
-    for (int is_view = 0; is_view < 2; is_view++) {
-        input_list names = {0};
-        values_list_beside(&names, ds, suffixes[is_view]);
-        for (size_t i = 0; i < names.n_names; i++) {
-            const path_text path = path_of(begin.s, path_of(names.names[i], suffixes[is_view]).s);
-            if (open_beside(ds, names.names[i], path.s, is_view, &err) == TOKMAP_ERR_MISMATCH)
-                cli_warn("%s: is of the dataset that was replaced: remove it", path.s);
-        }
+    for (int k = 0; k < 2; k++) {
+        input_list names = values_list_beside(ds, suffixes[k]);
+        for (size_t i = 0; i < names.n_names; i++)
+            if (check_one(ds, names.names[i], suffixes[k], false, &err) == TOKMAP_ERR_MISMATCH)
+                cli_warn("%s: is of the dataset that was replaced: remove it",
+                         values_path_beside(ds, names.names[i], suffixes[k]).s);
         input_list_free(&names);
     }
     tokmap_dataset_close(ds);
@@ -181,9 +194,9 @@ static int open_column(value_columns *v, const tokmap_dataset *ds, const char *n
 
 int values_open_all(value_columns *v, const tokmap_dataset *ds)
 {
-    input_list late = {0};
+    input_list late = values_list_beside(ds, VALUES_COLUMNS);
     tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
-    int code = values_list_beside(&late, ds, ".tmc");
+    int code = CLI_OK;
     for (uint32_t i = 0;
          code == CLI_OK && tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
         char *name = strndup(column.name, column.name_bytes);

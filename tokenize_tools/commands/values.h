@@ -18,11 +18,15 @@ bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_
 /* Returns "int64", "float64", "string", or "null" for a column without values. */
 const char *values_type_name(tokmap_value_type type);
 
-/* Appends each NAME of the files P.NAME.tmc, or with another suffix, beside a dataset to a list
- * that begins as {0}, sorted. input_list_free frees it. */
-int values_list_beside(input_list *names, const tokmap_dataset *ds, const char *suffix);
-/* Returns the path of the file of a late column. */
-path_text values_late_path(const tokmap_dataset *ds, const char *name);
+/* Files P.NAME.SUFFIX beside a dataset: of late columns, and of views. */
+#define VALUES_COLUMNS ".tmc"
+#define VALUES_VIEWS ".tmw"
+/* Lists each NAME, sorted; input_list_free frees the list. */
+input_list values_list_beside(const tokmap_dataset *ds, const char *suffix);
+path_text values_path_beside(const tokmap_dataset *ds, const char *name, const char *suffix);
+/* Opens each file, and with `verify` compares its checksums. Prints all errors, and returns the
+ * first exit code that is not CLI_OK. */
+int values_check_beside(const tokmap_dataset *ds, const char *suffix, bool verify);
 /* Removes the file of a late column, if there is one. */
 int values_remove_late(const tokmap_dataset *ds, const char *name);
 /* Prints a line about a column. */
@@ -30,7 +34,7 @@ void values_print_column(const tokmap_meta_column *column, bool json);
 /* Prints the line about a late column. */
 int values_print_late(const tokmap_dataset *ds, const char *name, bool json);
 /* Prints a note if there are late columns, which the output will not have. */
-int values_note_late(const tokmap_dataset *ds, bool quiet);
+void values_note_late(const tokmap_dataset *ds, bool quiet);
 /* Warns about late columns and views of another dataset, which this one has just replaced. */
 void values_report_replaced(const char *dataset);
 

@@ -11,7 +11,7 @@
 #include "commands/values.h"
 #include "cli/options.h"
 #include "cli/json_out.h"
-#include "tokmap_loader.h"
+#include "tokmap.h"
 
 #define BLOCK_BYTES (1 << 20)
 
@@ -191,53 +191,14 @@ static void print_refused(void *options, const char *path, const tokmap_error *e
     puts("}");
 }
 
-/* Checks the late columns beside the dataset. */
-static int verify_columns(const tokmap_dataset *ds)
-{
-    input_list names = {0};
-    int code = values_list_beside(&names, ds, ".tmc");
-    for (size_t i = 0; i < names.n_names; i++) {
-        tokmap_column *column;
-        tokmap_error err;
-        tokmap_status status = tokmap_column_open(&column, ds, names.names[i], &err);
-        if (status == TOKMAP_OK)
-            status = tokmap_column_verify(column, &err);
-        code = cli_first_failure(code, status == TOKMAP_OK ? CLI_OK : cli_fail(&err));
-        tokmap_column_close(column);
-    }
-    input_list_free(&names);
-    return code;
-}
-
-/* Checks the views beside the dataset. */
-static int verify_views(const tokmap_dataset *ds)
-{
-    const path_text prefix = path_prefix(cli_dataset_info(ds).index_path);
-    input_list names = {0};
-    int code = values_list_beside(&names, ds, ".tmw");
-    for (size_t i = 0; i < names.n_names; i++) {
-        const path_text path = path_of(path_of(prefix.s, ".").s, path_of(names.names[i], ".tmw").s);
-        const tokmap_view_options o = {.struct_size = sizeof o, .path = path.s};
-        tokmap_view *view;
-        tokmap_error err;
-        tokmap_status status = tokmap_view_open(&view, ds, &o, &err);
-        if (status == TOKMAP_OK)
-            status = tokmap_view_verify(view, &err);
-        code = cli_first_failure(code, status == TOKMAP_OK ? CLI_OK : cli_fail(&err));
-        tokmap_view_close(view);
-    }
-    input_list_free(&names);
-    return code;
-}
-
 static int verify_one(void *command_options, const char *path, const tokmap_dataset *ds)
 {
     const verify_command_options *options = command_options;
     verify_view view = {.path = path, .info = cli_dataset_info(ds)};
     cli_progress_begin(&view.progress, "verify", options->quiet);
     int code = run_verify(ds, &view, options);
-    code = cli_first_failure(code, verify_columns(ds));
-    code = cli_first_failure(code, verify_views(ds));
+    code = cli_first_failure(code, values_check_beside(ds, VALUES_COLUMNS, true));
+    code = cli_first_failure(code, values_check_beside(ds, VALUES_VIEWS, true));
     report_unfinished(path);
     report_unused(ds);
     return code;
