@@ -10,6 +10,7 @@
 #include "commands/values.h"
 #include "corpus/open_input.h"
 #include "fields/field_list.h"
+#include "pack/inputs.h"
 #include "tokmap_writer.h"
 
 /* The documents by their keys. The keys themselves are in the dataset. */
@@ -192,19 +193,12 @@ static int put_row(add_job *job, const tokmap_value *values)
     return code;
 }
 
-static void report(void *context, const char *text)
+static reader_options options_of(const add_job *job, const field_list *fields)
 {
-    if (!((const add_job *)context)->options->quiet)
-        cli_warn("%s", text);
-}
-
-static reader_options options_of(add_job *job, const field_list *fields)
-{
-    return reader_options_complete(&(reader_options){.fields_only = true,
-                                                     .fields = fields,
-                                                     .report = report,
-                                                     .context = job,
-                                                     .window.read_ahead = false});
+    return reader_options_complete(
+        &(reader_options){.fields_only = true,
+                          .fields = fields,
+                          .report = job->options->quiet ? NULL : pack_print_note});
 }
 
 static int read_rows(add_job *job, const char *path)

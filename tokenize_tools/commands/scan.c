@@ -13,11 +13,12 @@
 #include "cli/json_out.h"
 #include "cli/options.h"
 #include "commands/commands.h"
-#include "commands/datasets.h"
+#include "commands/each.h"
 #include "commands/scan_report.h"
 #include "commands/values.h"
 #include "corpus/open_input.h"
 #include "fields/field_list.h"
+#include "pack/inputs.h"
 #include "scan/duplicates.h"
 #include "scan/scan.h"
 #include "system/files.h"
@@ -164,12 +165,6 @@ static void refuse_fields(void *context, const char *text)
     s->fields_code = cli_error(CLI_INPUT, "%s", text);
 }
 
-static void report(void *context, const char *text)
-{
-    if (!((const scan_state *)context)->options->quiet)
-        cli_warn("%s", text);
-}
-
 static int read_examples(scan_state *s)
 {
     const input_source source = {.path = s->options->against};
@@ -178,13 +173,12 @@ static int read_examples(scan_state *s)
     int code = CLI_OK;
     if (!field_list_parse(&s->fields, s->options->fields, &err))
         return cli_refuse_text("--field", &err);
-    const reader_options options =
-        reader_options_complete(&(reader_options){.fields_only = true,
-                                                  .fields = &s->fields,
-                                                  .report = report,
-                                                  .note = refuse_fields,
-                                                  .context = s,
-                                                  .window.read_ahead = false});
+    const reader_options options = reader_options_complete(
+        &(reader_options){.fields_only = true,
+                          .fields = &s->fields,
+                          .report = s->options->quiet ? NULL : pack_print_note,
+                          .note = refuse_fields,
+                          .context = s});
     s->reader = reader_open(&source, &options, -1, &err);
     while (s->reader && code == CLI_OK &&
            (result = reader_next(s->reader, &s->row, &err)) > READER_END)
@@ -449,24 +443,6 @@ static int run_scan(scan_state *s)
     return code;
 }
 
-static void free_state(scan_state *s)
-{
-    for (size_t i = 0; i < s->n_indexes; i++)
-        ngrams_close(s->indexes[i]);
-    for (int i = 0; i < N_COLUMNS; i++)
-        tokmap_column_writer_close(s->columns[i]);
-    encoder_free(s->encoder);
-    tokenizer_file_close(&s->tokenizer);
-    field_list_free(&s->fields);
-    id_buffer_free(&s->ids);
-    id_buffer_free(&s->blank_ids);
-    free(s->text);
-    for (size_t e = 0; e < s->n_examples; e++)
-        scan_matches_free(&s->examples[e].matches);
-    free(s->examples);
-    free(s);
-}
-
 #define TARGET(field) offsetof(scan_options, field)
 static const cli_option option_table[] = {
     {"against", 0, CLI_TEXT, TARGET(against), "FILE",
@@ -525,8 +501,10 @@ static const cli_manual manual = {
 };
 
 /* Refuses options of the other form, and sets defaults. */
-static int complete_options(scan_options *o)
+static int complete_options(void *options, const input_list *names)
 {
+    scan_options *o = options;
+    (void)names;
     if (o->duplicates == (o->against != NULL))
         return cli_usage("a scan needs one of --against and --duplicates");
     if (o->duplicates &&
@@ -543,29 +521,38 @@ static int complete_options(scan_options *o)
     return CLI_OK;
 }
 
+static int scan_dataset(void *options, const char *path, const tokmap_dataset *ds)
+{
+    const scan_options *o = options;
+    scan_state *s = calloc(1, sizeof *s);
+    (void)path;
+    if (!s)
+        return cli_no_memory();
+    s->ds = ds;
+    s->info = cli_dataset_info(ds);
+    s->options = o;
+    const int code = o->duplicates ? run_duplicates(s) : run_scan(s);
+    for (size_t i = 0; i < s->n_indexes; i++)
+        ngrams_close(s->indexes[i]);
+    for (int i = 0; i < N_COLUMNS; i++)
+        tokmap_column_writer_close(s->columns[i]);
+    encoder_free(s->encoder);
+    tokenizer_file_close(&s->tokenizer);
+    field_list_free(&s->fields);
+    id_buffer_free(&s->ids);
+    id_buffer_free(&s->blank_ids);
+    free(s->text);
+    for (size_t e = 0; e < s->n_examples; e++)
+        scan_matches_free(&s->examples[e].matches);
+    free(s->examples);
+    free(s);
+    return code;
+}
+
 int scan_command(int argc, char **argv)
 {
     scan_options options = {0};
-    int code = cli_parse_options(&manual, argc, argv, &options);
-    tokmap_dataset *ds;
-    tokmap_error err;
-    if (code != CLI_GO_ON)
-        return code;
-    const char *path = argv[optind];
-    code = complete_options(&options);
-    if (code != CLI_OK)
-        return code;
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return report_open_failure(path, &err);
-    scan_state *s = calloc(1, sizeof *s);
-    code = s ? CLI_OK : cli_no_memory();
-    if (s) {
-        s->ds = ds;
-        s->info = cli_dataset_info(ds);
-        s->options = &options;
-        code = options.duplicates ? run_duplicates(s) : run_scan(s);
-        free_state(s);
-    }
-    tokmap_dataset_close(ds);
-    return cli_first_failure(code, cli_finish());
+    const each_command command = {&manual, &options, dataset_names_take_one,
+                                  .check = complete_options, .work = scan_dataset};
+    return each_run(&command, argc, argv);
 }
