@@ -12,6 +12,8 @@
 #include "base/number.h"
 #include "base/plain_text.h"
 
+#define MESSAGE_BYTES 2048
+
 static const char *current_program = "tokmap", *current_command;
 
 /* ---- Messages ---- */
@@ -49,7 +51,7 @@ static void print_line(const char *text)
 
 static void __attribute__((format(printf, 1, 0))) print_message(const char *format, va_list args)
 {
-    char text[2048];
+    char text[MESSAGE_BYTES];
     vsnprintf(text, sizeof text, format, args);
     print_line(text);
 }
@@ -169,13 +171,27 @@ const char *cli_hint(const tokmap_error *err)
     return NULL;
 }
 
-int cli_fail(const tokmap_error *err)
+/* Prints a message, and a hint if there is one. */
+static int fail_with(const tokmap_error *err, const char *text)
 {
-    print_line(err->text[0] ? err->text : tokmap_status_text(err->status));
     const char *hint = cli_hint(err);
+    print_line(text);
     if (hint)
         fprintf(stderr, "%s\n", hint);
     return cli_exit_code(err);
+}
+
+int cli_fail(const tokmap_error *err)
+{
+    return fail_with(err, err->text[0] ? err->text : tokmap_status_text(err->status));
+}
+
+int cli_fail_errno(const char *path, const char *what, int sys_errno)
+{
+    const tokmap_error err = {.status = TOKMAP_ERR_IO, .sys_errno = sys_errno};
+    char text[MESSAGE_BYTES];
+    snprintf(text, sizeof text, "%s: cannot %s: %s", path, what, strerror(sys_errno));
+    return fail_with(&err, text);
 }
 
 tokmap_dataset_info cli_dataset_info(const tokmap_dataset *ds)

@@ -35,6 +35,9 @@ const char *cli_hint(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
 /* Returns the exit code for a failed system call. */
 int cli_errno_exit_code(int sys_errno);
+/* Prints "PATH: cannot WHAT: ", the text of the errno value, and a hint if there is one; returns
+ * its exit code. */
+int cli_fail_errno(const char *path, const char *what, int sys_errno);
 /* Returns the exit code for a file that could not be accessed or has wrong contents. */
 int cli_failure_exit_code(const failure *f);
 /* Prints the failure and returns its exit code. */

@@ -338,7 +338,7 @@ static int open_tokens(export_job *job)
         return CLI_OK;
     const int error = file_open(path, &job->tokens.fd, &job->tokens_facts);
     if (error)
-        return cli_error(cli_errno_exit_code(error), "%s: cannot open: %s", path, strerror(error));
+        return cli_fail_errno(path, "open", error);
     if (job->tokens_facts.n_bytes != job->info.token_file_bytes)
         return cli_error(CLI_DATASET, "%s: its size changed after it was opened", path);
     return CLI_OK;

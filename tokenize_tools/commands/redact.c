@@ -184,8 +184,7 @@ static int find_megatron_index(const selection *s, const char *prefix, bool repl
     const int error =
         cli_is_joined(&s->info) ? ENOENT : file_open(source->path, &source->fd, &facts);
     if (error && error != ENOENT)
-        return cli_error(cli_errno_exit_code(error), "%s: cannot open: %s", source->path,
-                         strerror(error));
+        return cli_fail_errno(source->path, "open", error);
     if (error && file_name_exists(to.s))
         return cli_error(CLI_EXISTS,
                          "%s: exists, and would be a Megatron index beside other tokens: remove it",

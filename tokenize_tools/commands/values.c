@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commands/values.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "cli/json_out.h"
 #include "cli/paths.h"
 #include "system/files.h"
-#include "system/platform.h"
+#include "system/output_file.h"
 #include "tokmap_loader.h"
 
 bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
@@ -101,12 +100,7 @@ int values_check_beside(const tokmap_dataset *ds, const char *suffix, bool verif
 
 int values_remove_late(const tokmap_dataset *ds, const char *name)
 {
-    const path_text path = values_path_beside(ds, name, VALUES_COLUMNS);
-    const int error = tokmap_i_file_remove(path.s);
-    return error == 0 || error == ENOENT
-               ? CLI_OK
-               : cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", path.s,
-                           strerror(error));
+    return output_remove(values_path_beside(ds, name, VALUES_COLUMNS).s);
 }
 
 void values_print_column(const tokmap_meta_column *c, bool json)

@@ -57,8 +57,7 @@ static int regular_file_open(regular_file *file)
 {
     const int error = file_open(file->path, &file->fd, &file->opened);
     if (error)
-        return cli_error(cli_errno_exit_code(error), "%s: cannot open: %s", file->path,
-                         strerror(error));
+        return cli_fail_errno(file->path, "open", error);
     if (file->opened.kind != FILE_REGULAR)
         return cli_error(CLI_INPUT, "%s: is %s, not a file of tokens", file->path,
                          file->opened.kind == FILE_FOLDER ? "a folder" : "not a regular file");

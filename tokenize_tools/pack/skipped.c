@@ -14,12 +14,6 @@
 
 #define BUFFER_BYTES ((size_t)64 * 1024)
 
-static int print_error(const char *path, const char *what, int reason)
-{
-    return cli_error(cli_errno_exit_code(reason), "%s: cannot %s: %s", path, what,
-                     strerror(reason));
-}
-
 /* Continues the file of an earlier run at the place that its checkpoint names. */
 static int resume_file(pack_skipped *s, const pack_skipped_mark *keep)
 {
@@ -31,7 +25,7 @@ static int resume_file(pack_skipped *s, const pack_skipped_mark *keep)
         return code;
     const int error = file_hash(s->out.fd, 0, keep->n_bytes, s->checksum);
     if (error)
-        return print_error(path, "read", error);
+        return cli_fail_errno(path, "read", error);
     if (XXH3_64bits_digest(s->checksum) == keep->checksum)
         return CLI_OK;
     return cli_error(CLI_DATASET,
@@ -55,7 +49,7 @@ int pack_skipped_open(pack_skipped *s, const pack_options *options, const pack_s
     if (code != CLI_OK)
         return code;
     const int error = output_try_cut(&s->out, keep->n_bytes);
-    return error ? print_error(s->out.partial, "write", error) : CLI_OK;
+    return error ? cli_fail_errno(s->out.partial, "write", error) : CLI_OK;
 }
 
 /* After a failure the file lacks lines that are counted, so it fails again, and no checkpoint is
@@ -154,7 +148,7 @@ int pack_skipped_print(pack_skipped *s, json_out *o)
     }
     free(block);
     json_out_end(o, ']');
-    return error ? print_error(s->out.partial, "read", error) : CLI_OK;
+    return error ? cli_fail_errno(s->out.partial, "read", error) : CLI_OK;
 }
 
 void pack_skipped_close(pack_skipped *s, bool keep)

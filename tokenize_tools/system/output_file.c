@@ -19,13 +19,6 @@
 /* The most that one call copies, so that progress is shown and signals are handled in between. */
 #define COPY_BYTES (64u << 20)
 
-static int print_errno(const char *path, const char *what)
-{
-    tokmap_error err = {.status = TOKMAP_ERR_IO, .sys_errno = errno};
-    snprintf(err.text, sizeof err.text, "%.300s: cannot %s: %s", path, what, strerror(errno));
-    return cli_fail(&err);
-}
-
 static int fail_exists(const char *path, tokmap_status status)
 {
     tokmap_error err = {.status = status};
@@ -70,7 +63,7 @@ int output_take_no_locks(void *options, const char *value)
 int output_flush_folder(const char *path)
 {
     errno = tokmap_i_folder_sync(path);
-    return errno == 0 ? CLI_OK : print_errno(path, "flush its folder");
+    return errno == 0 ? CLI_OK : cli_fail_errno(path, "flush its folder", errno);
 }
 
 int output_make_folders(const char *path)
@@ -85,7 +78,7 @@ int output_make_folders(const char *path)
         if (!file_exists(folder)) { /* if it is a file, the next call fails */
             code = mkdir(folder, 0777) == 0 || errno == EEXIST
                        ? output_flush_folder(folder)
-                       : print_errno(folder, "create the folder");
+                       : cli_fail_errno(folder, "create the folder", errno);
         }
         *slash = '/';
     }
@@ -109,7 +102,7 @@ static int fail_lock(const char *path)
         return fail_exists(path, TOKMAP_ERR_LOCKED);
     return errno == ENOLCK ? cli_error(CLI_INPUT, "%s: %s: %s", path,
                                        tokmap_i_file_lock_text(errno), strerror(errno))
-                           : print_errno(path, "write");
+                           : cli_fail_errno(path, "write", errno);
 }
 
 /* Removes the partial file of a process that was killed. It is never written to, because it may be
@@ -125,13 +118,13 @@ static int remove_stale(const char *partial)
     if (fd < 0 && (errno == EACCES || errno == EPERM))
         fd = open(partial, O_RDONLY | flags);
     if (fd < 0)
-        return errno == ENOENT ? CLI_OK : print_errno(partial, "take over");
+        return errno == ENOENT ? CLI_OK : cli_fail_errno(partial, "take over", errno);
     int code = CLI_OK;
     errno = tokmap_i_file_lock_open(fd, false);
     if (errno != 0)
         code = fail_lock(partial);
     else if (output_has_name(fd, partial) && unlink(partial) != 0)
-        code = print_errno(partial, "remove");
+        code = cli_fail_errno(partial, "remove", errno);
     close(fd);
     return code;
 }
@@ -165,7 +158,7 @@ int output_resume(output_file *out)
     file_facts facts;
     int fd = open(out->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 || file_describe_open(fd, &facts) != 0)
-        return print_errno(out->partial, "open");
+        return cli_fail_errno(out->partial, "open", errno);
     int code = CLI_OK;
     if (facts.kind != FILE_REGULAR)
         code = cli_error(CLI_INPUT, "%s: is not a regular file", out->partial);
@@ -201,7 +194,7 @@ int output_try_write(output_file *out, const void *data, size_t n_bytes)
 int output_write(output_file *out, const void *data, size_t n_bytes)
 {
     errno = output_try_write(out, data, n_bytes);
-    return errno == 0 ? CLI_OK : print_errno(out->path, "write");
+    return errno == 0 ? CLI_OK : cli_fail_errno(out->path, "write", errno);
 }
 
 int output_try_cut(output_file *out, uint64_t n_bytes)
@@ -291,14 +284,14 @@ static int give_name(output_file *out)
     errno = output_try_name(out);
     return errno == 0        ? CLI_OK
            : errno == EEXIST ? fail_exists(out->path, TOKMAP_ERR_EXISTS)
-                             : print_errno(out->path, "write");
+                             : cli_fail_errno(out->path, "write", errno);
 }
 
 int output_place(output_file *out)
 {
     errno = tokmap_i_file_sync(out->fd);
     if (errno != 0)
-        return print_errno(out->path, "flush");
+        return cli_fail_errno(out->path, "flush", errno);
     int code = give_name(out);
     if (code != CLI_OK)
         return code;
@@ -347,7 +340,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
         return code == CLI_OK ? output_flush_folder(out->path) : code;
     errno = file_describe_open(src->fd, &facts);
     if (errno != 0)
-        return print_errno(src->path, "read");
+        return cli_fail_errno(src->path, "read", errno);
     code = output_begin(out);
     if (code != CLI_OK)
         return code;
@@ -381,7 +374,7 @@ int output_try_remove(const char *path)
 int output_remove(const char *path)
 {
     errno = output_try_remove(path);
-    return errno == 0 ? CLI_OK : print_errno(path, "remove");
+    return errno == 0 ? CLI_OK : cli_fail_errno(path, "remove", errno);
 }
 
 void output_abandon(output_file *out)
