@@ -38,13 +38,8 @@ static void print_result_line(const tokmap_dataset_info *info, const char *forma
            cli_bytes(info->token_file_bytes + info->index_bytes).s, cli_hex(info->dataset_id).s);
 }
 
-int cli_print_result(const char *prefix, const char *format, bool json, bool quiet)
-{
-    return cli_print_result_with(prefix, format, NULL, json, quiet);
-}
-
-int cli_print_result_with(const char *prefix, const char *format, const char *more, bool json,
-                          bool quiet)
+int cli_print_result(const char *prefix, const char *format, const char *more, bool json,
+                     bool quiet)
 {
     tokmap_dataset *ds;
     tokmap_error err;

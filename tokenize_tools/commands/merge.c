@@ -242,7 +242,8 @@ static int merge_all(void *command_options, const input_list *names)
     free(s.inputs);
     if (code == CLI_OK && options->force && !options->quiet)
         values_report_replaced(path_of(s.prefix, ".tmi").s);
-    return code == CLI_OK ? cli_print_result(s.prefix, NULL, options->json, options->quiet) : code;
+    return code == CLI_OK ? cli_print_result(s.prefix, NULL, NULL, options->json, options->quiet)
+                          : code;
 }
 
 #define TARGET(field) offsetof(merge_options, field)

@@ -150,7 +150,7 @@ static int print_result(const char *prefix, const selection *s, const tokmap_red
         puts("}");
         return CLI_OK;
     }
-    const int code = cli_print_result(prefix, NULL, false, o->quiet);
+    const int code = cli_print_result(prefix, NULL, NULL, false, o->quiet);
     if (code == CLI_OK && !o->quiet) {
         printf("redacted %s, %s; %s not copied, %s shared (reflink), %s copied; then %s read, ",
                cli_count_of(s->n, "document").s, cli_count_of(done->n_tokens, "token").s,

@@ -507,7 +507,8 @@ int adopt_file(const char *path, const adopt_request *request)
         code = write_index(a);
     if (code == CLI_OK) {
         a->tokens.path[strlen(a->tokens.path) - suffix_length(a->tokens.path)] = '\0';
-        code = cli_print_result(a->tokens.path, a->reader->name, request->json, request->quiet);
+        code =
+            cli_print_result(a->tokens.path, a->reader->name, NULL, request->json, request->quiet);
     }
     regular_file_close(&a->tokens);
     regular_file_close(&a->table);

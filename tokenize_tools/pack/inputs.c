@@ -421,22 +421,36 @@ void pack_kinds_text(const pack_inputs *inputs, char text[PACK_KINDS_BYTES])
     }
 }
 
+/* Removes the inputs that are unsuitable; their list keeps the names. */
+static void remove_unsuitable(pack_inputs *inputs)
+{
+    unsuitable_list *list = &inputs->unsuitable;
+    size_t n = 0;
+    for (size_t i = 0, next = 0; i < inputs->n; i++) {
+        if (next < list->n && list->files[next].which == i) {
+            inputs->total_bytes -= inputs->once ? 0 : inputs->versions[i].n_bytes;
+            next++;
+            continue;
+        }
+        inputs->files.names[n] = inputs->files.names[i];
+        inputs->versions[n] = inputs->versions[i];
+        if (inputs->seen)
+            inputs->seen[n] = inputs->seen[i];
+        n++;
+    }
+    inputs->n = inputs->files.n_names = n;
+    list->owns_names = true;
+}
+
 /* Refuses what is recognized as something other than text, or leaves it out. `code` is that of the
  * other inputs. */
 static int settle_unsuitable(pack_inputs *inputs, const pack_options *options, int code)
 {
-    const unsuitable_array others[] = {
-        {inputs->versions, sizeof *inputs->versions},
-        {inputs->seen, sizeof *inputs->seen},
-    };
     if (inputs->unsuitable.n == 0 || (options->skip_unsuitable && code != CLI_OK))
         return code;
     if (!options->skip_unsuitable)
         return unsuitable_refuse(&inputs->unsuitable);
-    for (size_t i = 0; i < inputs->unsuitable.n && !inputs->once; i++)
-        inputs->total_bytes -= inputs->versions[inputs->unsuitable.files[i].which].n_bytes;
-    unsuitable_take(&inputs->unsuitable, inputs->files.names, &inputs->files.n_names, others);
-    inputs->n = inputs->files.n_names;
+    remove_unsuitable(inputs);
     if (!options->quiet)
         unsuitable_note(&inputs->unsuitable);
     return inputs->n > 0 ? CLI_OK : cli_error(CLI_INPUT, "no files are left to pack");

@@ -81,9 +81,8 @@ static int print_results(pack_work *w, json_out *json)
     if (!memory_file_close(counts.out, &more))
         return cli_no_memory();
     for (size_t i = 0; i < w->outputs.n; i++)
-        code =
-            cli_first_failure(code, cli_print_result_with(w->outputs.list[i].prefix, NULL,
-                                                          i ? NULL : more.text, o->json, o->quiet));
+        code = cli_first_failure(code, cli_print_result(w->outputs.list[i].prefix, NULL,
+                                                        i ? NULL : more.text, o->json, o->quiet));
     free(more.text);
     for (size_t i = 0; i < w->outputs.n && o->also && !o->json && !o->quiet; i++) {
         cli_print_plain(stdout, w->outputs.list[i].prefix, strlen(w->outputs.list[i].prefix));

@@ -31,28 +31,6 @@ void unsuitable_free(unsuitable_list *list)
     *list = (unsuitable_list){0};
 }
 
-void unsuitable_take(unsuitable_list *list, char **names, size_t *n,
-                     const unsuitable_array others[2])
-{
-    size_t n_left = 0, next = 0;
-    for (size_t i = 0; i < *n; i++) {
-        if (next < list->n && list->files[next].which == i) {
-            next++;
-            continue;
-        }
-        names[n_left] = names[i];
-        for (size_t k = 0; k < 2; k++) {
-            const size_t n_bytes = others[k].element_bytes;
-            char *elements = others[k].elements;
-            if (elements)
-                memmove(elements + n_left * n_bytes, elements + i * n_bytes, n_bytes);
-        }
-        n_left++;
-    }
-    *n = n_left;
-    list->owns_names = true;
-}
-
 /* ---- Kinds ---- */
 
 typedef struct kind_count {

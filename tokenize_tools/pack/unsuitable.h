@@ -12,8 +12,8 @@
 #define UNSUITABLE_NAMED 3
 
 typedef struct unsuitable_file {
-    size_t which;     /* number of the input */
-    const char *name; /* owned by the list after unsuitable_take */
+    size_t which; /* number of the input */
+    const char *name;
     const char *kind; /* "a PDF document" */
 } unsuitable_file;
 
@@ -21,21 +21,13 @@ typedef struct unsuitable_list { /* start with {0} */
     unsuitable_file *files;
     size_t n;
     char *whys[UNSUITABLE_NAMED]; /* of the first ones, as if each was refused alone */
-    bool owns_names;
+    bool owns_names;              /* set by the caller: they were left out of the inputs */
 } unsuitable_list;
 
 /* Appends an input, which was refused with this failure. Returns false when out of memory. */
 bool unsuitable_add(unsuitable_list *list, size_t which, const char *name, const failure *why);
 /* Prints why these inputs cannot be packed, on one screen, and what to do. Returns CLI_INPUT. */
 int unsuitable_refuse(const unsuitable_list *list);
-/* Removes the inputs from the names, of which there are *n, and keeps their names. `others` are
- * arrays with one element for each name, or NULL. */
-typedef struct unsuitable_array {
-    void *elements;
-    size_t element_bytes;
-} unsuitable_array;
-void unsuitable_take(unsuitable_list *list, char **names, size_t *n,
-                     const unsuitable_array others[2]);
 /* Prints how many inputs of each kind were left out. */
 void unsuitable_note(const unsuitable_list *list);
 /* Prints the member `unsuitable` of an object, if there are any: of each kind the number. */

@@ -64,8 +64,8 @@ static int print_results(const plan_file *plan, const cell_join_options *options
     int code = CLI_OK;
     for (size_t i = 0; i < plan->splits.n; i++) {
         const path_text output = plan_split_path(options->prefix, plan->splits.names[i], "");
-        code = cli_first_failure(code,
-                                 cli_print_result(output.s, NULL, options->json, options->quiet));
+        code = cli_first_failure(
+            code, cli_print_result(output.s, NULL, NULL, options->json, options->quiet));
     }
     return code;
 }

@@ -60,7 +60,8 @@ int output_take_no_locks(void *options, const char *value)
 
 /* ---- Folders ---- */
 
-int output_flush_folder(const char *path)
+/* Flushes the folder, so that the name survives a crash. */
+static int flush_folder(const char *path)
 {
     errno = tokmap_i_folder_sync(path);
     return errno == 0 ? CLI_OK : cli_fail_errno(path, "flush its folder", errno);
@@ -77,7 +78,7 @@ int output_make_folders(const char *path)
         *slash = '\0';
         if (!file_exists(folder)) { /* if it is a file, the next call fails */
             code = mkdir(folder, 0777) == 0 || errno == EEXIST
-                       ? output_flush_folder(folder)
+                       ? flush_folder(folder)
                        : cli_fail_errno(folder, "create the folder", errno);
         }
         *slash = '/';
@@ -271,18 +272,12 @@ static int rename_to_free_name(const char *from, const char *to)
     return errno == 0 ? 0 : -1;
 }
 
-int output_try_name(output_file *out)
-{
-    int failed = out->replace ? rename(out->partial, out->path)
-                              : rename_to_free_name(out->partial, out->path);
-    out->is_placed = !failed;
-    return failed ? errno : 0;
-}
-
 static int give_name(output_file *out)
 {
-    errno = output_try_name(out);
-    return errno == 0        ? CLI_OK
+    const int failed = out->replace ? rename(out->partial, out->path)
+                                    : rename_to_free_name(out->partial, out->path);
+    out->is_placed = !failed;
+    return !failed           ? CLI_OK
            : errno == EEXIST ? fail_exists(out->path, TOKMAP_ERR_EXISTS)
                              : cli_fail_errno(out->path, "write", errno);
 }
@@ -297,7 +292,7 @@ int output_place(output_file *out)
         return code;
     close(out->fd);
     out->fd = -1;
-    return output_flush_folder(out->path);
+    return flush_folder(out->path);
 }
 
 /* Makes `partial` a link to the file that is open as src, and renames it to path. It is not an
@@ -337,7 +332,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
     *way = OUTPUT_HARD_LINK;
     int code = share_by_link(out, src);
     if (code != CLI_OK || out->is_placed)
-        return code == CLI_OK ? output_flush_folder(out->path) : code;
+        return code == CLI_OK ? flush_folder(out->path) : code;
     errno = file_describe_open(src->fd, &facts);
     if (errno != 0)
         return cli_fail_errno(src->path, "read", errno);

@@ -56,8 +56,6 @@ int output_begin(output_file *out);
 int output_resume(output_file *out);
 /* Creates the folders of the path. */
 int output_make_folders(const char *path);
-/* Flushes the folder, so that the name survives a crash. */
-int output_flush_folder(const char *path);
 int output_write(output_file *out, const void *data, size_t n_bytes);
 /* Appends n_bytes of src, starting at src_offset. */
 int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint64_t n_bytes);
@@ -81,8 +79,6 @@ int output_remove(const char *path);
 int output_try_write(output_file *out, const void *data, size_t n_bytes);
 /* Truncates or extends the file to this length; writing continues there. */
 int output_try_cut(output_file *out, uint64_t n_bytes);
-/* Renames the file; on failure it keeps its partial name. */
-int output_try_name(output_file *out);
 /* The same as output_remove, but returns an errno value. */
 int output_try_remove(const char *path);
 /* Whether the name refers to the open file. */
