@@ -190,8 +190,11 @@ static bool read_job(pack_pipeline *p)
     if (!slot)
         return false;
     failure err = {.text = ""};
+    pack_reports *reports = &slot->job.reports;
+    reports->n_bytes = reports->n_items = reports->n_moments = 0;
+    reports->no_memory = false;
+    *p->options.reports = reports;
     int status = corpus_read(p->corpus, &slot->job.batch, &err);
-    p->options.after_read(p->options.context, &slot->job);
     tokmap_i_mutex_lock(&p->lock);
     p->read_status = status;
     p->read_error = err;

@@ -64,7 +64,7 @@ typedef struct pack_job {
     size_t *specials;
     size_t n_specials;
     uint64_t specials_seen; /* in the text of this batch */
-    pack_reports reports;   /* set by after_read */
+    pack_reports reports;
 } pack_job;
 
 /* Encodes the batch. False: out of memory. */
@@ -73,11 +73,8 @@ void pack_job_free(pack_job *job);
 
 typedef struct pack_pipeline_options {
     const pack_parts *parts;
-    size_t batch_bytes; /* the same as in corpus_options */
-    /* Called by the reader after each read, with the context of the corpus, to keep in the job what
-     * its callbacks reported. */
-    void (*after_read)(void *context, pack_job *job);
-    void *context;
+    size_t batch_bytes;     /* the same as in corpus_options */
+    pack_reports **reports; /* set before each read: what the callbacks of the corpus fill */
 } pack_pipeline_options;
 
 typedef enum pack_next {

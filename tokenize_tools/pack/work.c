@@ -20,8 +20,8 @@
 /* Keeps what the corpus reports while it reads, beside the job that it belongs to: messages are
  * printed when it is the job's turn. */
 
-/* The callbacks of corpus_options and pack_pipeline_options; the context is the pack_reports of the
- * current read. */
+/* The callbacks of corpus_options; the context is a pointer to the pack_reports of the current
+ * read. */
 static void add_item(pack_reports *now, const pack_item *item, const char *place,
                      const char *reason)
 {
@@ -44,33 +44,24 @@ static void add_item(pack_reports *now, const pack_item *item, const char *place
 
 static void add_message(void *context, const char *text)
 {
-    add_item(context, &(pack_item){0}, text, NULL);
+    add_item(*(pack_reports **)context, &(pack_item){0}, text, NULL);
 }
 
 static void add_bad(void *context, const corpus_bad *bad)
 {
-    add_item(context, &(pack_item){.is_bad = true, .input = bad->input, .at = bad->at}, bad->place,
+    add_item(*(pack_reports **)context,
+             &(pack_item){.is_bad = true, .input = bad->input, .at = bad->at}, bad->place,
              bad->reason);
 }
 
 static void add_moment(void *context, const corpus_counts *counts)
 {
-    pack_reports *now = context;
+    pack_reports *now = *(pack_reports **)context;
     if (array_reserve(&now->moments, &now->moments_capacity, now->n_moments + 1,
                       sizeof *now->moments))
         now->moments[now->n_moments++] = (pack_moment){*counts, now->n_items};
     else
         now->no_memory = true;
-}
-
-/* The job gets what was reported, and the next read the arrays that the job had before. */
-static void after_read(void *context, pack_job *job)
-{
-    pack_reports *now = context, before = job->reports;
-    before.n_bytes = before.n_items = before.n_moments = 0;
-    before.no_memory = false;
-    job->reports = *now;
-    *now = before;
 }
 
 /* ---- The balance ---- */
@@ -366,7 +357,7 @@ void pack_work_begin(pack_work *w)
     w->tokens_before = w->at.position.tokens;
 }
 
-static corpus *open_corpus(const pack_work *w, pack_reports *reports, size_t batch_bytes,
+static corpus *open_corpus(const pack_work *w, pack_reports **reports, size_t batch_bytes,
                            pack_error *err)
 {
     const pack_options *o = w->parts->options;
@@ -399,12 +390,11 @@ static corpus *open_corpus(const pack_work *w, pack_reports *reports, size_t bat
 int pack_work_run(pack_work *w, pack_error *err)
 {
     const uint64_t part = w->parts->options->memory / 64;
-    pack_reports reports = {0};
+    pack_reports *reports = NULL;
     const pack_pipeline_options options = {
         .parts = w->parts,
         .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
-        .after_read = after_read,
-        .context = &reports,
+        .reports = &reports,
     };
     w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
     corpus *c = open_corpus(w, &reports, options.batch_bytes, err);
@@ -413,8 +403,5 @@ int pack_work_run(pack_work *w, pack_error *err)
     w->needed_memory = p ? pack_pipeline_needed(p) : 0;
     pack_pipeline_close(p);
     cli_progress_clear(&w->progress);
-    free(reports.text);
-    free(reports.items);
-    free(reports.moments);
     return code;
 }
