@@ -101,9 +101,9 @@ enum {
     TOKMAP_I_READ_BACK_BYTES = 64 << 10 /* whole groups */
 };
 
-/* Counts the sections that the index will have. */
 /* Whether the index has a section of this kind. */
 bool tokmap_i_index_writer_has(const tokmap_i_index_writer *w, uint32_t kind);
+/* Counts the sections that the index will have. */
 uint32_t tokmap_i_index_writer_n_sections(const tokmap_i_index_writer *w);
 /* Adds bytes to the section that is being written. */
 tokmap_status tokmap_i_index_writer_put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,

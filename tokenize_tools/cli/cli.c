@@ -201,6 +201,18 @@ tokmap_dataset_info cli_dataset_info(const tokmap_dataset *ds)
     return info;
 }
 
+tokmap_writer_options cli_writer_options_like(const tokmap_dataset *ds)
+{
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    return (tokmap_writer_options){
+        .struct_size = sizeof(tokmap_writer_options),
+        .vocab_size = info.vocab_size,
+        .has_eod = info.eod_id != TOKMAP_NO_ID,
+        .eod_id = info.eod_id,
+        .token_bytes = info.token_bytes,
+    };
+}
+
 bool cli_is_joined(const tokmap_dataset_info *info)
 {
     return !info->token_path;

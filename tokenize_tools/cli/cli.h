@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "tokmap.h"
+#include "tokmap_writer.h"
 
 /* Exit codes are an interface for schedulers; docs/man/tokmap.1 explains them. */
 enum {
@@ -26,6 +27,8 @@ void cli_begin(const char *program, const char *command);
 /* Prints a library error, and a hint if there is one; returns its exit code. */
 int cli_fail(const tokmap_error *err);
 tokmap_dataset_info cli_dataset_info(const tokmap_dataset *ds);
+/* Returns the options of a writer whose tokens are like those of the dataset. */
+tokmap_writer_options cli_writer_options_like(const tokmap_dataset *ds);
 /* Whether it is a joined dataset, whose tokens are in other files. */
 bool cli_is_joined(const tokmap_dataset_info *info);
 /* Names the tokens in messages: the token file, or the index of a joined dataset. */

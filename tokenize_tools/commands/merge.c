@@ -185,21 +185,16 @@ static int write_merged(const merge_state *s)
 {
     tokmap_writer *writer;
     tokmap_error err;
-    tokmap_writer_options writer_options = {
-        .struct_size = sizeof writer_options,
-        .vocab_size = s->vocab_size,
-        .has_eod = s->inputs[0].info.eod_id != TOKMAP_NO_ID,
-        .eod_id = s->inputs[0].info.eod_id,
-        .replace = s->options->force,
-        .token_bytes = s->inputs[0].info.token_bytes,
-        .has_spans = s->has_spans,
-    };
+    tokmap_writer_options options = cli_writer_options_like(s->inputs[0].ds);
+    options.vocab_size = s->vocab_size;
+    options.replace = s->options->force;
+    options.has_spans = s->has_spans;
     int code = output_make_folders(s->prefix);
     if (code != CLI_OK)
         return code;
     cli_progress progress;
     uint64_t n_done = 0;
-    tokmap_status status = tokmap_writer_open(&writer, s->options->output, &writer_options, &err);
+    tokmap_status status = tokmap_writer_open(&writer, s->options->output, &options, &err);
     cli_progress_begin(&progress, "merge", s->options->quiet);
     for (size_t i = 0; i < s->n_inputs && status == TOKMAP_OK; i++) {
         const merge_input *in = &s->inputs[i];

@@ -258,12 +258,7 @@ static int finish_files(const selection *s, const char *prefix, output_source *s
 
 static int write_redacted(const selection *s, const redact_command_options *o)
 {
-    const tokmap_writer_options options = {.struct_size = sizeof options,
-                                           .vocab_size = s->info.vocab_size,
-                                           .has_eod = s->info.eod_id != TOKMAP_NO_ID,
-                                           .eod_id = s->info.eod_id,
-                                           .token_bytes = s->info.token_bytes,
-                                           .replace = o->force};
+    tokmap_writer_options options = cli_writer_options_like(s->ds);
     tokmap_redact_info done = TOKMAP_INIT(tokmap_redact_info);
     char prefix[PATH_PREFIX_BYTES], *metadata = NULL;
     int metadata_bytes = 0;
@@ -273,6 +268,7 @@ static int write_redacted(const selection *s, const redact_command_options *o)
     output_file idx = {.fd = -1};
     tokmap_writer *w = NULL;
     tokmap_error err;
+    options.replace = o->force;
     int code = path_output_prefix(prefix, o->output, ".tmi");
     if (code == CLI_OK)
         code = path_protect_dataset(s->ds);

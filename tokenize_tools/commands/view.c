@@ -13,6 +13,7 @@
 #include "commands/commands.h"
 #include "commands/each.h"
 #include "commands/values.h"
+#include "system/memory_file.h"
 #include "system/output_file.h"
 #include "tokmap_loader.h"
 
@@ -119,9 +120,8 @@ static int find_values(value_set *s, const tokmap_dataset *ds, const tokmap_colu
 /* Makes the expression for the documents that have a value; NULL: out of memory. */
 static char *compare_with(const char *name, const tokmap_value *value)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    FILE *out = open_memstream(&text, &n_bytes);
+    memory_file text;
+    FILE *out = memory_file_open(&text);
     if (!out)
         return NULL;
     fprintf(out, "`%s` == ", name);
@@ -129,10 +129,9 @@ static char *compare_with(const char *name, const tokmap_value *value)
         fprintf(out, "%" PRId64, value->integer);
     else
         json_text_print_string(out, value->text, value->text_bytes);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    putc('\0', out);
+    memory_file_close(out, &text);
+    return text.text;
 }
 
 static int write_views_by(const tokmap_dataset *ds, const view_options *o)

@@ -101,18 +101,6 @@ static bool is_left(const join_state *s, const join_output *out)
     return is_ours;
 }
 
-static tokmap_writer_options options_like(const tokmap_dataset *ds)
-{
-    const tokmap_dataset_info info = cli_dataset_info(ds);
-    return (tokmap_writer_options){
-        .struct_size = sizeof(tokmap_writer_options),
-        .vocab_size = info.vocab_size,
-        .has_eod = info.eod_id != TOKMAP_NO_ID,
-        .eod_id = info.eod_id,
-        .token_bytes = info.token_bytes,
-    };
-}
-
 int cell_clear_up(const char *index_path)
 {
     tokmap_dataset *ds;
@@ -121,7 +109,7 @@ int cell_clear_up(const char *index_path)
     tokmap_status status = tokmap_dataset_open(&ds, index_path, &err);
     if (status != TOKMAP_OK)
         return cli_fail(&err);
-    tokmap_writer_options options = options_like(ds);
+    tokmap_writer_options options = cli_writer_options_like(ds);
     options.unfinished = TOKMAP_UNFINISHED_RESUME;
     tokmap_dataset_close(ds);
     status = tokmap_writer_open(&w, index_path, &options, &err);
@@ -133,7 +121,7 @@ static int open_writer(const join_state *s, join_output *out, const tokmap_datas
 {
     tokmap_error err;
     const path_text path = plan_split_path(s->options->prefix, out->split, ".tmi");
-    tokmap_writer_options options = options_like(first);
+    tokmap_writer_options options = cli_writer_options_like(first);
     options.replace = s->options->force || is_left(s, out);
     const tokmap_status status = tokmap_writer_open_joined(&out->writer, path.s, &options, &err);
     return status == TOKMAP_OK ? CLI_OK : cli_fail(&err);
