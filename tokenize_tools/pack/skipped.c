@@ -8,7 +8,6 @@
 
 #include <xxhash.h>
 
-#include "base/array.h"
 #include "cli/cli.h"
 #include "system/platform.h"
 
@@ -40,7 +39,8 @@ int pack_skipped_open(pack_skipped *s, const pack_options *options, const pack_s
     s->n_bytes = keep->n_bytes;
     s->n_documents = keep->n_documents;
     s->checksum = XXH3_createState();
-    if (!s->checksum)
+    s->lines = memory_file_open(&s->buffer);
+    if (!s->checksum || !s->lines)
         return cli_no_memory();
     XXH3_64bits_reset(s->checksum);
     int code = output_name(&s->out, options->prefix, PACK_SKIPPED_SUFFIX, false);
@@ -57,19 +57,16 @@ int pack_skipped_open(pack_skipped *s, const pack_options *options, const pack_s
 static int flush(pack_skipped *s, pack_error *err)
 {
     if (!s->write_errno)
-        s->write_errno = output_try_write(&s->out, s->buffer, s->n_buffered);
-    s->n_buffered = 0;
+        s->write_errno = output_try_write(&s->out, s->buffer.text, s->buffer.n_bytes);
+    s->buffer.n_bytes = 0;
     return s->write_errno ? pack_error_from_system(err, s->out.partial, "write", s->write_errno)
                           : CLI_OK;
 }
 
-/* Returns malloced text, or NULL. */
-static char *make_line(const skipped_document *d, size_t *n_bytes)
+int pack_skipped_add(pack_skipped *s, const skipped_document *d, pack_error *err)
 {
-    memory_file text;
-    json_out o = {.out = memory_file_open(&text)};
-    if (!o.out)
-        return NULL;
+    const size_t n_before = s->buffer.n_bytes;
+    json_out o = {.out = s->lines};
     json_out_begin(&o, NULL, '{');
     json_out_string(&o, "file", d->input);
     if (d->at.is_row) {
@@ -82,28 +79,14 @@ static char *make_line(const skipped_document *d, size_t *n_bytes)
     json_out_text(&o, "reason", d->reason, d->reason_bytes);
     json_out_end(&o, '}');
     putc('\n', o.out);
-    if (!memory_file_close(o.out, &text))
-        return NULL;
-    *n_bytes = text.n_bytes;
-    return text.text;
-}
-
-int pack_skipped_add(pack_skipped *s, const skipped_document *document, pack_error *err)
-{
-    size_t n_bytes = 0;
-    char *line = make_line(document, &n_bytes);
-    const bool done = line && array_reserve(&s->buffer, &s->capacity, s->n_buffered + n_bytes, 1);
-    if (done) {
-        memcpy(s->buffer + s->n_buffered, line, n_bytes);
-        s->n_buffered += n_bytes;
-        s->n_bytes += n_bytes;
-        s->n_documents++;
-        XXH3_64bits_update(s->checksum, line, n_bytes);
-    }
-    free(line);
-    if (!done)
+    fflush(o.out);
+    if (ferror(o.out))
         return pack_error_no_memory(err);
-    return s->n_buffered < BUFFER_BYTES ? CLI_OK : flush(s, err);
+    const size_t n_bytes = s->buffer.n_bytes - n_before;
+    XXH3_64bits_update(s->checksum, s->buffer.text + n_before, n_bytes);
+    s->n_bytes += n_bytes;
+    s->n_documents++;
+    return s->buffer.n_bytes < BUFFER_BYTES ? CLI_OK : flush(s, err);
 }
 
 int pack_skipped_sync(pack_skipped *s, pack_error *err)
@@ -156,9 +139,9 @@ void pack_skipped_close(pack_skipped *s, bool keep)
     if (!s)
         return;
     XXH3_freeState(s->checksum);
-    free(s->buffer);
-    s->checksum = NULL;
-    s->buffer = NULL;
+    if (s->lines)
+        memory_file_close(s->lines, &s->buffer);
+    free(s->buffer.text);
     if (keep || !output_has_name(s->out.fd, s->out.partial)) /* the other file is not ours */
         output_keep(&s->out);
     else

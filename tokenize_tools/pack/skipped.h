@@ -27,9 +27,9 @@ typedef struct pack_skipped {
     output_file out;
     uint64_t n_bytes, n_documents; /* written and buffered */
     struct XXH3_state_s *checksum; /* of these bytes */
-    char *buffer;
-    size_t n_buffered, capacity;
-    int write_errno; /* of the first write that failed */
+    FILE *lines;                   /* writes into the buffer */
+    memory_file buffer;            /* not yet written to the file */
+    int write_errno;               /* of the first write that failed */
 } pack_skipped;
 
 /* One document. */
@@ -42,7 +42,7 @@ typedef struct skipped_document {
 
 /* *s is zeros. keep: what an earlier run wrote. Returns an exit code, and prints the error. */
 int pack_skipped_open(pack_skipped *s, const pack_options *options, const pack_skipped_mark *keep);
-int pack_skipped_add(pack_skipped *s, const skipped_document *document, pack_error *err);
+int pack_skipped_add(pack_skipped *s, const skipped_document *d, pack_error *err);
 /* Makes what was added durable. s may be NULL here and below. */
 int pack_skipped_sync(pack_skipped *s, pack_error *err);
 pack_skipped_mark pack_skipped_now(const pack_skipped *s);
