@@ -8,11 +8,11 @@
 #include "tokmap.h"
 
 typedef struct column_add_options {
-    const char *key;      /* a column of the dataset and a field of the files; NULL: row i is
+    const char *key;          /* a column of the dataset and a field of the files; NULL: row i is
                              document i */
-    const char *fields;   /* a list as for --meta; NULL: all */
-    uint64_t memory;      /* for the table of keys */
-    bool missing_is_null; /* documents without a row are null */
+    const char *fields;       /* a list as for --meta; NULL: all */
+    uint64_t memory;          /* for the table of keys */
+    uint32_t missing_is_null; /* documents without a row are null */
     bool force, quiet;
 } column_add_options;
 

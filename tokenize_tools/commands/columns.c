@@ -16,7 +16,6 @@
 
 typedef struct columns_options {
     column_add_options add;
-    uint32_t missing;
     bool json;
 } columns_options;
 
@@ -84,7 +83,7 @@ static const cli_option option_table[] = {
     {"fields", 0, CLI_TEXT, TARGET(add.fields), "LIST",
      .help = "for add: only these fields, with commas between them [all fields of the first file "
              "that are numbers, strings or truth values, but for the key]"},
-    {"missing", 0, CLI_WORD, TARGET(missing), "WORD",
+    {"missing", 0, CLI_WORD, TARGET(add.missing_is_null), "WORD",
      .help = "for add with --key: what becomes of a document without a row [error]",
      .words = missing_words},
     {"memory", 0, CLI_NUMBER, TARGET(add.memory), "BYTES",
@@ -145,7 +144,6 @@ int columns_command(int argc, char **argv)
     int code = cli_parse_options(&manual, argc, argv, &options);
     if (code != CLI_GO_ON)
         return code;
-    options.add.missing_is_null = options.missing == 1;
     const cli_word *word = cli_find_word(actions, argv[optind]);
     const char *path = argv[optind + 1];
     if (!word)

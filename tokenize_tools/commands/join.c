@@ -18,7 +18,6 @@
 typedef struct join_options {
     cell_join_options cells;
     const char *output;
-    char prefix[PATH_PREFIX_BYTES]; /* of the output */
 } join_options;
 
 /* Names the inputs that have changed since they were packed, and counts missing ones. */
@@ -112,7 +111,7 @@ static int join_column(const plan_file *plan, const char *split, const tokmap_da
 /* Makes a late column of each that the first cell with documents has. */
 static int join_columns(const plan_file *plan, const char *split, const join_options *options)
 {
-    const path_text path = plan_split_path(options->prefix, split, ".tmi");
+    const path_text path = plan_split_path(options->cells.prefix, split, ".tmi");
     input_list names = {0};
     tokmap_dataset *joined, *ds;
     tokmap_error err;
@@ -139,8 +138,7 @@ static int join_columns(const plan_file *plan, const char *split, const join_opt
 static int join_all(const char *path, join_options *options)
 {
     plan_file plan = {0};
-    options->cells.prefix = options->prefix;
-    int code = path_output_prefix(options->prefix, options->output, ".tmi");
+    int code = path_output_prefix(options->cells.prefix, options->output, ".tmi");
     if (code == CLI_OK)
         code = plan_read(&plan, path);
     if (code == CLI_OK)

@@ -8,8 +8,8 @@
 #include "plan/plan_file.h"
 
 typedef struct cell_join_options {
-    const char *prefix; /* the prefix P of the output */
-    bool force;         /* replace P if it exists */
+    char prefix[PATH_PREFIX_BYTES]; /* the prefix P of the output */
+    bool force;                     /* replace P if it exists */
     bool json, quiet;
 } cell_join_options;
 
