@@ -22,6 +22,15 @@ typedef struct packed_document {
 
 /* ---- Documents that are left out ---- */
 
+#define MAX_PRINTED 10 /* messages about documents of an input */
+
+bool pack_said_add(pack_said *said, uint64_t of)
+{
+    if (of != said->input)
+        *said = (pack_said){.input = of};
+    return said->n++ < MAX_PRINTED;
+}
+
 /* Says why the document cannot be packed. */
 static void describe_special(const pack_documents *d, const packed_document *doc, char reason[512])
 {
@@ -48,9 +57,7 @@ static int leave_out(pack_documents *d, const packed_document *doc, pack_skipped
 {
     char reason[512], text[900];
     const char *name = d->parts->inputs->names[d->at->input];
-    d->n_said = d->said_of == d->at->input ? d->n_said : 0;
-    d->said_of = d->at->input;
-    const bool prints = d->n_said++ < 10 && !d->parts->options->quiet;
+    const bool prints = pack_said_add(&d->said, d->at->input) && !d->parts->options->quiet;
     describe_special(d, doc, reason);
     snprintf(text, sizeof text, "%.300s: document %" PRIu64 ": %s", name,
              d->at->input_documents + 1, reason);

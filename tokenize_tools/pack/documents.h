@@ -28,6 +28,14 @@ typedef struct pack_position {
     uint64_t file_bytes;        /* stored bytes of the finished inputs that are files */
 } pack_position;
 
+/* The messages about documents of an input, of which only the first ones are printed. */
+typedef struct pack_said {
+    uint64_t input;
+    unsigned n;
+} pack_said;
+/* Counts one more. Whether it is printed. */
+bool pack_said_add(pack_said *said, uint64_t of);
+
 /* The caller sets the first members; all others are 0. */
 typedef struct pack_documents {
     const pack_parts *parts;
@@ -35,9 +43,9 @@ typedef struct pack_documents {
     cli_progress *progress; /* cleared before a message */
     pack_position *at;      /* moves on with each document */
 
-    size_t next_special;      /* in job->specials */
-    size_t next_values;       /* in job->batch.values */
-    uint64_t said_of, n_said; /* the input of the last message about a document, and how many */
+    size_t next_special; /* in job->specials */
+    size_t next_values;  /* in job->batch.values */
+    pack_said said;
 } pack_documents;
 
 /* Writes the documents of the job. skipped: gets the places of those that are left out; NULL: none

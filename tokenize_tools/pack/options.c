@@ -521,7 +521,7 @@ uint32_t pack_token_bytes(const pack_tokens *tokens, const pack_options *options
 
 /* ---- The files that a run reads and writes ---- */
 
-typedef struct name_list { /* those of datasets come first */
+typedef struct name_list {
     path_text names[(PACK_MAX_SPLITS + 1) * (PATH_N_DATASET_SUFFIXES + 2) + 4];
     size_t n;
 } name_list;
@@ -557,13 +557,9 @@ int pack_names_check(const pack_options *options)
         for (size_t k = 0; k < PATH_N_DATASET_SUFFIXES; k++)
             list->names[list->n++] =
                 plan_split_path(options->prefix, split, path_dataset_suffixes[k]);
+        if (options->also)
+            add_beside(list, plan_split_path(options->prefix, split, ".idx").s);
     }
-    const size_t n_of_datasets = list->n;
-    for (size_t i = 0; i <= options->n_splits && options->also; i++)
-        add_beside(list,
-                   plan_split_path(options->prefix,
-                                   i < options->n_splits ? options->splits[i].name : "", ".idx")
-                       .s);
     add_beside(list, options->report);
     if (options->input.on_error == ON_ERROR_SKIP)
         add_beside(list, path_of(options->prefix, PACK_SKIPPED_SUFFIX).s);
@@ -572,7 +568,7 @@ int pack_names_check(const pack_options *options)
         code = output_make_folders(list->names[i].s);
     for (size_t i = 0; i < list->n && code == CLI_OK; i++)
         code = path_check_output(list->names[i].s);
-    for (size_t k = n_of_datasets; k < list->n && code == CLI_OK; k++)
+    for (size_t k = 0; k < list->n && code == CLI_OK; k++)
         for (size_t i = 0; i < k && code == CLI_OK; i++)
             if (file_is_same_name(list->names[i].s, list->names[k].s))
                 code = cli_usage("%s: is named for two outputs", list->names[k].s);

@@ -242,17 +242,6 @@ static int checkpoint_if_due(pack_work *w, pack_error *err)
 
 /* ---- Messages ---- */
 
-#define MAX_PRINTED 10 /* bad documents of an input */
-
-/* Whether this bad document is one of the first of its input. */
-static bool is_printed(pack_work *w, uint64_t which)
-{
-    if (which != w->reported_input)
-        w->n_reported = 0;
-    w->reported_input = which;
-    return w->n_reported++ < MAX_PRINTED;
-}
-
 /* Prints the messages, and keeps the places of bad documents. */
 static int take_items(pack_work *w, const pack_reports *r, size_t n_items, pack_error *err)
 {
@@ -260,7 +249,7 @@ static int take_items(pack_work *w, const pack_reports *r, size_t n_items, pack_
     for (size_t i = 0; i < n_items && code == CLI_OK; i++) {
         const pack_item *item = &r->items[i];
         const char *text = r->text + item->begin;
-        if (!w->parts->options->quiet && (!item->is_bad || is_printed(w, item->input))) {
+        if (!w->parts->options->quiet && (!item->is_bad || pack_said_add(&w->said, item->input))) {
             cli_progress_clear(&w->progress);
             cli_warn("%s", text);
         }

@@ -32,8 +32,7 @@ typedef struct pack_work {
     pack_note at;    /* after the last job that was taken; a checkpoint sets the rest */
     bool consistent; /* the outputs are at at.place and at the documents' position */
     bool warned_once;
-    uint64_t reported_input; /* of which n_reported bad documents were printed */
-    unsigned n_reported;
+    pack_said said;                             /* about bad documents */
     uint64_t needed_memory;                     /* pack_pipeline_needed */
     uint64_t checkpoint_ns, next_checkpoint_ns; /* the interval; when the next one is due, since
                                                    the start */
