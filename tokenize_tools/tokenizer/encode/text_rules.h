@@ -18,7 +18,7 @@ typedef enum sentence_kind {
 #define MAX_PIECE_STEPS (MODEL_MAX_PIECE_STEPS + 1)
 
 typedef struct text_rules { /* starts as {0} */
-    bool bytes_are_ids;     /* the built-in `bytes`, which needs nothing of the following */
+    bool bytes_are_ids;     /* the built-in `bytes`: the rest gives the same ids, but slower */
     normalizer *normalizer; /* or NULL */
     normal_form form;
     bool prefix_space;      /* a blank goes before a text that does not begin with one */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/encode/token_ranges.h"
 
-#include <string.h>
-
+#include "base/le.h"
 #include "tokenizer/split/splitter.h"
 
 /* ---- Rules ---- */
@@ -103,13 +102,6 @@ static size_t match_token(const range_rules *r, const model_token *t, const uint
     return at;
 }
 
-static uint64_t load_8(const uint8_t *bytes)
-{
-    uint64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
 /* Most tokens have no more than 8 bytes, perhaps after one U+2581 for a blank: these are compared
  * at once. */
 __attribute__((always_inline)) static inline bool walk_tokens_of(walk *w, walk_part p, bool marks)
@@ -134,7 +126,7 @@ __attribute__((always_inline)) static inline bool walk_tokens_of(walk *w, walk_p
         }
         next = (size_t)(from - text) + n_rest;
         if (n_rest - 1 >= 8 || next > end || prefix ||
-            (load_8(token) ^ load_8(from)) << (64 - 8 * n_rest) != 0) {
+            (le_get64(token) ^ le_get64(from)) << (64 - 8 * n_rest) != 0) {
             const size_t length = match_token(w->r, t, text + at, end - at, prefix);
             if (length == SIZE_MAX)
                 break;

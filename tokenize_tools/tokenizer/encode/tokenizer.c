@@ -112,32 +112,20 @@ tokenizer *tokenizer_new_bytes(void)
     static const char eod[] = "<eod>";
     model m;
     failure err;
-    tokenizer *t = calloc(1, sizeof *t);
     model_init(&m);
-    bool made = t != NULL;
+    m.eos_id = BYTES_TOKENIZER_EOD;
+    m.family = "bytes";
+    bool made = true;
     for (uint32_t id = 0; made && id < BYTES_TOKENIZER_EOD; id++)
         made = model_set_token(&m, &(new_token){id, &(uint8_t){(uint8_t)id}, 1, TOKEN_NORMAL, 0},
                                &err);
     const new_token end = {BYTES_TOKENIZER_EOD, eod, sizeof eod - 1, TOKEN_CONTROL, 0};
     made = made && model_set_token(&m, &end, &err);
-    if (made) {
+    tokenizer *t = made ? tokenizer_new(&m, &err) : NULL;
+    if (t)
         t->rules.bytes_are_ids = true;
-        t->info = (tokenizer_info){.vocab_size = BYTES_TOKENIZER_VOCAB_SIZE,
-                                   .bos_id = MODEL_NO_ID,
-                                   .eos_id = BYTES_TOKENIZER_EOD,
-                                   .eos_rival = MODEL_NO_ID,
-                                   .takes_bytes = true,
-                                   .decodes = true,
-                                   .family = "bytes"};
-        made = (t->words = vocabulary_new(&m, &err)) != NULL;
-    }
-    if (made)
-        set_ranges(t, &m);
     model_free(&m);
-    if (made)
-        return t;
-    tokenizer_free(t);
-    return NULL;
+    return t;
 }
 
 void tokenizer_free(tokenizer *t)

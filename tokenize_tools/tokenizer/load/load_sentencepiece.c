@@ -6,6 +6,7 @@
 #include "tokenizer/load/hf_vocabulary.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
+#include "base/le.h"
 #include "base/utf8.h"
 
 /* The limit of sentencepiece. */
@@ -86,8 +87,7 @@ static bool pb_next(pb_reader *r, pb_field *field)
     case PB_FIXED32:
         if (!pb_take(r, 4, field))
             return false;
-        for (unsigned i = 0; i < 4; i++)
-            field->value |= (uint64_t)r->data[field->at + i] << 8 * i;
+        field->value = le_get32(r->data + field->at);
         return true;
     default:
         return pb_damaged(r);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/le.h"
 #include "tokenizer/merge/word_cache.h"
 #include "tokenizer/split/start_bits.h"
 
@@ -270,9 +271,7 @@ static void join_inside(byte_bpe *b, const uint8_t *token, size_t n_bytes)
 {
     for (size_t at = 1; at < n_bytes; at++) {
         const bool far = at >= 2 && at + 3 <= n_bytes;
-        uint64_t place = (uint64_t)token[at - 1] << 8 | (uint64_t)token[at] << 16;
-        if (far)
-            memcpy(&place, token + at - 2, sizeof place);
+        const uint64_t place = far ? le_get64(token + at - 2) : le_get(token + at - 1, 2) << 8;
         if (is_wide(token[at]) && is_middle(token[at - 1]))
             join(b, place, far ? FAR : NEAR);
     }
@@ -280,8 +279,7 @@ static void join_inside(byte_bpe *b, const uint8_t *token, size_t n_bytes)
 
 static void join_ends(byte_bpe *b, const uint8_t *token, size_t n_bytes)
 {
-    uint64_t place;
-    memcpy(&place, token, sizeof place);
+    const uint64_t place = le_get64(token);
     for (unsigned i = 0; i < 64 * 64 && is_wide(token[0]); i++)
         join(b, place << 16 | (0x80 | i / 64) << 8 | (0x80 | i % 64), FAR);
     for (unsigned i = 0; i < 256; i++)
@@ -374,9 +372,8 @@ bool byte_bpe_encode(const byte_bpe *b, merge_workspace *workspace, const uint8_
 static void cut_word(const byte_bpe *b, const uint8_t *text, size_t at, size_t end,
                      uint64_t *starts)
 {
-    uint64_t place;
     for (at += 2; at < end; at++) {
-        memcpy(&place, text + at - 2, sizeof place);
+        const uint64_t place = le_get64(text + at - 2);
         if (!is_wide(text[at]) || (place & 0xC0C000C0C0) != 0x8080008080)
             continue;
         const size_t far = hash_place(place, FAR), near = hash_place(place, NEAR);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/le.h"
 #include "system/platform_memory.h"
 #include "tokenizer/merge/word_positions.h"
 
@@ -46,14 +47,12 @@ static bool allocate_long(long_words *w, size_t max_bytes)
 /* n_bytes >= 8 */
 static uint32_t hash_long(const uint8_t *word, size_t n_bytes)
 {
-    uint64_t hash = n_bytes * 0x9E3779B97F4A7C15u, x;
+    uint64_t hash = n_bytes * 0x9E3779B97F4A7C15u;
     for (size_t i = 0; i + 8 < n_bytes; i += 8) {
-        memcpy(&x, word + i, 8);
-        hash = (hash ^ x) * 0xC2B2AE3D27D4EB4Fu;
+        hash = (hash ^ le_get64(word + i)) * 0xC2B2AE3D27D4EB4Fu;
         hash ^= hash >> 29;
     }
-    memcpy(&x, word + n_bytes - 8, 8);
-    hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+    hash = (hash ^ le_get64(word + n_bytes - 8)) * 0x9E3779B97F4A7C15u;
     hash = (hash ^ hash >> 32) * 0xC2B2AE3D27D4EB4Fu; /* the last bytes are only in the top bits */
     return (uint32_t)(hash >> 32);
 }
@@ -355,13 +354,6 @@ static const struct {
     {0, 0, (uint64_t)0xFF << 56},
 #undef MASK
 };
-
-static uint64_t le_get64(const uint8_t *p)
-{
-    uint64_t x;
-    memcpy(&x, p, 8);
-    return x;
-}
 
 static void make_keys(word_cache *c, const uint8_t *text, size_t n_words)
 {

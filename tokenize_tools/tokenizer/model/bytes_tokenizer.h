@@ -9,8 +9,7 @@
 #define BYTES_TOKENIZER_NAME "bytes"
 
 enum {
-    BYTES_TOKENIZER_EOD = 256,
-    BYTES_TOKENIZER_VOCAB_SIZE = 257
+    BYTES_TOKENIZER_EOD = 256
 };
 
 /* Writes the text of the ids, without ends of documents, to text[0 .. n_ids), and sets *n_bytes.

@@ -5,23 +5,20 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/le.h"
 
 /* At half load, no set of names comes near this unless it was made to. */
 #define MAX_PROBES 1024
 
 static uint32_t hash_name(const uint8_t *name, size_t n_bytes)
 {
-    uint64_t hash = n_bytes, x = 0;
+    uint64_t hash = n_bytes;
     for (size_t i = 0; i + 8 < n_bytes; i += 8) {
-        memcpy(&x, name + i, 8);
-        hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+        hash = (hash ^ le_get64(name + i)) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 32;
     }
-    if (n_bytes >= 8)
-        memcpy(&x, name + n_bytes - 8, 8);
-    else if (n_bytes > 0)
-        memcpy(&x, name, n_bytes);
-    hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+    const uint64_t last = n_bytes >= 8 ? le_get64(name + n_bytes - 8) : le_get(name, n_bytes);
+    hash = (hash ^ last) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 32; /* without it the last bytes would not reach the low bits */
     return (uint32_t)(hash * 0xC2B2AE3D27D4EB4Fu >> 32);
 }

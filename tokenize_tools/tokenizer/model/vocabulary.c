@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/le.h"
 #include "system/platform_memory.h"
 #include "tokenizer/model/name_table.h"
 
@@ -38,9 +39,7 @@ struct vocabulary {
 
 static short_token short_key(const uint8_t *bytes, size_t n_bytes)
 {
-    uint64_t low, high;
-    memcpy(&low, bytes, 8);
-    memcpy(&high, bytes + 8, 8);
+    uint64_t low = le_get64(bytes), high = le_get64(bytes + 8);
     const size_t n_low = n_bytes < 8 ? n_bytes : 8;
     low &= n_low > 0 ? UINT64_MAX >> (64 - 8 * n_low) : 0;
     high &= ((uint64_t)1 << 8 * (n_bytes - n_low)) - 1;
