@@ -11,7 +11,7 @@
 
 struct char_decoder {
     decode_rule rule; /* DECODE_AS_MODEL: as sentencepiece */
-    bool prefixed, dummy, collapse;
+    bool strips, dummy, collapse;
     bool cleans;
     model_text affix; /* as in the model */
     uint32_t unknown_id;
@@ -20,14 +20,6 @@ struct char_decoder {
 };
 
 static const uint8_t replacement[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
-
-static decode_rule rule_of(const model *m)
-{
-    const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
-    if (m->decode != DECODE_AS_MODEL || sentencepiece)
-        return m->decode;
-    return m->metaspace && !m->byte_fallback ? DECODE_METASPACE : DECODE_MARKS;
-}
 
 /* HuggingFace's ByteFallback goes by the names of tokens, of which the vocabulary has those in
  * capitals: <0x0a> and <0x+a> are bytes too. */
@@ -58,13 +50,13 @@ bool char_decoder_set_text(char_decoder *d, uint32_t id, const model_text *text)
     return true;
 }
 
-char_decoder *char_decoder_new(const model *m, bool prefixed)
+char_decoder *char_decoder_new(const model *m)
 {
     char_decoder *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
-    d->rule = rule_of(m);
-    d->prefixed = m->decode == DECODE_AS_MODEL ? prefixed : m->decode_strips;
+    d->rule = m->decode;
+    d->strips = m->decode_strips;
     d->dummy = m->dummy_prefix;
     d->collapse = m->collapse_spaces;
     d->cleans = m->decode_cleans;
@@ -190,7 +182,7 @@ static bool flush_bytes(const char_decoder *d, text_buffer *bytes, progress *p)
     if (d->rule == DECODE_AS_MODEL)
         return append_each(span, p->out);
     if (d->rule == DECODE_METASPACE && utf8_valid_prefix(span.bytes, span.n_bytes) == span.n_bytes)
-        return append_marked(span, d->prefixed && first, p->out);
+        return append_marked(span, d->strips && first, p->out);
     return append_all_or_none(span, p->out);
 }
 
@@ -232,7 +224,7 @@ static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes,
         return append_blanked(text, d->affix, p->last, p->out);
     if (d->rule == DECODE_WORDPIECE || d->rule == DECODE_BLANKS)
         return append_piece(d, text, first, p->out);
-    return append_marked(text, d->rule == DECODE_METASPACE && d->prefixed && first, p->out);
+    return append_marked(text, d->rule == DECODE_METASPACE && d->strips && first, p->out);
 }
 
 bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model_text *text)
@@ -249,7 +241,7 @@ bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model
     ok = ok && flush_bytes(d, &bytes, &p);
     if (ok) {
         text_span span = text_buffer_span(&out);
-        if (d->rule == DECODE_MARKS && d->prefixed && span.n_bytes > 0 && span.bytes[0] == ' ')
+        if (d->rule == DECODE_MARKS && d->strips && span.n_bytes > 0 && span.bytes[0] == ' ')
             span = (text_span){span.bytes + 1, span.n_bytes - 1};
         ok = model_text_set(text, span.bytes, span.n_bytes);
     }

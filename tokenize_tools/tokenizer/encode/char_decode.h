@@ -6,8 +6,8 @@
 
 typedef struct char_decoder char_decoder;
 
-/* Makes a decoder. prefixed: encoding puts U+2581 before texts. NULL: out of memory. */
-char_decoder *char_decoder_new(const model *m, bool prefixed);
+/* Makes a decoder. NULL: out of memory. */
+char_decoder *char_decoder_new(const model *m);
 /* Decodes the token to this text. false: out of memory. */
 bool char_decoder_set_text(char_decoder *d, uint32_t id, const model_text *text);
 void char_decoder_free(char_decoder *d);

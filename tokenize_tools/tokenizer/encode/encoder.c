@@ -113,7 +113,7 @@ static bool find_char_words(encoder *e, text_span text)
 static bool find_words(encoder *e, text_span text)
 {
     const text_rules *r = e->rules;
-    return r->by_pattern || r->pieces_are_words
+    return r->by_pattern
                ? word_list_find(&e->chunk, r->splits[0], text.bytes, text.n_bytes, e->chunk_bytes)
                : find_char_words(e, text);
 }

@@ -11,19 +11,12 @@
 /* Whether words are those of a pattern, not of characters. */
 static bool has_pattern(const model *m)
 {
-    const bool first_piece = m->metaspace && m->prepend == PREPEND_FIRST && m->split != SPLIT_NONE;
-    switch (m->kind) {
-    case MODEL_BYTE_BPE:
-    case MODEL_WORDPIECE:
-    case MODEL_WORDLEVEL:
+    if ((m->kind != MODEL_CHAR_BPE && m->kind != MODEL_UNIGRAM) || m->n_later > 0 ||
+        m->word_suffix.n_bytes > 0)
         return true;
-    case MODEL_CHAR_BPE:
-        return m->n_later > 0 || first_piece || (m->split != SPLIT_NONE && !m->metaspace) ||
-               m->word_suffix.n_bytes > 0;
-    case MODEL_UNIGRAM:
-        break;
-    }
-    return m->n_later > 0 || first_piece;
+    return m->split != SPLIT_NONE &&
+           (m->split == STAGE_WHITESPACE_SPLIT || (m->metaspace && m->prepend == PREPEND_FIRST) ||
+            (m->kind == MODEL_CHAR_BPE && !m->metaspace));
 }
 
 static bool load_splits(text_rules *r, const model *m)
@@ -142,7 +135,6 @@ static void choose_words(text_rules *r, const model *m)
         r->sentences = PIECES;
         r->prefix_words = m->metaspace && m->prepend == PREPEND_ALWAYS;
         r->splits_at_marks = m->metaspace && m->metaspace_split;
-        r->pieces_are_words = m->split == STAGE_WHITESPACE_SPLIT;
         char_words_init(&r->chars, r->form.spaces_are_marks);
         if (first_drops_blanks(m) || is_at_punctuation(m))
             char_words_join_all_but_blanks(&r->chars);
@@ -207,9 +199,4 @@ void text_rules_free(text_rules *r)
 bool text_rules_take_bytes(const text_rules *r)
 {
     return r->words.bytes && !r->normalizer && byte_bpe_takes_bytes(r->words.bytes);
-}
-
-bool text_rules_prefixes(const text_rules *r)
-{
-    return !r->by_pattern && (r->form.prefix_all || r->form.prefix_first || r->prefix_words);
 }

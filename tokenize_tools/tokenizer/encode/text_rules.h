@@ -12,7 +12,7 @@
 typedef enum sentence_kind {
     WHOLE_TEXT,    /* the whole text is one sentence */
     BETWEEN_MARKS, /* a sentence begins at each U+2581 */
-    PIECES         /* of the splits; one may also begin at each U+2581 */
+    PIECES         /* of splits[0]; one may also begin at each U+2581 */
 } sentence_kind;
 
 #define MAX_PIECE_STEPS (MODEL_MAX_PIECE_STEPS + 1)
@@ -40,8 +40,7 @@ typedef struct text_rules { /* starts as {0} */
     char_words chars;
     sentence_kind sentences; /* in a word */
     bool prefix_words, splits_at_marks;
-    bool pieces_are_words; /* the words of a text are those of splits[0] after all */
-    bool sums_over_text;   /* the ids of a word depend on the scores of all words before it */
+    bool sums_over_text; /* the ids of a word depend on the scores of all words before it */
 } text_rules;
 
 /* Loads the rules of m. words: its tokens, for as long as the rules. false: err names what is not
@@ -53,8 +52,6 @@ void text_rules_free(text_rules *r);
 
 /* Whether every text is encoded, also one that is not UTF-8. */
 bool text_rules_take_bytes(const text_rules *r);
-/* Whether U+2581 is put before texts or words. */
-bool text_rules_prefixes(const text_rules *r);
 /* Returns the length of the U+2581 or the blank that stands for it at this byte, or 0. */
 static inline size_t text_rules_mark_at(const text_rules *r, text_span text, size_t at)
 {

@@ -35,7 +35,7 @@ static bool set_decoded(tokenizer *t, const model *m, const added_token *a, fail
     const model_text decoded = text.n_bytes == SIZE_MAX ? a->content : text;
     bool set = token->n_bytes == decoded.n_bytes &&
                memcmp(model_token_bytes(m, a->id), decoded.s, decoded.n_bytes) == 0;
-    if (!set && (t->decoder || (t->decoder = char_decoder_new(m, false))))
+    if (!set && (t->decoder || (t->decoder = char_decoder_new(m))))
         set = char_decoder_set_text(t->decoder, a->id, &decoded);
     free(text.s);
     return set || fail_memory(err);
@@ -44,8 +44,7 @@ static bool set_decoded(tokenizer *t, const model *m, const added_token *a, fail
 /* Sets t->decoder, unless the text of the ids is the bytes of their tokens. */
 static bool set_decoder(tokenizer *t, const model *m, const model *normalized, failure *err)
 {
-    const bool prefixed = text_rules_prefixes(&t->rules);
-    if (m->kind != MODEL_BYTE_BPE && !(t->decoder = char_decoder_new(m, prefixed)))
+    if (m->kind != MODEL_BYTE_BPE && !(t->decoder = char_decoder_new(m)))
         return fail_memory(err);
     if (m->decode == DECODE_AS_MODEL)
         return true;

@@ -60,8 +60,7 @@ static bool encode_found(word_steps *s, size_t k, text_span text, size_t n_first
     if (!change_piece(&r->steps[k], &s->steps[k].text, &text, &n_first) ||
         !word_list_find(w, r->splits[k + 1], text.bytes, text.n_bytes, SIZE_MAX))
         return false;
-    if (n_first > 0)
-        n_first = word_list_kept(w, n_first);
+    n_first = word_list_kept(w, n_first);
     for (size_t at = 0, end; at < w->n_bytes; at = end) {
         end = split_next_start(w->starts, at + 1, w->n_bytes);
         if (!encode_found(s, k + 1, (text_span){w->text + at, end - at},
@@ -96,23 +95,18 @@ static bool encode_between_marks(word_steps *s, text_span text, id_buffer *out)
     return true;
 }
 
-/* Encodes a piece, which gets a prefix of its own. */
+/* Encodes a piece, without the blanks that are dropped and with a prefix of its own. */
 static bool encode_piece(word_steps *s, text_span text, id_buffer *out)
 {
     const text_rules *r = s->rules;
+    const size_t n_dropped = splitter_dropped_blanks(r->splits[0], text.bytes, text.n_bytes);
+    text = (text_span){text.bytes + n_dropped, text.n_bytes - n_dropped};
     if (text.n_bytes == 0)
         return true;
     if (r->prefix_words && text_rules_mark_at(r, text, 0) == 0 &&
         !text_buffer_prefix(&s->prefixed, MODEL_MARK, MODEL_MARK_BYTES, &text))
         return false;
     return r->splits_at_marks ? encode_between_marks(s, text, out) : encode_word(s, text, out);
-}
-
-/* Encodes a piece as the splitter leaves it. */
-static bool encode_split(word_steps *s, text_span text, id_buffer *out)
-{
-    const size_t n = splitter_dropped_blanks(s->rules->splits[0], text.bytes, text.n_bytes);
-    return encode_piece(s, (text_span){text.bytes + n, text.n_bytes - n}, out);
 }
 
 static bool encode_pieces(word_steps *s, text_span text, id_buffer *out)
@@ -123,7 +117,7 @@ static bool encode_pieces(word_steps *s, text_span text, id_buffer *out)
         return false;
     for (size_t at = 0, end; at < w->n_bytes; at = end) {
         end = split_next_start(w->starts, at + 1, w->n_bytes);
-        if (!encode_split(s, (text_span){w->text + at, end - at}, out))
+        if (!encode_piece(s, (text_span){w->text + at, end - at}, out))
             return false;
     }
     return true;
@@ -137,9 +131,8 @@ __attribute__((noinline)) static bool encode_by_steps(word_steps *s, text_span w
     const text_rules *r = s->rules;
     if (r->by_pattern)
         return encode_found(s, 0, word, 0, out);
-    if (r->sentences == BETWEEN_MARKS)
-        return encode_between_marks(s, word, out);
-    return r->pieces_are_words ? encode_split(s, word, out) : encode_pieces(s, word, out);
+    return r->sentences == PIECES ? encode_pieces(s, word, out)
+                                  : encode_between_marks(s, word, out);
 }
 
 bool word_steps_encode(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)

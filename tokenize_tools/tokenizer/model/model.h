@@ -119,7 +119,7 @@ typedef struct piece_step {
 
 /* How ids are decoded. */
 typedef enum decode_rule {
-    DECODE_AS_MODEL,  /* according to the kind of the model */
+    DECODE_AS_MODEL,  /* the bytes of the tokens; over characters, as sentencepiece */
     DECODE_BYTES,     /* the bytes of the tokens */
     DECODE_METASPACE, /* U+2581 to blanks; decode_strips: the first token loses its own */
     DECODE_MARKS,     /* U+2581 to blanks, byte fallback; decode_strips: one blank at the start */
