@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,15 +60,17 @@ struct unigram_workspace {
 
 /* ---- New: the pieces ---- */
 
+/* 1 << TOKEN_... */
+static unsigned matched_kinds(const unigram *u)
+{
+    return u->single ? 1u << TOKEN_NORMAL | 1u << TOKEN_USER_DEFINED
+                     : ~(1u << TOKEN_ABSENT | 1u << TOKEN_CONTROL);
+}
+
 /* Whether the token is searched for in texts. */
 static bool is_matched(const unigram *u, const model *m, uint32_t id)
 {
-    const uint8_t kind = m->tokens[id].kind;
-    if (m->tokens[id].n_bytes == 0)
-        return false;
-    if (u->single)
-        return kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED;
-    return kind != TOKEN_ABSENT && kind != TOKEN_CONTROL;
+    return m->tokens[id].n_bytes > 0 && (matched_kinds(u) >> m->tokens[id].kind & 1) != 0;
 }
 
 static double score_of(const unigram *u, const model *m, uint32_t id)
@@ -102,53 +103,20 @@ static bool load_scores(unigram *u, const model *m, failure *err)
     return true;
 }
 
-typedef struct key_list {
-    double_array_key *keys;
-    size_t n;
-    char names[256][8]; /* the text of all bytes: <0x00> and so on */
-} key_list;
-
-static bool list_pieces(unigram *u, const model *m, key_list *list, failure *err)
-{
-    for (uint32_t id = 0; id < m->n_tokens; id++) {
-        const model_token *t = &m->tokens[id];
-        const uint8_t *bytes = model_token_bytes(m, id);
-        if (!is_matched(u, m, id))
-            continue;
-        double_array_key *key = &list->keys[list->n++];
-        *key = (double_array_key){bytes, t->n_bytes, id};
-        if (t->kind == TOKEN_BYTE && t->n_bytes == 1) {
-            char *name = list->names[*bytes];
-            snprintf(name, sizeof list->names[0], MODEL_BYTE_NAME, *bytes);
-            key->bytes = (const uint8_t *)name;
-            key->n_bytes = MODEL_BYTE_NAME_BYTES;
-        } else if (memchr(bytes, 0, t->n_bytes)) {
-            return model_fail(err, 0, "the token with id %u contains a NUL", id);
-        }
-        if (key->n_bytes > u->longest)
-            u->longest = key->n_bytes;
-        char_words_join_piece(&u->words, key->bytes, key->n_bytes);
-    }
-    return true;
-}
-
 static bool load_trie(unigram *u, const model *m, failure *err)
 {
-    key_list list = {.keys = malloc(m->n_tokens * sizeof *list.keys + 1)};
-    if (!list.keys)
-        return fail_memory(err);
-    bool loaded = list_pieces(u, m, &list, err);
-    if (loaded) {
-        qsort(list.keys, list.n, sizeof *list.keys, double_array_compare);
-        size_t n = 0;
-        for (size_t i = 0; i < list.n; i++) { /* of equal texts, HuggingFace takes the last one */
-            n -= n > 0 && double_array_same(&list.keys[n - 1], &list.keys[i]);
-            list.keys[n++] = list.keys[i];
-        }
-        loaded = double_array_build(&u->trie, list.keys, n) || fail_memory(err);
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        model_byte_name name;
+        const model_text text = model_token_text(m, id, &name);
+        if (!is_matched(u, m, id))
+            continue;
+        if (text.n_bytes > u->longest)
+            u->longest = text.n_bytes;
+        char_words_join_piece(&u->words, (const uint8_t *)text.s, text.n_bytes);
     }
-    free(list.keys);
-    return loaded;
+    if (!double_array_of_tokens(&u->trie, m, matched_kinds(u), err))
+        return false;
+    return u->trie.n_units > 0 || double_array_build(&u->trie, NULL, 0) || fail_memory(err);
 }
 
 unigram *unigram_new(const model *m, bool spaces_are_marks, failure *err)

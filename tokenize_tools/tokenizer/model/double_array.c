@@ -264,18 +264,19 @@ bool double_array_build(double_array *a, const double_array_key *keys, size_t n_
 bool double_array_of_tokens(double_array *a, const model *m, unsigned kinds, failure *err)
 {
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
+    model_byte_name names[256];
     size_t n = 0;
     bool built = true;
     if (!keys)
         return fail_memory(err);
     for (uint32_t id = 0; id < m->n_tokens && built; id++) {
         const model_token *t = &m->tokens[id];
-        const uint8_t *bytes = model_token_bytes(m, id);
         if ((kinds >> t->kind & 1) == 0 || t->n_bytes == 0)
             continue;
-        if (!a->has_nul && memchr(bytes, 0, t->n_bytes))
+        const model_text text = model_token_text(m, id, &names[*model_token_bytes(m, id)]);
+        if (!a->has_nul && memchr(text.s, 0, text.n_bytes))
             built = model_fail(err, 0, "the token with id %u contains a NUL", id);
-        keys[n++] = (double_array_key){bytes, t->n_bytes, id};
+        keys[n++] = (double_array_key){(const uint8_t *)text.s, (uint32_t)text.n_bytes, id};
     }
     if (built && n > 0) {
         qsort(keys, n, sizeof *keys, double_array_compare);

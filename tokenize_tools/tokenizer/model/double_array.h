@@ -41,8 +41,8 @@ bool double_array_build(double_array *a, const double_array_key *keys, size_t n_
 void double_array_free(double_array *a);
 /* Compares keys for qsort, in the order that double_array_build needs; equal keys by value. */
 int double_array_compare(const void *a, const void *b);
-/* Builds a trie of the tokens of these kinds, 1 << TOKEN_..., that are not empty: from their texts
- * to their ids. Without such tokens, it stays empty. */
+/* Builds a trie of the tokens of these kinds, 1 << TOKEN_..., that are not empty: from their texts,
+ * which are different, to their ids. Without such tokens, it stays empty. */
 bool double_array_of_tokens(double_array *a, const model *m, unsigned kinds, failure *err);
 /* Whether the keys are the same, whatever their values. */
 bool double_array_same(const double_array_key *a, const double_array_key *b);

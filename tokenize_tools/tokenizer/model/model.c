@@ -165,6 +165,15 @@ bool model_set_token(model *m, const new_token *token, failure *err)
     return true;
 }
 
+model_text model_token_text(const model *m, uint32_t id, model_byte_name *name)
+{
+    const uint8_t *bytes = model_token_bytes(m, id);
+    if (m->tokens[id].kind != TOKEN_BYTE)
+        return model_view(bytes, m->tokens[id].n_bytes);
+    snprintf(name->text, sizeof name->text, MODEL_BYTE_NAME, *bytes);
+    return model_view(name->text, MODEL_BYTE_NAME_BYTES);
+}
+
 void model_byte_ids(const model *m, uint32_t byte_ids[256])
 {
     memset(byte_ids, 0xFF, 256 * sizeof *byte_ids);

@@ -21,6 +21,9 @@
 /* The name of a TOKEN_BYTE in a vocabulary, for printf. */
 #define MODEL_BYTE_NAME "<0x%02X>"
 #define MODEL_BYTE_NAME_BYTES 6
+typedef struct model_byte_name {
+    char text[MODEL_BYTE_NAME_BYTES + 2];
+} model_byte_name;
 
 typedef enum model_kind {
     MODEL_BYTE_BPE, /* symbols are bytes; token bytes are raw bytes */
@@ -264,3 +267,5 @@ static inline const uint8_t *model_token_bytes(const model *m, uint32_t id)
 {
     return m->bytes + m->tokens[id].offset;
 }
+/* Returns the text of a token in a vocabulary: its bytes, or, of a TOKEN_BYTE, the name. */
+model_text model_token_text(const model *m, uint32_t id, model_byte_name *name);
