@@ -8,6 +8,7 @@
 #include "fuzz/fuzz.h"
 #include "support/split_words.h"
 #include "tokenizer/encode/tokenizer.h"
+#include "tokenizer/unicode/unicode.h"
 
 static const char *const pieces[] = {
     "th",
@@ -109,7 +110,7 @@ static size_t remove_blanks(uint8_t *text, size_t n_bytes)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_bytes;) {
-        const size_t n_blanks = split_leading_blanks(text + i, n_bytes - i);
+        const size_t n_blanks = unicode_blanks_after(text, n_bytes, i) - i;
         if (n_blanks == 0)
             text[n++] = text[i];
         i += n_blanks > 0 ? n_blanks : 1;

@@ -161,18 +161,6 @@ static size_t finish_image(const char_map *m, char_image *image, uint8_t text[LO
     return n;
 }
 
-static void sort_image(char_image *image)
-{
-    for (size_t i = 1; i < image->n; i++) {
-        const uint32_t c = image->c[i];
-        const uint8_t class = unicode_combining_class(c);
-        size_t k = i;
-        for (; class > 0 && k > 0 && unicode_combining_class(image->c[k - 1]) > class; k--)
-            image->c[k] = image->c[k - 1];
-        image->c[k] = c;
-    }
-}
-
 /* ---- New ---- */
 
 static bool make_entry(char_map *m, uint32_t c, map_entry *e)
@@ -181,8 +169,9 @@ static bool make_entry(char_map *m, uint32_t c, map_entry *e)
     char_image image = {{c}, 1};
     *e = (map_entry){0};
     apply(m->before, m->n_before, &image);
-    if (m->ordered)
-        sort_image(&image);
+    nfc_workspace workspace = {image.c, LONGEST}; /* no run of marks needs more */
+    if (m->ordered && !nfc_order(&workspace, image.n))
+        return false;
     if (image.n == 0)
         e->kind = ENTRY_ABSENT;
     if (image.n > 0 && m->ordered) {

@@ -217,8 +217,8 @@ static uint32_t parse_escape(tree *t, bool in_class, uint32_t *code_point)
             return tree_fail(t, "a byte that is not ASCII");
     } else if (letter == 'u') {
         *code_point = take_hex(t, 4, 4);
-    } else if (letter >= 0x80 || class_of(letter) == CLASS_NUMBER ||
-               (is_of((character){.class = class_of(letter)}, LETTERS))) {
+    } else if (letter >= 0x80 || unicode_class_of(letter) == CLASS_NUMBER ||
+               (is_of((character){.class = unicode_class_of(letter)}, LETTERS))) {
         t->at--;
         return tree_fail(t,
                          letter > '0' && letter <= '9' ? "a back-reference" : "an unknown escape");

@@ -38,15 +38,6 @@ bool split_drops_blanks(split_pattern p)
     return false;
 }
 
-size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
-{
-    const view v = {.text = word, .n_bytes = n_bytes};
-    size_t i = 0;
-    for (character c = char_at(&v, i); is_of(c, BLANKS); c = char_at(&v, i))
-        i += c.n_bytes;
-    return i;
-}
-
 /* ---- Which stage an expression is ---- */
 
 /* Compares a spelling with the text of a file, in which \n may be written as a newline. Returns the
@@ -216,7 +207,7 @@ size_t splitter_words(const splitter *s, simd_level e, const uint8_t *text, size
 
 size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes)
 {
-    return s->drops_blanks ? split_leading_blanks(word, n_bytes) : 0;
+    return s->drops_blanks ? unicode_blanks_after(word, n_bytes, 0) : 0;
 }
 
 bool splitter_removes(const splitter *s)

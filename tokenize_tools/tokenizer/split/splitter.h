@@ -20,7 +20,6 @@
 /* Whether blanks are not part of the words that are encoded: a word of blanks is removed, and so
  * are the blanks that a word begins with. */
 bool split_drops_blanks(split_pattern p);
-size_t split_leading_blanks(const uint8_t *word, size_t n_bytes);
 
 /* The stage of which the expression of a tokenizer.json is a spelling; STAGE_NONE: it is not known.
  * Nothing is guessed from parts of it. */

@@ -46,18 +46,13 @@ typedef struct view {
 
 /* ---- Characters ---- */
 
-static inline uint8_t class_of(uint32_t code_point)
-{
-    return unicode_class_pages[unicode_class_index[code_point >> 7]][code_point & 127];
-}
-
 static inline character decode_char(const view *v, size_t i)
 {
     uint32_t code_point;
     size_t n_bytes = utf8_decode(v->text + i, v->n_bytes - i, &code_point);
     if (n_bytes == 0)
         return (character){UINT32_MAX, CLASS_OTHER, 1};
-    return (character){code_point, class_of(code_point), (uint8_t)n_bytes};
+    return (character){code_point, unicode_class_of(code_point), (uint8_t)n_bytes};
 }
 
 /* Returns the character of GPT-2's alphabet: bytes that are visible in Latin-1 stand for
@@ -71,7 +66,7 @@ static inline character byte_char(uint8_t byte)
         code_point = 0x121U + byte - 0x7F;
     else if (byte == 0xAD)
         code_point = 0x143;
-    return (character){code_point, class_of(code_point), 1};
+    return (character){code_point, unicode_class_of(code_point), 1};
 }
 
 static inline bool is_cjk(uint32_t code_point)
@@ -88,7 +83,7 @@ static inline character char_at(const view *v, size_t i)
     const uint8_t byte = v->text[i];
     if (v->as_bytes)
         return byte_char(byte);
-    return byte < 0x80 ? (character){byte, class_of(byte), 1} : decode_char(v, i);
+    return byte < 0x80 ? (character){byte, unicode_class_of(byte), 1} : decode_char(v, i);
 }
 
 static inline bool is_of(character c, unsigned classes)

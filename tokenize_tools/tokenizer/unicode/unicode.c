@@ -4,12 +4,6 @@
 #include "base/utf8.h"
 #include "tokenizer/unicode/hf_tables.h"
 
-unicode_class unicode_class_of(uint32_t code_point)
-{
-    const uint16_t page = unicode_class_index[code_point >> 7];
-    return (unicode_class)unicode_class_pages[page][code_point & 127];
-}
-
 const uint32_t unicode_han[UNICODE_N_HAN][2] = {
     {0x2E80, 0x2E99},   {0x2E9B, 0x2EF3},   {0x2F00, 0x2FD5},   {0x3005, 0x3005},
     {0x3007, 0x3007},   {0x3021, 0x3029},   {0x3038, 0x303B},   {0x3400, 0x4DBF},

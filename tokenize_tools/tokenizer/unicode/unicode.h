@@ -28,11 +28,14 @@ typedef enum unicode_class {
     CLASS_SYMBOL       /* S */
 } unicode_class;
 
-/* Returns the class of a code point up to 0x10FFFF. */
-unicode_class unicode_class_of(uint32_t code_point);
-/* For hot loops: unicode_class_pages[unicode_class_index[cp >> 7]][cp & 127]. */
 extern const uint16_t unicode_class_index[0x110000 >> 7];
 extern const uint8_t unicode_class_pages[][128];
+/* Returns the class of a code point up to 0x10FFFF. */
+static inline unicode_class unicode_class_of(uint32_t code_point)
+{
+    return (
+        unicode_class)unicode_class_pages[unicode_class_index[code_point >> 7]][code_point & 127];
+}
 
 enum {
     UNICODE_N_HAN = 22
