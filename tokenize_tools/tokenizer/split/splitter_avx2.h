@@ -235,16 +235,12 @@ TARGET_AVX2 SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
 /* Adds the bytes of 0x80 and more to masks that have only ASCII. */
 TARGET_AVX2 SPLITTER_INLINE void add_wide(block_reader *r, size_t at, unsigned wanted, block *b)
 {
-    static const uint8_t bits[16] = {
-        [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
-        [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
-    };
     bytes64 classes = classify_wide_avx2(r, at, wanted, b);
     if (wanted & WANT_HIGH)
         b->high = b->lead & mask_of(is_between32(load32(b->bytes), 0xE2, 0xFF),
                                     is_between32(load32(b->bytes + 32), 0xE2, 0xFF));
-    classes.low = _mm256_shuffle_epi8(table32(bits), classes.low);
-    classes.high = _mm256_shuffle_epi8(table32(bits), classes.high);
+    classes.low = _mm256_shuffle_epi8(table32(class_bits), classes.low);
+    classes.high = _mm256_shuffle_epi8(table32(class_bits), classes.high);
     b->letter |= any_of(classes, letter_bits(wanted));
     b->number |= any_of(classes, 16);
     b->blank |= any_of(classes, blank_bits(wanted));

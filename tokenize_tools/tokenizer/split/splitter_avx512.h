@@ -145,16 +145,8 @@ TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(block_reader *r, size
 TARGET_AVX512 SPLITTER_INLINE void classify_avx512(block_reader *r, size_t at, unsigned wanted,
                                                    block *b)
 {
-    /* One bit for each class, so that one test finds any set of classes. */
-    static const uint8_t bits[16] = {
-        [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
-        [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
-    };
     const uint8_t *p = block_reader_block(r, at);
-    const uint8_t *ascii = wanted & WANT_WORDS ? unicode_word_pages[unicode_word_index[0]]
-                           : wanted & WANT_OLD_DEEPSEEK
-                               ? unicode_deepseek_pages[unicode_deepseek_index[0]]
-                               : unicode_class_pages[unicode_class_index[0]];
+    const uint8_t *ascii = class_page(0, wanted);
     __m512i v = load64(p);
     b->bytes = p;
     b->wide = _mm512_movepi8_mask(v);
@@ -169,7 +161,7 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(block_reader *r, size_t at, u
         r->lead2 = r->lead3 = r->lead4 = 0;
     if (wanted & WANT_HIGH)
         b->high = _mm512_cmpge_epu8_mask(v, all64(0xE2)) & b->lead;
-    classes = _mm512_shuffle_epi8(table64(bits), classes);
+    classes = _mm512_shuffle_epi8(table64(class_bits), classes);
     b->letter = _mm512_test_epi8_mask(classes, all64(letter_bits(wanted)));
     b->number = _mm512_test_epi8_mask(classes, all64(16));
     b->blank = _mm512_test_epi8_mask(classes, all64(blank_bits(wanted)));

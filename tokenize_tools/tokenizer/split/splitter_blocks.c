@@ -45,14 +45,9 @@ static size_t first_byte(const block_reader *r, size_t at)
 
 static unicode_class class_wanted(uint32_t code_point, unsigned wanted)
 {
-    unicode_class class = unicode_class_of(code_point);
-    if (wanted & WANT_WORDS)
-        return unicode_word_pages[unicode_word_index[code_point >> 7]][code_point & 127];
-    if (wanted & WANT_OLD_DEEPSEEK)
-        return unicode_deepseek_pages[unicode_deepseek_index[code_point >> 7]][code_point & 127];
     if (wanted & WANT_HF_NUMERIC && unicode_hf_is(HF_NUMBER, code_point))
         return CLASS_NUMBER;
-    return class;
+    return class_page(code_point >> 7, wanted)[code_point & 127];
 }
 
 void block_reader_classify(block_reader *r, size_t at, unsigned wanted,

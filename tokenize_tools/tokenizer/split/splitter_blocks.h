@@ -59,6 +59,13 @@ SPLITTER_INLINE unsigned blank_bits(unsigned wanted)
     return wanted & WANT_OLD_DEEPSEEK ? 32 | 8 : 32;
 }
 
+/* The bit of a class in letter_bits() and below: one for each, so that one test finds any set of
+ * classes. */
+static const uint8_t class_bits[16] = {
+    [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
+    [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
+};
+
 /* Blocks at the ends of the text are read from a copy with zeros around it. */
 enum {
     EDGE_BEFORE = 64,
@@ -102,6 +109,16 @@ __attribute__((cold)) bool block_reader_classify_fours(const block_reader *r, co
                                                        unsigned wanted, uint64_t lead4,
                                                        uint8_t *classes);
 
+/* Returns the classes of 128 code points. */
+SPLITTER_INLINE const uint8_t *class_page(unsigned page, unsigned wanted)
+{
+    if (wanted & WANT_WORDS)
+        return unicode_word_pages[unicode_word_index[page]];
+    if (wanted & WANT_OLD_DEEPSEEK)
+        return unicode_deepseek_pages[unicode_deepseek_index[page]];
+    return unicode_class_pages[unicode_class_index[page]];
+}
+
 /* The classes of the 64 characters that differ only in their last byte. `second` is 0 for
  * characters of two bytes. NULL: they are surrogates or overlong. */
 SPLITTER_INLINE const uint8_t *text_page(unsigned first, unsigned second, unsigned wanted)
@@ -109,11 +126,7 @@ SPLITTER_INLINE const uint8_t *text_page(unsigned first, unsigned second, unsign
     unsigned page = second == 0 ? first & 0x1F : (first & 0x0F) << 6 | (second & 0x3F);
     if (second != 0 && (page < 0x800 >> 6 || (page >= 0xD800 >> 6 && page < 0xE000 >> 6)))
         return NULL;
-    if (wanted & WANT_WORDS)
-        return unicode_word_pages[unicode_word_index[page >> 1]] + (page & 1) * 64;
-    if (wanted & WANT_OLD_DEEPSEEK)
-        return unicode_deepseek_pages[unicode_deepseek_index[page >> 1]] + (page & 1) * 64;
-    return unicode_class_pages[unicode_class_index[page >> 1]] + (page & 1) * 64;
+    return class_page(page >> 1, wanted) + (page & 1) * 64;
 }
 
 /* For characters of three bytes, by the low half of the first byte: the range of second bytes in

@@ -36,13 +36,9 @@ SPLITTER_INLINE uint64_t equal_plain(const uint8_t *p, unsigned byte)
 SPLITTER_INLINE uint64_t any_of_plain(const classified_block *classified, uint64_t wide,
                                       unsigned bits)
 {
-    static const uint8_t bit_of[16] = {
-        [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
-        [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
-    };
     uint64_t mask = 0;
     for (unsigned i = 0; i < 64; i++)
-        mask |= (uint64_t)((bit_of[classified->classes[i]] & bits) != 0) << i;
+        mask |= (uint64_t)((class_bits[classified->classes[i]] & bits) != 0) << i;
     return mask & wide;
 }
 
