@@ -2,6 +2,7 @@
 #include "tokenizer/unicode/grapheme.h"
 
 #include "tokenizer/unicode/grapheme_tables.h"
+#include "tokenizer/unicode/table_rows.h"
 #include "base/utf8.h"
 
 enum {
@@ -37,16 +38,12 @@ static uint32_t kind_of(uint32_t code_point)
     if (code_point >= 0xAC00 && code_point < 0xD7A4)
         return (code_point - 0xAC00) % 28 == 0 ? HANGUL_LV : HANGUL_LVT;
     const uint32_t block = code_point < 0x10000 ? code_point >> 8 : 0x100;
-    size_t first = grapheme_blocks[block];
-    size_t end = block < 0x100 ? grapheme_blocks[block + 1] + 1u : grapheme_n_ranges;
-    while (end - first > 1) {
-        const size_t middle = (first + end) / 2;
-        if (grapheme_ranges[middle] >> 8 <= code_point)
-            first = middle;
-        else
-            end = middle;
-    }
-    return grapheme_ranges[first] & 0xFF;
+    const uint32_t *ranges = grapheme_ranges + grapheme_blocks[block];
+    const uint32_t *end =
+        grapheme_ranges + (block < 0x100 ? grapheme_blocks[block + 1] + 1u : grapheme_n_ranges);
+    const uint32_t *range =
+        find_row(ranges, (size_t)(end - ranges), sizeof *range, code_point << 8 | 0xFF);
+    return *range & 0xFF;
 }
 
 /* What the rules need to know of the cluster so far. */

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "tokenizer/unicode/nfc_tables.h"
+#include "tokenizer/unicode/table_rows.h"
 #include "tokenizer/unicode/unicode.h"
 #include "base/utf8.h"
 
@@ -178,13 +179,8 @@ uint8_t unicode_combining_class(uint32_t code_point)
 
 size_t unicode_nfkd(uint32_t code_point, uint32_t out[NFKD_LONGEST])
 {
-    const compatibility_run *low = compatibility_runs;
-    size_t n = COMPATIBILITY_N_RUNS;
-    while (n > 1) {
-        const size_t half = n / 2;
-        low += low[half].first <= code_point ? half : 0;
-        n -= half;
-    }
+    const compatibility_run *low =
+        find_row(compatibility_runs, COMPATIBILITY_N_RUNS, sizeof *low, code_point);
     if (code_point < low->first || code_point > low->last)
         return unicode_nfd(code_point, out);
     memcpy(out, compatibility_parts + low->offset + (code_point - low->first) * low->n_parts,
@@ -239,19 +235,6 @@ bool nfc_reserve(nfc_workspace *workspace, size_t n)
                          sizeof *workspace->code_points);
 }
 
-/* One step of the decomposition of a code point that is not Hangul. */
-static const nfc_decomposition *decomposition_of(uint32_t code_point)
-{
-    const nfc_decomposition *low = nfc_decompositions;
-    size_t n = NFC_N_DECOMPOSITIONS;
-    while (n > 1) {
-        const size_t half = n / 2;
-        low += low[half].code_point <= code_point ? half : 0;
-        n -= half;
-    }
-    return low;
-}
-
 /* Only the first of a pair decomposes further. */
 size_t unicode_nfd(uint32_t code_point, uint32_t out[4])
 {
@@ -265,7 +248,8 @@ size_t unicode_nfd(uint32_t code_point, uint32_t out[4])
         return trail > 0 ? 3 : 2;
     }
     while (kind_of(code_point).flags & KIND_DECOMPOSES) {
-        const nfc_decomposition *d = decomposition_of(code_point);
+        const nfc_decomposition *d =
+            find_row(nfc_decompositions, NFC_N_DECOMPOSITIONS, sizeof *d, code_point);
         if (d->second)
             backwards[n++] = d->second;
         code_point = d->first;

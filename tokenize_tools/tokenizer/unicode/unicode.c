@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "tokenizer/unicode/hf_tables.h"
+#include "tokenizer/unicode/table_rows.h"
 
 const uint32_t unicode_han[UNICODE_N_HAN][2] = {
     {0x2E80, 0x2E99},   {0x2E9B, 0x2EF3},   {0x2F00, 0x2FD5},   {0x3005, 0x3005},
@@ -36,18 +37,12 @@ bool unicode_hf_is(hf_class class, uint32_t code_point)
 
 size_t unicode_lowercase(uint32_t code_point, uint32_t out[2])
 {
-    const lower_run *low = lower_runs;
-    size_t n = LOWER_N_RUNS;
+    const lower_run *low = find_row(lower_runs, LOWER_N_RUNS, sizeof *low, code_point);
     out[0] = code_point;
     if (code_point == 0x130) { /* the only one that becomes two */
         out[0] = 'i';
         out[1] = 0x307;
         return 2;
-    }
-    while (n > 1) {
-        const size_t half = n / 2;
-        low += low[half].first <= code_point ? half : 0;
-        n -= half;
     }
     if (code_point >= low->first && code_point <= low->last &&
         (code_point - low->first) % low->step == 0)
