@@ -10,12 +10,7 @@
 #include "base/utf8.h"
 
 struct char_decoder {
-    decode_rule rule; /* DECODE_AS_MODEL: as sentencepiece */
-    bool strips, dummy, collapse;
-    bool cleans;
-    model_text affix; /* as in the model */
-    uint32_t unknown_id;
-    model own;       /* the tokens */
+    model own;       /* the tokens, and how to decode them */
     bool falls_back; /* HuggingFace's ByteFallback */
 };
 
@@ -55,15 +50,15 @@ char_decoder *char_decoder_new(const model *m)
     char_decoder *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
-    d->rule = m->decode;
-    d->strips = m->decode_strips;
-    d->dummy = m->dummy_prefix;
-    d->collapse = m->collapse_spaces;
-    d->cleans = m->decode_cleans;
-    d->unknown_id = m->unknown_id;
+    d->own = (model){.decode = m->decode,
+                     .decode_strips = m->decode_strips,
+                     .decode_cleans = m->decode_cleans,
+                     .dummy_prefix = m->dummy_prefix,
+                     .collapse_spaces = m->collapse_spaces,
+                     .unknown_id = m->unknown_id};
     d->falls_back = m->byte_fallback && m->decode != DECODE_AS_MODEL;
-    const model_text *affix = &m->decode_affix;
-    if (!model_copy_tokens(&d->own, m) || !model_text_set(&d->affix, affix->s, affix->n_bytes)) {
+    if (!model_copy_tokens(&d->own, m) ||
+        !model_text_set(&d->own.decode_affix, m->decode_affix.s, m->decode_affix.n_bytes)) {
         char_decoder_free(d);
         return NULL;
     }
@@ -77,7 +72,6 @@ void char_decoder_free(char_decoder *d)
     if (!d)
         return;
     model_free(&d->own);
-    free(d->affix.s);
     free(d);
 }
 
@@ -110,17 +104,6 @@ static bool append_all_or_none(text_span bytes, text_buffer *out)
 
 /* ---- Tokens ---- */
 
-/* Replaces what stands for blanks by them, or removes it. */
-static bool append_blanked(text_span text, model_text blank, bool drop, text_buffer *out)
-{
-    return normalize_replace(text, blank, model_view(" ", !drop), false, out);
-}
-
-static bool append_marked(text_span text, bool drop, text_buffer *out)
-{
-    return append_blanked(text, model_view(MODEL_MARK, MODEL_MARK_BYTES), drop, out);
-}
-
 /* Replaces all `from` in the text, which get shorter, from `start` on. */
 static void replace_all(text_buffer *t, size_t start, const char *from, const char *to)
 {
@@ -151,14 +134,15 @@ static void clean_up(text_buffer *t, size_t start)
 
 static bool append_piece(const char_decoder *d, text_span text, bool first, text_buffer *out)
 {
-    const size_t start = out->n_bytes, n_prefix = d->affix.n_bytes;
-    const bool joins = d->rule == DECODE_WORDPIECE && text.n_bytes >= n_prefix &&
-                       memcmp(text.bytes, d->affix.s, n_prefix) == 0;
+    const size_t start = out->n_bytes, n_prefix = d->own.decode_affix.n_bytes;
+    const bool joins = d->own.decode == DECODE_WORDPIECE && text.n_bytes >= n_prefix &&
+                       memcmp(text.bytes, d->own.decode_affix.s, n_prefix) == 0;
     const size_t n_skipped = joins && !first ? n_prefix : 0;
     if ((!first && !joins && !text_buffer_append(out, " ", 1)) ||
         !text_buffer_append(out, text.bytes + n_skipped, text.n_bytes - n_skipped))
         return false;
-    if (d->cleans && out->n_bytes > start && memchr(out->bytes + start, ' ', out->n_bytes - start))
+    if (d->own.decode_cleans && out->n_bytes > start &&
+        memchr(out->bytes + start, ' ', out->n_bytes - start))
         clean_up(out, start);
     return true;
 }
@@ -179,10 +163,11 @@ static bool flush_bytes(const char_decoder *d, text_buffer *bytes, progress *p)
     const bool first = !p->begun;
     bytes->n_bytes = 0;
     p->begun = true;
-    if (d->rule == DECODE_AS_MODEL)
+    if (d->own.decode == DECODE_AS_MODEL)
         return append_each(span, p->out);
-    if (d->rule == DECODE_METASPACE && utf8_valid_prefix(span.bytes, span.n_bytes) == span.n_bytes)
-        return append_marked(span, d->strips && first, p->out);
+    if (d->own.decode == DECODE_METASPACE &&
+        utf8_valid_prefix(span.bytes, span.n_bytes) == span.n_bytes)
+        return normalize_marks(span, d->own.decode_strips && first, p->out);
     return append_all_or_none(span, p->out);
 }
 
@@ -193,15 +178,16 @@ static bool append_sentencepiece(const char_decoder *d, uint32_t id, text_span t
     if (kind == TOKEN_CONTROL)
         return true;
     bool taken = false;
-    if (p->at_start && (d->dummy || d->collapse) &&
+    if (p->at_start && (d->own.dummy_prefix || d->own.collapse_spaces) &&
         model_begins_with_mark(text.bytes, text.n_bytes)) {
         text.bytes += MODEL_MARK_BYTES;
         text.n_bytes -= MODEL_MARK_BYTES;
-        taken = !d->collapse;
+        taken = !d->own.collapse_spaces;
     }
-    const bool appended = kind == TOKEN_UNKNOWN || id == d->unknown_id
-                              ? text_buffer_append(p->out, d->affix.s, d->affix.n_bytes)
-                              : append_marked(text, false, p->out);
+    const bool appended =
+        kind == TOKEN_UNKNOWN || id == d->own.unknown_id
+            ? text_buffer_append(p->out, d->own.decode_affix.s, d->own.decode_affix.n_bytes)
+            : normalize_marks(text, false, p->out);
     p->at_start &= !taken && p->out->n_bytes == 0;
     return appended;
 }
@@ -216,15 +202,17 @@ static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes,
         return false;
     const bool first = !p->begun;
     p->begun = true;
-    if (d->rule == DECODE_AS_MODEL)
+    if (d->own.decode == DECODE_AS_MODEL)
         return append_sentencepiece(d, id, text, p);
-    if (d->rule == DECODE_BYTES)
+    if (d->own.decode == DECODE_BYTES)
         return text_buffer_append(p->out, text.bytes, text.n_bytes);
-    if (d->rule == DECODE_SUFFIX)
-        return append_blanked(text, d->affix, p->last, p->out);
-    if (d->rule == DECODE_WORDPIECE || d->rule == DECODE_BLANKS)
+    if (d->own.decode == DECODE_SUFFIX)
+        return normalize_replace(text, d->own.decode_affix, model_view(" ", !p->last), false,
+                                 p->out);
+    if (d->own.decode == DECODE_WORDPIECE || d->own.decode == DECODE_BLANKS)
         return append_piece(d, text, first, p->out);
-    return append_marked(text, d->rule == DECODE_METASPACE && d->strips && first, p->out);
+    return normalize_marks(text, d->own.decode == DECODE_METASPACE && d->own.decode_strips && first,
+                           p->out);
 }
 
 bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model_text *text)
@@ -241,7 +229,8 @@ bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model
     ok = ok && flush_bytes(d, &bytes, &p);
     if (ok) {
         text_span span = text_buffer_span(&out);
-        if (d->rule == DECODE_MARKS && d->strips && span.n_bytes > 0 && span.bytes[0] == ' ')
+        if (d->own.decode == DECODE_MARKS && d->own.decode_strips && span.n_bytes > 0 &&
+            span.bytes[0] == ' ')
             span = (text_span){span.bytes + 1, span.n_bytes - 1};
         ok = model_text_set(text, span.bytes, span.n_bytes);
     }

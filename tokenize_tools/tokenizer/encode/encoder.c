@@ -239,7 +239,7 @@ static bool normalize(encoder *e, segment *s)
     if (!memmem(s->text.bytes, s->text.n_bytes, MODEL_MARK, MODEL_MARK_BYTES))
         return true;
     e->blanked.n_bytes = 0;
-    if (!text_rules_append_blanked(s->text, &e->blanked))
+    if (!normalize_marks(s->text, false, &e->blanked))
         return false;
     s->text = text_buffer_span(&e->blanked);
     return true;

@@ -62,17 +62,11 @@ static bool is_at_punctuation(const model *m)
     return m->split == STAGE_EACH_PUNCTUATION && m->metaspace_split;
 }
 
-bool text_rules_append_blanked(text_span text, text_buffer *out)
-{
-    return normalize_replace(text, model_view(MODEL_MARK, MODEL_MARK_BYTES), model_view(" ", 1),
-                             false, out);
-}
-
 static bool blank_content(model_text *content)
 {
     text_buffer blanked = {0};
     const text_span text = {(const uint8_t *)content->s, content->n_bytes};
-    bool done = text_rules_append_blanked(text, &blanked);
+    bool done = normalize_marks(text, false, &blanked);
     const text_span span = text_buffer_span(&blanked);
     done = done && model_text_set(content, span.bytes, span.n_bytes);
     text_buffer_free(&blanked);

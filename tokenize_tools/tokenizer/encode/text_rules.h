@@ -59,5 +59,3 @@ static inline size_t text_rules_mark_at(const text_rules *r, text_span text, siz
         return 1;
     return model_begins_with_mark(text.bytes + at, text.n_bytes - at) ? MODEL_MARK_BYTES : 0;
 }
-/* Appends the text with a blank for each U+2581. false: out of memory. */
-bool text_rules_append_blanked(text_span text, text_buffer *out);

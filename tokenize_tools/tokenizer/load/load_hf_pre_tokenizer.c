@@ -40,10 +40,9 @@ static const char *const behavior_names[] = {[ISOLATED] = "Isolated",
 typedef struct part {
     part_kind kind;
     bool prefix_space, use_regex; /* ByteLevel */
-    unsigned stage;               /* a known one, or STAGE_OWN and more */
-    behavior behavior;            /* Split, Punctuation */
-    bool invert;                  /* Split */
-    bool individual;              /* Digits */
+    unsigned stage;    /* a known one, or STAGE_OWN and more; STAGE_NONE: there is none */
+    behavior behavior; /* Split, Punctuation */
+    bool invert;       /* Split */
     bool metaspace_split;
     prepend_scheme prepend;
 } part;
@@ -167,9 +166,11 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
 
 static bool read_digits(json_reader *r, part *p)
 {
-    json_field fields[] = {{"type", 0},
-                           {"individual_digits", 0, JSON_TRUE, .flag = &p->individual}};
-    return json_read_fields(r, "Digits", fields, HF_N(fields));
+    bool individual = false;
+    json_field fields[] = {{"type", 0}, {"individual_digits", 0, JSON_TRUE, .flag = &individual}};
+    const bool read = json_read_fields(r, "Digits", fields, HF_N(fields));
+    p->stage = individual ? STAGE_EACH_DIGIT : STAGE_DIGITS;
+    return read;
 }
 
 static bool read_punctuation(json_reader *r, part *p, part_list *list)
@@ -179,6 +180,7 @@ static bool read_punctuation(json_reader *r, part *p, part_list *list)
     if (!json_read_fields(r, "Punctuation", fields, HF_N(fields)) ||
         !read_behavior(r, &fields[1], p))
         return false;
+    p->stage = p->behavior == ISOLATED ? STAGE_EACH_PUNCTUATION : STAGE_PUNCTUATION;
     return p->behavior == ISOLATED || p->behavior == CONTIGUOUS ||
            add_own(list, p, (json_string){each, strlen(each)}, EXPRESSION_OWN);
 }
@@ -220,6 +222,11 @@ static const char *const part_names[] = {[PART_BYTE_LEVEL] = "ByteLevel",
                                          [PART_CHAR_DELIMITER] = "CharDelimiterSplit",
                                          [PART_FIXED_LENGTH] = "FixedLength"};
 
+/* The stages of parts that have only a type. */
+static const split_stage_id bare_stages[] = {[PART_WHITESPACE] = STAGE_WHITESPACE,
+                                             [PART_WHITESPACE_SPLIT] = STAGE_WHITESPACE_SPLIT,
+                                             [PART_BERT] = STAGE_BERT};
+
 static bool read_part(json_reader *r, size_t type, void *context)
 {
     part_list *list = context;
@@ -229,7 +236,10 @@ static bool read_part(json_reader *r, size_t type, void *context)
     *p = (part){.kind = (part_kind)type};
     switch (p->kind) {
     case PART_BYTE_LEVEL:
-        return hf_read_byte_level(r, &p->prefix_space, &p->use_regex);
+        if (!hf_read_byte_level(r, &p->prefix_space, &p->use_regex))
+            return false;
+        p->stage = p->use_regex && !p->prefix_space ? STAGE_BYTE_LEVEL : STAGE_NONE;
+        return true;
     case PART_SPLIT:
         return read_split(r, p, list);
     case PART_METASPACE:
@@ -243,34 +253,12 @@ static bool read_part(json_reader *r, size_t type, void *context)
     case PART_FIXED_LENGTH:
         return read_length(r, p, list);
     default:
+        p->stage = bare_stages[type];
         return hf_read_bare(r, part_names[type]);
     }
 }
 
 /* ---- Pre-tokenizer: what the parts make together ---- */
-
-/* Returns the stage that the part is; STAGE_NONE: there is none. */
-static split_stage_id find_stage(const part *p)
-{
-    if (p->stage != STAGE_NONE)
-        return (split_stage_id)p->stage;
-    switch (p->kind) {
-    case PART_BYTE_LEVEL:
-        return p->use_regex && !p->prefix_space ? STAGE_BYTE_LEVEL : STAGE_NONE;
-    case PART_DIGITS:
-        return p->individual ? STAGE_EACH_DIGIT : STAGE_DIGITS;
-    case PART_PUNCTUATION:
-        return p->behavior == ISOLATED ? STAGE_EACH_PUNCTUATION : STAGE_PUNCTUATION;
-    case PART_WHITESPACE:
-        return STAGE_WHITESPACE;
-    case PART_WHITESPACE_SPLIT:
-        return STAGE_WHITESPACE_SPLIT;
-    case PART_BERT:
-        return STAGE_BERT;
-    default:
-        return STAGE_NONE;
-    }
-}
 
 /* Every part is a stage. For words of bytes, one of them is a ByteLevel; one without an expression
  * is the last and no stage. After one with an expression, stages see the characters for bytes; if
@@ -284,7 +272,7 @@ static split_pattern find_split(const part *p, size_t n, bool of_bytes)
         const bool last = i + 1 == n;
         if (bare && last && of_bytes && !has_byte_level)
             return split;
-        split_stage_id id = find_stage(&p[i]);
+        split_stage_id id = (split_stage_id)p[i].stage;
         const split_stage *known = id < STAGE_N ? split_stages[id] : NULL;
         const bool drops_blanks = known && known->drops_blanks;
         if (!id || (has_byte_level && (drops_blanks || p[i].kind == PART_BYTE_LEVEL)))
@@ -326,7 +314,8 @@ static bool add_stages(part_list *list)
                 return false;
             list->m->own[list->m->n_own - 1].join = JOIN_BYTES;
         }
-        seen |= p->stage != STAGE_NONE || (p->kind == PART_BYTE_LEVEL && !(bare && last));
+        seen |= p->kind == PART_SPLIT || p->stage >= STAGE_OWN ||
+                (p->kind == PART_BYTE_LEVEL && !(bare && last));
     }
     return true;
 }
@@ -414,7 +403,7 @@ static bool set_parts(model *m, const part_list *list)
             split = add_later(m, CHANGE_BYTES, PREPEND_NEVER);
             place = 0;
         } else {
-            *split = SPLIT_THEN(*split, find_stage(p), place++);
+            *split = SPLIT_THEN(*split, p->stage, place++);
         }
     }
     return true;
@@ -432,6 +421,7 @@ static bool set_bytes(model *m, const part *p, size_t n)
     n_before = prefix ? n_before : 0;
     memcpy(rest, p + n_before, (n - n_before) * sizeof *rest);
     rest[0].prefix_space = false;
+    rest[0].stage = prefix && rest[0].use_regex ? STAGE_BYTE_LEVEL : rest[0].stage;
     const split_pattern before = find_split(p, n_before, false);
     const split_pattern after = find_split(rest, n - n_before, true);
     if (before == SPLIT_UNKNOWN || after == SPLIT_UNKNOWN || split_drops_blanks(before))

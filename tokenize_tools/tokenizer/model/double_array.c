@@ -298,11 +298,7 @@ int double_array_compare(const void *a, const void *b)
     const double_array_key *x = a, *y = b;
     const uint32_t n = x->n_bytes < y->n_bytes ? x->n_bytes : y->n_bytes;
     const int order = n > 0 ? memcmp(x->bytes, y->bytes, n) : 0;
-    if (order != 0)
-        return order;
-    if (x->n_bytes != y->n_bytes)
-        return x->n_bytes < y->n_bytes ? -1 : 1;
-    return (x->value > y->value) - (x->value < y->value);
+    return order != 0 ? order : (x->n_bytes > y->n_bytes) - (x->n_bytes < y->n_bytes);
 }
 
 bool double_array_same(const double_array_key *a, const double_array_key *b)

@@ -39,7 +39,7 @@ typedef struct double_array_key {
  * offsets can reach. */
 bool double_array_build(double_array *a, const double_array_key *keys, size_t n_keys);
 void double_array_free(double_array *a);
-/* Compares keys for qsort, in the order that double_array_build needs; equal keys by value. */
+/* Compares keys for qsort, in the order that double_array_build needs. */
 int double_array_compare(const void *a, const void *b);
 /* Builds a trie of the tokens of these kinds, 1 << TOKEN_..., that are not empty: from their texts,
  * which are different, to their ids. Without such tokens, it stays empty. */

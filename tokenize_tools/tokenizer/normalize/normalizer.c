@@ -345,6 +345,12 @@ bool normalize_replace(text_span text, model_text from, model_text to, bool runs
     return text_buffer_append(out, at, (size_t)(end - at));
 }
 
+bool normalize_marks(text_span text, bool drop, text_buffer *out)
+{
+    return normalize_replace(text, model_view(MODEL_MARK, MODEL_MARK_BYTES), model_view(" ", !drop),
+                             false, out);
+}
+
 static size_t blank_at(text_span text, size_t at)
 {
     uint32_t c = text.bytes[at];

@@ -36,6 +36,8 @@ bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, fa
 /* Appends the text with each `from`, from left to right, replaced by `to`; with `runs`, each run of
  * two or more by one `to`. */
 bool normalize_replace(text_span text, model_text from, model_text to, bool runs, text_buffer *out);
+/* Appends the text with a blank for each U+2581; `drop`: with nothing. false: out of memory. */
+bool normalize_marks(text_span text, bool drop, text_buffer *out);
 
 typedef struct normalize_workspace { /* starts as {0}; one for each thread */
     text_buffer texts[2], beginning;
