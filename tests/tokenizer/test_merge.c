@@ -5,6 +5,8 @@
 #include "support/check.h"
 #include "tokenizer/merge/merge.h"
 
+static failure err;
+
 /* A small alphabet and few pairs, so that boundaries of windows and ties matter. */
 static size_t make_pairs(merge_pair *pairs, size_t n_pairs, uint32_t n_base, bool ties)
 {
@@ -56,7 +58,7 @@ TEST(the_lowest_leftmost_pair_merges_first_for_any_length_and_any_table)
         merge_pair pairs[64];
         const uint32_t n_base = 1 + check_below(4);
         const size_t n_pairs = make_pairs(pairs, 1 + check_below(60), n_base, check_below(2) != 0);
-        merge_table *t = merge_table_new(pairs, n_pairs);
+        merge_table *t = merge_table_new(pairs, n_pairs, &err);
         CHECK(t != NULL);
         for (int i = 0; i < 60; i++) {
             const size_t n = check_below(i < 30 ? 60 : i < 50 ? 260 : 700);
@@ -77,7 +79,7 @@ TEST(windows_are_joined_exactly)
         merge_pair pairs[200];
         const uint32_t n_base = 1 + check_below(3);
         const size_t n_pairs = make_pairs(pairs, 1 + check_below(199), n_base, check_below(2) != 0);
-        merge_table *t = merge_table_new(pairs, n_pairs);
+        merge_table *t = merge_table_new(pairs, n_pairs, &err);
         const size_t n = 4000 + check_below(check_long() ? 12000 : 5000);
         const uint32_t period = 1 + check_below(40);
         for (size_t k = 0; k < n; k++)
@@ -101,7 +103,7 @@ TEST(tokens_of_hundreds_of_symbols_are_joined_exactly)
             pairs[n_pairs] = (merge_pair){i ? 9 + i : 0, i ? 9 + i : 0, rank + i, 10 + i};
         for (uint32_t i = 0; i < 20; i++, n_pairs++)
             pairs[n_pairs] = (merge_pair){check_below(20 + i), check_below(20 + i), 50 + i, 20 + i};
-        merge_table *t = merge_table_new(pairs, n_pairs);
+        merge_table *t = merge_table_new(pairs, n_pairs, &err);
         const size_t n = 3000 + check_below(6000);
         const uint32_t rare = 1 + check_below(600);
         for (size_t k = 0; k < n; k++)
@@ -119,7 +121,7 @@ TEST(a_run_whose_end_decides_its_beginning_is_exact)
     merge_workspace workspace = {0};
     /* 0 0 -> 1, but 0 2 -> 2 comes first: the last 2 eats all zeros before it, from the right. */
     merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}};
-    merge_table *t = merge_table_new(pairs, 3);
+    merge_table *t = merge_table_new(pairs, 3, &err);
     for (size_t n = 4090; n < 20000; n += 3977) {
         memset(text, 0, sizeof text);
         CHECK(same_as_naive(t, &workspace, text, n));
@@ -139,7 +141,7 @@ TEST(a_million_equal_symbols_take_no_time)
     merge_pair pairs[8];
     for (uint32_t i = 0; i < 8; i++)
         pairs[i] = (merge_pair){i, i, i, i + 1};
-    merge_table *t = merge_table_new(pairs, 8);
+    merge_table *t = merge_table_new(pairs, 8, &err);
     merge_workspace workspace = {0};
     const size_t left = merge_symbols(t, &workspace, text, n);
     CHECK(left == n / 256 + (size_t)__builtin_popcount((unsigned)(n % 256)));
@@ -159,7 +161,7 @@ TEST(long_words_of_any_kind_are_merged_about_once)
     for (uint32_t i = 0; i < 60; i++)
         pairs[i] = i < 8 ? (merge_pair){i ? 99 + i : 0, i ? 99 + i : 0, i, 100 + i}
                          : (merge_pair){i / 8, i % 8, i, 100 + i};
-    merge_table *t = merge_table_new(pairs, 60);
+    merge_table *t = merge_table_new(pairs, 60, &err);
     for (uint32_t rare = 1; rare < 3000; rare *= 5) { /* runs of 0 are longer and longer */
         merge_workspace workspace = {0};
         for (size_t k = 0; k < n; k++)
@@ -179,7 +181,7 @@ TEST(runs_whose_ends_decide_their_beginnings_take_linear_time)
     const size_t n = check_sanitized() ? 100000 : 300000;
     uint32_t *text = malloc(n * sizeof *text);
     merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}, {3, 3, 3, 4}};
-    merge_table *t = merge_table_new(pairs, 4);
+    merge_table *t = merge_table_new(pairs, 4, &err);
     merge_workspace workspace = {0};
     static const size_t gaps[] = {7, 100, 5000, 99991};
     for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
@@ -197,7 +199,7 @@ TEST(runs_whose_ends_decide_their_beginnings_take_linear_time)
 TEST(the_lowest_rank_of_a_pair_given_twice_counts)
 {
     merge_pair pairs[] = {{1, 2, 7, 9}, {1, 2, 3, 8}, {1, 2, 5, 7}, {300, 400, 2, 5}};
-    merge_table *t = merge_table_new(pairs, 4);
+    merge_table *t = merge_table_new(pairs, 4, &err);
     uint32_t rank;
     CHECK_EQ(merge_table_find(t, 1, 2, &rank), 8);
     CHECK_EQ(rank, 1); /* of the ranks 2, 3, 5, 7 */
@@ -228,16 +230,17 @@ TEST(pairs_that_collide_are_found_up_to_a_limit_and_refused_beyond_it)
     static merge_pair pairs[1001];
     for (uint64_t hit = 0; hit < 600; hit += 199) {
         make_colliding_pairs(pairs, 1000, hit);
-        merge_table *t = merge_table_new(pairs, 1000);
+        merge_table *t = merge_table_new(pairs, 1000, &err);
         CHECK(t != NULL);
         for (uint32_t i = 0; i < 1000; i++)
             CHECK_EQ(merge_table_find(t, 500, pairs[i].right, NULL), 1000000 + i);
         CHECK_EQ(merge_table_find(t, 500, 299, NULL), UINT32_MAX);
         merge_table_free(t);
         make_colliding_pairs(pairs, 1001, hit);
-        CHECK(merge_table_new(pairs, 1001) == NULL);
+        CHECK(merge_table_new(pairs, 1001, &err) == NULL);
+        CHECK(strstr(err.text, "too many pairs have the same hash") != NULL);
         pairs[1000].right++; /* so that one is elsewhere */
-        t = merge_table_new(pairs, 1001);
+        t = merge_table_new(pairs, 1001, &err);
         CHECK(t != NULL);
         merge_table_free(t);
     }

@@ -24,8 +24,7 @@ static bool check_different(const double_array_key *keys, size_t n_keys, failure
     for (size_t i = 1; i < n_keys; i++) {
         if (double_array_same(&keys[i - 1], &keys[i]))
             return model_fail(err, 0, "two added tokens match the same text: \"%.*s\"",
-                              keys[i].n_bytes < 100 ? (int)keys[i].n_bytes : 100,
-                              (const char *)keys[i].bytes);
+                              model_shown(keys[i].n_bytes), (const char *)keys[i].bytes);
     }
     return true;
 }

@@ -9,6 +9,7 @@
 
 #include <xxhash.h>
 
+#include "base/base.h"
 #include "tokenizer/model/bytes_tokenizer.h"
 #include "tokenizer/load/model_load.h"
 
@@ -77,8 +78,7 @@ static uint64_t take_file(tokenizer_file *file, const whole_file *from)
 
 static bool open_file(tokenizer_file *file, const tokenizer_choice *choice, failure *err)
 {
-    const char *slash = strrchr(choice->name, '/');
-    snprintf(file->name, sizeof file->name, "%s", slash ? slash + 1 : choice->name);
+    snprintf(file->name, sizeof file->name, "%s", name_in_path(choice->name));
     file->from_file = true;
     whole_file vocab = {0}, merges = {0}, specials = {0};
     bool opened = read_whole(choice->name, &vocab, err) &&

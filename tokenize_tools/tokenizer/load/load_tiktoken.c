@@ -10,23 +10,16 @@
 /* Mistral counts ranks from 0, and their ids from 1000, after the specials. */
 #define TEKKEN_SPECIALS 1000
 
-typedef struct rank_line {
-    const char *token; /* base64 */
-    size_t n_token;
-    uint32_t rank;
-} rank_line;
-
-/* base64, a space, digits. */
-static bool parse_line(const char *line, size_t n_bytes, rank_line *out)
+/* Reads the rank of a line: base64, a space, digits. Returns the length of the base64; 0: the line
+ * is wrong. */
+static size_t parse_line(const char *line, size_t n_bytes, uint64_t *rank)
 {
     const char *space = memchr(line, ' ', n_bytes);
     const size_t n_token = space ? (size_t)(space - line) : 0;
-    uint64_t rank;
-    if (n_token == 0 || !number_read_digits(space + 1, n_bytes - n_token - 1, &rank) ||
-        rank >= MODEL_MAX_TOKENS)
-        return false;
-    *out = (rank_line){line, n_token, (uint32_t)rank};
-    return true;
+    return n_token > 0 && number_read_digits(space + 1, n_bytes - n_token - 1, rank) &&
+                   *rank < MODEL_MAX_TOKENS
+               ? n_token
+               : 0;
 }
 
 typedef struct tiktoken_file {
@@ -43,15 +36,16 @@ static bool read_lines(tiktoken_file *f, const char *text, size_t n_bytes)
         const char *end = memchr(text + at, '\n', n_bytes - at);
         const size_t n_line = end ? (size_t)(end - text) - at : n_bytes - at;
         const size_t n = n_line - (n_line > 0 && text[at + n_line - 1] == '\r');
-        rank_line line;
-        if (n > 0 && !parse_line(text + at, n, &line))
+        uint64_t rank = 0;
+        const size_t n_token = parse_line(text + at, n, &rank);
+        if (n > 0 && n_token == 0)
             return model_fail(err, at, "line %zu is not a token as base64, a space and its rank",
                               number);
-        if (n > 0 && f->n_ranks++ == 0 && line.rank == 0 && !f->preset.any &&
+        if (n_token > 0 && f->n_ranks++ == 0 && rank == 0 && !f->preset.any &&
             strcmp(f->preset.preset->name, PRESET_TEKKEN) == 0)
             f->first_id = TEKKEN_SPECIALS;
-        if (n > 0 &&
-            !bytes_add_base64(&f->words, f->first_id + line.rank, line.token, line.n_token)) {
+        if (n_token > 0 &&
+            !bytes_add_base64(&f->words, f->first_id + (uint32_t)rank, text + at, n_token)) {
             err->place = at;
             return false;
         }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/merge/byte_bpe.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,11 +119,10 @@ static bool add_splits(builder *w, uint32_t id)
 static bool keep_last(builder *w)
 {
     merge_list *list = &w->list;
-    errno = 0;
-    merge_table *all = merge_table_new(list->pairs, list->n);
+    merge_table *all = merge_table_new(list->pairs, list->n, w->err);
     size_t n_kept = 0;
     if (!all)
-        return model_table_failed(w->err, "pairs");
+        return false;
     for (size_t i = 0; i < list->n; i++) {
         const merge_pair pair = list->pairs[i];
         const uint32_t id = w->b->ids[pair.result];
@@ -233,10 +231,9 @@ static bool make_merges(builder *w)
         return false;
     if (!renumber_symbols(w->b, w->n_symbols, &w->list))
         return fail_memory(w->err);
-    errno = 0;
-    w->b->merges = merge_table_new(w->list.pairs, w->list.n);
+    w->b->merges = merge_table_new(w->list.pairs, w->list.n, w->err);
     if (!w->b->merges)
-        return model_table_failed(w->err, "pairs");
+        return false;
     find_symbols(w->b, w->m, w->n_symbols);
     return true;
 }

@@ -507,10 +507,8 @@ static bool build_tables(builder *w)
         (m->rule == MERGE_LISTED && !add_listed_pairs(w)) ||
         (m->rule == MERGE_SCORED && !add_scored_pairs(w)))
         return false;
-    b->merges = merge_table_new(w->list.pairs, w->list.n);
-    if (!b->merges)
-        return fail_memory(w->err);
-    if (!load_odd_symbols(w))
+    b->merges = merge_table_new(w->list.pairs, w->list.n, w->err);
+    if (!b->merges || !load_odd_symbols(w))
         return false;
     limit_words(w);
     if (has_words(m))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/merge/merge.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,25 +140,23 @@ static bool add_pair(merge_table *t, const merge_pair *p, uint32_t rank)
     return true;
 }
 
-merge_table *merge_table_new(merge_pair *pairs, size_t n_pairs)
+merge_table *merge_table_new(merge_pair *pairs, size_t n_pairs, failure *err)
 {
+    errno = 0;
     merge_table *t = calloc(1, sizeof *t);
     if (n_pairs > 0)
         qsort(pairs, n_pairs, sizeof *pairs, by_rank);
-    if (!t || n_pairs >= RANK_MASK || !allocate_table(t, pairs, n_pairs)) {
-        merge_table_free(t);
-        return NULL;
-    }
+    bool made = t && n_pairs < RANK_MASK && allocate_table(t, pairs, n_pairs);
     uint32_t rank = 0;
-    bool added = true;
-    for (size_t i = 0; i < n_pairs && added; i++) {
+    for (size_t i = 0; i < n_pairs && made; i++) {
         const merge_pair *p = &pairs[i];
         rank += i > 0 && p->rank != pairs[i - 1].rank;
-        added = p->left < BOUNDARY && p->right < BOUNDARY && p->result < BOUNDARY &&
-                add_pair(t, p, rank);
+        made = p->left < BOUNDARY && p->right < BOUNDARY && p->result < BOUNDARY &&
+               add_pair(t, p, rank);
     }
-    if (added)
+    if (made)
         return t;
+    model_table_failed(err, "pairs");
     merge_table_free(t);
     return NULL;
 }

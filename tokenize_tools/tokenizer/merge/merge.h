@@ -26,9 +26,10 @@ typedef struct merge_table merge_table;
 
 /* Sorts the pairs by rank. At most MERGE_MAX_PAIRS pairs; symbols and results must be less than
  * 2^21 - 1. If a pair is given twice, the lowest rank counts. Faster if results are numbered in the
- * order of ranks. NULL: out of memory, values out of range, or too many pairs of one hash. */
+ * order of ranks. NULL: err says that memory ran out, or that values are out of range or too many
+ * pairs have one hash. */
 #define MERGE_MAX_PAIRS (((uint32_t)1 << 22) - 2)
-merge_table *merge_table_new(merge_pair *pairs, size_t n_pairs);
+merge_table *merge_table_new(merge_pair *pairs, size_t n_pairs, failure *err);
 void merge_table_free(merge_table *t);
 /* The result of merging the pair, or UINT32_MAX. *rank, which may be NULL, is a renumbered rank in
  * the same order. */

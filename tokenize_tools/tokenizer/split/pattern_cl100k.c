@@ -17,6 +17,7 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
+#include "tokenizer/unicode/table_rows.h"
 
 typedef struct family {
     bool joiners; /* U+200C and U+200D are letters too */
@@ -39,11 +40,8 @@ static bool is_han(uint32_t code_point)
 {
     if (code_point >= 0x4E00 && code_point <= 0x9FFF)
         return true;
-    for (size_t i = 0; i < UNICODE_N_HAN && unicode_han[i][0] <= code_point; i++) {
-        if (code_point <= unicode_han[i][1])
-            return true;
-    }
-    return false;
+    const uint32_t *range = find_row(unicode_han, UNICODE_N_HAN, sizeof *unicode_han, code_point);
+    return code_point >= range[0] && code_point <= range[1];
 }
 
 /* ---- Masks ---- */
