@@ -3,6 +3,7 @@
  * or a scalar function that defines its words; algebra over masks finds the same words faster. */
 #pragma once
 
+#include "base/simd.h"
 #include "tokenizer/split/expression.h"
 #include "tokenizer/split/stages.h"
 
@@ -27,8 +28,7 @@ typedef uint64_t split_algebra(struct carry *c, const struct block *b, const str
 typedef size_t split_scanner(const splitter *s, unsigned stage, const uint8_t *text, size_t n_bytes,
                              size_t stop, uint64_t *starts);
 typedef struct split_scanners {
-    split_scanner *blocks;        /* plain C */
-    split_scanner *avx2, *avx512; /* NULL: not on this platform */
+    split_scanner *of[SIMD_BLOCKS + 1]; /* by level; NULL: none for this level or platform */
 } split_scanners;
 extern const split_scanners any_scanners; /* for any stage that has `words` */
 

@@ -161,13 +161,6 @@ void splitter_free(splitter *s)
 
 /* ---- One stage after the other ---- */
 
-static split_scanner *scanner_of(const split_scanners *w, simd_level level)
-{
-    split_scanner *const scanners[] = {
-        [SIMD_AVX2] = w->avx2, [SIMD_AVX512] = w->avx512, [SIMD_BLOCKS] = w->blocks};
-    return scanners[level];
-}
-
 /* Runs all stages. The later ones take what the first one has split as the whole text. */
 static size_t find_words(const splitter *s, simd_level e, view whole, size_t stop, uint64_t *starts)
 {
@@ -179,13 +172,13 @@ static size_t find_words(const splitter *s, simd_level e, view whole, size_t sto
     if (whole.n_bytes == 0)
         return 0;
     split_set_bit(starts, 0);
-    if (s->scanners && scanner_of(s->scanners, level))
-        return scanner_of(s->scanners, level)(s, SPLIT_ALL, text, whole.n_bytes, stop, starts);
+    if (s->scanners && s->scanners->of[level])
+        return s->scanners->of[level](s, SPLIT_ALL, text, whole.n_bytes, stop, starts);
     for (unsigned k = 0; k < s->n_stages; k++) {
         const split_stage *stage = s->stages[k];
         const split_scanners *scanners =
             k == 0 && stage->scanners ? stage->scanners : &any_scanners;
-        split_scanner *walk = scanner_of(scanners, level);
+        split_scanner *walk = scanners->of[level];
         const bool only_bytes = s->joins[k] == JOIN_BYTES;
         const size_t end = k == 0 ? stop : SIZE_MAX;
         if (walk && stage->words && !whole.as_bytes)

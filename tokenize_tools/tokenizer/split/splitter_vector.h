@@ -24,12 +24,13 @@
     SPLIT_SCANNER(, blocks, x, wanted, first)                                                      \
     SPLIT_SCANNER(TARGET_AVX2, avx2, x, wanted, first)                                             \
     SPLIT_SCANNER(TARGET_AVX512, avx512, x, wanted, first)                                         \
-    const split_scanners x##_scanners = {x##_blocks, x##_avx2, x##_avx512};
+    const split_scanners x##_scanners = {                                                          \
+        {[SIMD_AVX2] = x##_avx2, [SIMD_AVX512] = x##_avx512, [SIMD_BLOCKS] = x##_blocks}};
 
 #else
 
 #define SPLIT_SCANNERS(x, wanted, first)                                                           \
     SPLIT_SCANNER(, blocks, x, wanted, first)                                                      \
-    const split_scanners x##_scanners = {x##_blocks, NULL, NULL};
+    const split_scanners x##_scanners = {{[SIMD_BLOCKS] = x##_blocks}};
 
 #endif
