@@ -278,9 +278,18 @@ static bool add_step(step_loader *l, const normalize_step *step)
         return add_character(l, CHAR_NMT);
     case NORMALIZE_BERT:
         return add_bert(l, step);
-    default:
-        return add_text_step(l, step);
+    case NORMALIZE_NFC:
+    case NORMALIZE_PREPEND:
+    case NORMALIZE_REPLACE:
+    case NORMALIZE_REPLACE_RUNS:
+    case NORMALIZE_REPLACE_BLANKS:
+    case NORMALIZE_REPLACE_LONG_BLANKS:
+    case NORMALIZE_STRIP:
+    case NORMALIZE_CHARSMAP:
+    case NORMALIZE_SENTENCEPIECE:
+        break;
     }
+    return add_text_step(l, step);
 }
 
 /* The last steps may be left to the reader of the text: blanks to U+2581, and one U+2581 before the
@@ -491,7 +500,7 @@ static bool run_step(const normalizer *n, const list_step *l, nfc_workspace *nfc
                      text_buffer *out)
 {
     const normalize_step *step = &l->step;
-    bool done;
+    bool done = true;
     if (l->map) {
         done = char_map_run(l->map, nfc, *text, out);
         *text = text_buffer_span(out);
@@ -517,7 +526,14 @@ static bool run_step(const normalizer *n, const list_step *l, nfc_workspace *nfc
     case NORMALIZE_REPLACE_LONG_BLANKS:
         done = step_replace_blanks(*text, step, out);
         break;
-    default: /* add_step made characters of the others */
+    case NORMALIZE_NFD: /* add_step made characters of these, or keeps them elsewhere */
+    case NORMALIZE_NFKC:
+    case NORMALIZE_NFKD:
+    case NORMALIZE_STRIP_ACCENTS:
+    case NORMALIZE_LOWERCASE:
+    case NORMALIZE_NMT:
+    case NORMALIZE_BERT:
+    case NORMALIZE_SENTENCEPIECE:
         return true;
     }
     *text = text_buffer_span(out);
