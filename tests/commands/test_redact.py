@@ -306,7 +306,8 @@ def other_files_of_the_old_dataset_stay(folder):
 def unused_files_are_named(folder):
     p = make_joined(folder)
     redact(p, [3], folder / "q")
-    others = ["q.0123456789abcdef.redacted", "qq.0123456789abcdef.redacted", "r.0123456789abcdef.redacted"]
+    others = ["q.0123456789abcdef.redacted", "qq.0123456789abcdef.redacted", "r.0123456789abcdef.redacted",
+              "q.x.0123456789abcdef.redacted"]  # of the dataset q.x
     for name in others:
         (folder / name).write_bytes(b"\1\0")
     for command in (["info"], ["info", "--json"], ["verify"], ["verify", "-q"],

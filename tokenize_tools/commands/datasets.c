@@ -306,8 +306,11 @@ void report_unused(const tokmap_dataset *ds)
                                compare_names);
         is_used[found ? found - names->names : (ptrdiff_t)names->n_names] = true;
     }
+    /* 16 digits: with others, it is of another dataset, whose name begins with this prefix. */
+    const size_t n_bytes = strlen(prefix.s), n_all = n_bytes + 16 + strlen(".redacted");
     for (size_t i = 0; is_used && i < names->n_names; i++)
-        if (!is_used[i] && strncmp(names->names[i], prefix.s, strlen(prefix.s)) == 0)
+        if (!is_used[i] && strncmp(names->names[i], prefix.s, n_bytes) == 0 &&
+            strlen(names->names[i]) == n_all)
             cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' wrote it, and it "
                      "may contain the tokens of documents that were redacted since. Remove it, "
                      "unless another dataset uses it (tokmap info --segments)",
