@@ -151,14 +151,18 @@ static tokmap_i_extent find_group(const tokmap_i_shuffle *s, uint64_t epoch, uin
                              epoch * n_blocks + MIN(begin + s->group_blocks, n_blocks)};
 }
 
-bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint64_t sample)
+bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint64_t sample,
+                                    const tokmap_sample *row)
 {
     tokmap_i_mixture_sample at;
     if (!a->maps)
         return false;
     tokmap_i_mixture_at(a->sampler->mixture, sample, &at);
     const tokmap_i_extent group = find_group(&a->sampler->shuffles[at.source], at.epoch, at.place);
-    return a->mapped[at.source].begin <= group.begin && group.end <= a->mapped[at.source].end;
+    const bool wraps =
+        row->n_pieces > 0 && row->pieces[row->n_pieces - 1].first_token < row->first_token;
+    return a->mapped[at.source].begin <= group.begin && group.end <= a->mapped[at.source].end &&
+           (!wraps || a->sampler->sources[at.source].windows.rows);
 }
 
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)

@@ -25,5 +25,7 @@ void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a);
 /* Requests blocks for the next sample, which may be any, and faults blocks into the map: one call
  * for a block costs less than one for each row, or for each piece of a row. */
 void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample);
-/* Whether all blocks of the group of a sample are in the map. */
-bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint64_t sample);
+/* Whether all blocks of the group of a sample, whose row is located, are in the map. Not for a row
+ * that wraps around in a view: its last pieces are in another block. */
+bool tokmap_i_block_ahead_is_mapped(const tokmap_i_block_ahead *a, uint64_t sample,
+                                    const tokmap_sample *row);

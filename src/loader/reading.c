@@ -46,7 +46,7 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
             .at = at,
             .dataset = source->first_dataset + at.dataset,
             .within = range->view ? none : range->tokens, /* rows of a view do not wrap */
-            .is_mapped = tokmap_i_block_ahead_is_mapped(&p->ahead, sample)};
+            .is_mapped = tokmap_i_block_ahead_is_mapped(&p->ahead, sample, &at)};
         if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))
             return FAIL_MEMORY(err);
     }

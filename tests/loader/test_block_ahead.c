@@ -329,48 +329,96 @@ static unsigned count_populated(corpus_shape *shape, size_t most_bytes, bool off
     return atomic_load(&populated.n);
 }
 
-/* Whatever the steps are, and wherever they lead, what is said to be in the map was faulted in. */
-TEST(what_is_in_the_map_was_faulted_in)
+/* Whether the tokens were faulted in, or are not in the map of one file. */
+static bool is_there(const tokmap_dataset *ds, uint64_t first_token, uint32_t n_tokens)
+{
+    tokmap_row row = {.n_tokens = n_tokens, .token_bytes = 4};
+    return tokmap_dataset_tokens(ds, first_token, n_tokens, &row.tokens) || is_populated(&row);
+}
+
+/* Checks the rows near a position that are said to be in the map, and counts them. */
+static uint64_t check_mapped(tokmap_loader *l, const tokmap_i_block_ahead *a, uint64_t at)
+{
+    uint64_t n = 0;
+    for (uint64_t g = at - MIN(at, 100); g < at + 100; g += 3) {
+        tokmap_sample s = TOKMAP_INIT(tokmap_sample);
+        tokmap_error err;
+        CHECK_OK(tokmap_loader_locate(l, g, &s, &err), err);
+        if (!tokmap_i_block_ahead_is_mapped(a, g, &s))
+            continue;
+        n++;
+        for (size_t i = 0; i < s.n_pieces; i++)
+            CHECK(is_there(l->datasets[0], s.pieces[i].first_token, s.pieces[i].n_tokens));
+        CHECK(s.n_pieces > 0 || is_there(l->datasets[0], s.first_token, s.n_tokens));
+    }
+    return n;
+}
+
+/* Steps of so many rows, and now and then back. Returns how many rows were in the map. */
+static uint64_t walk_mapped(tokmap_loader *l, uint32_t n_rows)
+{
+    tokmap_i_block_ahead a;
+    uint64_t at = corpus_any(3000), n = 0;
+    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
+    a.maps = true;
+    atomic_store(&populated.n, 0);
+    for (int step = 0; step < 30; step++, at += n_rows) {
+        const uint64_t back = corpus_any(6) == 0 ? corpus_any(400) : 0;
+        at -= MIN(at, back);
+        tokmap_i_block_ahead_advance(&a, at);
+        n += check_mapped(l, &a, at);
+    }
+    tokmap_i_block_ahead_close(&a);
+    return n;
+}
+
+/* Whatever the steps are, and wherever they lead, what is said to be in the map was faulted in.
+ * drops: the view lacks one document in so many; 0: there is no view. */
+static void check_walks(uint32_t n_segments, uint32_t drops)
 {
     static const uint32_t steps[] = {1, 4, 30, 90, 300};
-    corpus_shape shape = {.name = "w", .n_tokens = 1000001, .token_bytes = 4, .n_segments = 2};
+    corpus_shape shape = {
+        .name = "w", .n_tokens = 1000001, .token_bytes = 4, .n_segments = n_segments};
+    uint8_t keep[CORPUS_MAX_DOCUMENTS];
+    tokmap_view *view = NULL;
+    tokmap_error err;
+    corpus_cut(&shape, 5000);
     corpus_shape_open(&shape);
+    for (uint32_t d = 0; d < shape.n_documents; d++)
+        keep[d] = drops == 0 || d % drops != 0;
+    const tokmap_view_options of_view = {
+        .struct_size = sizeof of_view, .keep = keep, .n_keep = shape.n_documents};
+    if (drops > 0)
+        CHECK_OK(tokmap_view_open(&view, shape.ds, &of_view, &err), err);
     const tokmap_dataset *list[] = {shape.ds};
-    const tokmap_loader_source source = {.datasets = list, .n_datasets = 1, .weight = 1};
-    const tokmap_loader_options o = {LOADER_SIZES,       .sources = &source,
-                                     .n_sources = 1,     .sequence_length = 1024,
-                                     .batch_rows = 4,    .shuffle = TOKMAP_SHUFFLE_BLOCK,
-                                     .block_windows = 4, .group_blocks = 10,
+    const tokmap_view *views[] = {view};
+    const tokmap_loader_source source = {
+        .datasets = list, .n_datasets = 1, .weight = 1, .views = views};
+    const tokmap_loader_options o = {LOADER_SIZES,
+                                     .sources = &source,
+                                     .n_sources = 1,
+                                     .sequence_length = 1024,
+                                     .batch_rows = 4,
+                                     .random_offset = 1,
+                                     .shuffle = TOKMAP_SHUFFLE_BLOCK,
+                                     .block_windows = 4,
+                                     .group_blocks = 10,
                                      .io = TOKMAP_IO_MAP};
     tokmap_loader *l = corpus_open_loader(&o);
-    uint64_t n_mapped = 0, n = 0;
-    for (size_t i = 0; i < 5 * 20; i++) {
-        tokmap_i_block_ahead a;
-        CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
-        a.maps = true;
-        uint64_t at = corpus_any(3000); /* an epoch has 976 rows */
-        forget_seen();
-        atomic_store(&populated.n, 0);
-        for (int step = 0; step < 30; step++, at += steps[i % 5]) {
-            const uint64_t back = corpus_any(6) == 0 ? corpus_any(400) : 0;
-            at -= MIN(at, back);
-            tokmap_i_block_ahead_advance(&a, at);
-            for (uint64_t g = at - MIN(at, 100); g < at + 100; g += 3, n++) {
-                tokmap_sample s = TOKMAP_INIT(tokmap_sample);
-                tokmap_error err;
-                if (!tokmap_i_block_ahead_is_mapped(&a, g))
-                    continue;
-                CHECK_OK(tokmap_loader_locate(l, g, &s, &err), err);
-                tokmap_row row = {.n_tokens = s.n_tokens, .token_bytes = 4};
-                n_mapped++;
-                CHECK(tokmap_dataset_tokens(shape.ds, s.first_token, s.n_tokens, &row.tokens) ||
-                      is_populated(&row));
-            }
-        }
-        tokmap_i_block_ahead_close(&a);
-    }
+    uint64_t n = 0;
+    for (size_t i = 0; i < 5 * 8; i++)
+        n += walk_mapped(l, steps[i % 5]);
+    CHECK(n > 5000);
     tokmap_loader_close(l);
+    tokmap_view_close(view);
     corpus_shape_close(&shape);
+}
+
+TEST(what_is_in_the_map_was_faulted_in)
+{
+    check_walks(2, 0);
+    check_walks(0, 2);
+    check_walks(3, 3);
 }
 
 TEST(blocks_are_faulted_in_and_not_rows)
