@@ -269,55 +269,6 @@ bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_
 
 /* ---- What is left beside datasets, and datasets that do not open ---- */
 
-/* The names in a folder that end in .redacted, sorted. Kept for the next dataset, which is often in
- * the same folder. */
-static struct {
-    path_text folder;
-    input_list names;
-} redacted;
-
-static bool add_redacted(void *context, const char *name)
-{
-    failure err;
-    (void)context;
-    return !path_ends_with(name, ".redacted") ||
-           input_list_append(&redacted.names, strdup(name), &err);
-}
-
-void report_unused(const tokmap_dataset *ds)
-{
-    const tokmap_dataset_info info = cli_dataset_info(ds);
-    const path_text prefix = path_of(path_prefix(path_last_part(info.index_path)).s, "."),
-                    folder = path_beside(info.index_path, ".");
-    const input_list *names = &redacted.names;
-    if (strcmp(folder.s, redacted.folder.s) != 0) {
-        input_list_free(&redacted.names);
-        redacted.names = (input_list){0};
-        redacted.folder = folder;
-        file_list_folder(folder.s, add_redacted, NULL);
-        if (names->n_names > 0)
-            qsort(names->names, names->n_names, sizeof *names->names, compare_names);
-    }
-    bool *is_used = calloc(names->n_names + 1, sizeof *is_used);
-    for (uint64_t i = 0; is_used && names->n_names && i < info.n_segments; i++) {
-        tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
-        tokmap_dataset_get_segment(ds, i, &segment);
-        char **found = bsearch(&segment.path, names->names, names->n_names, sizeof *names->names,
-                               compare_names);
-        is_used[found ? found - names->names : (ptrdiff_t)names->n_names] = true;
-    }
-    /* 16 digits: with others, it is of another dataset, whose name begins with this prefix. */
-    const size_t n_bytes = strlen(prefix.s), n_all = n_bytes + 16 + strlen(".redacted");
-    for (size_t i = 0; is_used && i < names->n_names; i++)
-        if (!is_used[i] && strncmp(names->names[i], prefix.s, n_bytes) == 0 &&
-            strlen(names->names[i]) == n_all)
-            cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' wrote it, and it "
-                     "may contain the tokens of documents that were redacted since. Remove it, "
-                     "unless another dataset uses it (tokmap info --segments)",
-                     path_beside(info.index_path, names->names[i]).s, info.index_path);
-    free(is_used);
-}
-
 /* Finds the file that the user may have meant to adopt: path itself, or path with a usual
  * suffix. */
 static bool find_adoptable(const char *path, path_text *out)

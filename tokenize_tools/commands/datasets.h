@@ -54,9 +54,6 @@ bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_
 /* Whether the dataset `path` is being written, or the run that wrote it was interrupted; prints a
  * message if so. */
 bool report_unfinished(const char *path);
-/* Prints a message for each file beside the dataset that a redaction has written (P.*.redacted) and
- * that the dataset does not use. */
-void report_unused(const tokmap_dataset *ds);
 /* The same as cli_fail, but with a hint if the dataset `path` may be a file for `tokmap index`, or
  * is not yet complete. */
 int report_open_failure(const char *path, const tokmap_error *err);

@@ -518,7 +518,7 @@ static int show_one(void *command_options, const char *path, const tokmap_datase
         putchar('\n');
     options->has_printed = true;
     report_unfinished(path);
-    report_unused(ds);
+    values_report_unused(ds);
     int code = values_open_all(&columns, ds);
     if (options->where)
         code = cli_first_failure(code, values_select(ds, options->where, &kept));

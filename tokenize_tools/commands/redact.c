@@ -249,7 +249,7 @@ static int finish_files(const selection *s, const char *prefix, output_source *s
                  idx->path);
     if (tokmap_dataset_open_index(&q, prefix, &err) != TOKMAP_OK)
         return cli_first_failure(code, cli_fail(&err));
-    report_unused(q);
+    values_report_unused(q);
     code = cli_first_failure(code, redact_columns(s, q));
     tokmap_dataset_close(q);
     note_names(s->info.token_path);

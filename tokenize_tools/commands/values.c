@@ -16,6 +16,10 @@
 #include "system/output_file.h"
 #include "tokmap_loader.h"
 
+enum {
+    REDACTED_DIGITS = 16 /* in the name of a file of redacted tokens */
+};
+
 bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_bytes,
                         tokmap_meta_column *column)
 {
@@ -32,34 +36,55 @@ const char *values_type_name(tokmap_value_type type)
     return names[type];
 }
 
-/* ---- Late columns ---- */
+/* ---- Files beside datasets ---- */
 
-typedef struct search_beside {
-    const char *begin, *end; /* of the name of a file: "P." and a suffix */
-    input_list *found;
-} search_beside;
+/* The names in a folder that may be files beside a dataset. Kept for the next dataset, which is
+ * often in the same folder, so what this command has written may be missing. */
+static struct {
+    path_text folder;
+    input_list names;
+} listed;
 
 static bool see_name(void *context, const char *name)
 {
-    const search_beside *s = context;
-    const size_t n_begin = strlen(s->begin), n = strlen(name), n_end = strlen(s->end);
+    static const char *const suffixes[] = {VALUES_COLUMNS, VALUES_VIEWS, VALUES_REDACTED};
     failure err;
-    if (n <= n_begin + n_end || strncmp(name, s->begin, n_begin) != 0 ||
-        !path_ends_with(name, s->end) || memchr(name + n_begin, '.', n - n_begin - n_end))
-        return true;
-    return input_list_append(s->found, strndup(name + n_begin, n - n_begin - n_end), &err);
+    (void)context;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (path_ends_with(name, suffixes[i]))
+            return input_list_append(&listed.names, strdup(name), &err);
+    return true;
+}
+
+/* Lists the names of a folder, unless it is the one that was listed last. */
+static void list_folder(const path_text *folder)
+{
+    if (strcmp(folder->s, listed.folder.s) == 0)
+        return;
+    input_list_free(&listed.names);
+    listed.names = (input_list){0};
+    listed.folder = *folder;
+    file_list_folder(folder->s, see_name, NULL);
 }
 
 input_list values_list_beside(const tokmap_dataset *ds, const char *suffix)
 {
-    input_list names = {0};
+    input_list found = {0};
+    failure err;
     const tokmap_dataset_info info = cli_dataset_info(ds);
     const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, "."),
                     folder = path_beside(info.index_path, ".");
-    search_beside s = {begin.s, suffix, &names};
-    file_list_folder(folder.s, see_name, &s);
-    input_list_sort(&names, 0);
-    return names;
+    const size_t n_begin = strlen(begin.s), n_end = strlen(suffix);
+    list_folder(&folder);
+    for (size_t i = 0; i < listed.names.n_names; i++) {
+        const char *name = listed.names.names[i];
+        const size_t n = strlen(name);
+        if (n > n_begin + n_end && strncmp(name, begin.s, n_begin) == 0 &&
+            path_ends_with(name, suffix) && !memchr(name + n_begin, '.', n - n_begin - n_end))
+            input_list_append(&found, strndup(name + n_begin, n - n_begin - n_end), &err);
+    }
+    input_list_sort(&found, 0);
+    return found;
 }
 
 path_text values_path_beside(const tokmap_dataset *ds, const char *name, const char *suffix)
@@ -67,6 +92,46 @@ path_text values_path_beside(const tokmap_dataset *ds, const char *name, const c
     return path_of(path_of(path_prefix(cli_dataset_info(ds).index_path).s, ".").s,
                    path_of(name, suffix).s);
 }
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void values_report_unused(const tokmap_dataset *ds)
+{
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, ".");
+    const size_t n_begin = strlen(begin.s);
+    input_list names = values_list_beside(ds, VALUES_REDACTED);
+    bool *is_used = calloc(names.n_names + 1, sizeof *is_used);
+    if (names.n_names > 0)
+        qsort(names.names, names.n_names, sizeof *names.names, compare_names);
+    for (uint64_t i = 0; is_used && names.n_names > 0 && i < info.n_segments; i++) {
+        tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
+        char key[REDACTED_DIGITS + 1] = "";
+        const char *const wanted = key;
+        tokmap_dataset_get_segment(ds, i, &segment);
+        if (segment.path_bytes == n_begin + REDACTED_DIGITS + strlen(VALUES_REDACTED) &&
+            memcmp(segment.path, begin.s, n_begin) == 0)
+            memcpy(key, segment.path + n_begin, REDACTED_DIGITS);
+        char **found =
+            bsearch(&wanted, names.names, names.n_names, sizeof *names.names, compare_names);
+        is_used[found ? found - names.names : (ptrdiff_t)names.n_names] = true;
+    }
+    for (size_t i = 0; is_used && i < names.n_names; i++) {
+        const path_text path = values_path_beside(ds, names.names[i], VALUES_REDACTED);
+        if (!is_used[i] && strlen(names.names[i]) == REDACTED_DIGITS && file_name_exists(path.s))
+            cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' wrote it, and it "
+                     "may contain the tokens of documents that were redacted since. Remove it, "
+                     "unless another dataset uses it (tokmap info --segments)",
+                     path.s, info.index_path);
+    }
+    free(is_used);
+    input_list_free(&names);
+}
+
+/* ---- Late columns and views ---- */
 
 static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const char *suffix,
                                bool verify, tokmap_error *err)

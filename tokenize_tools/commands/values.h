@@ -18,15 +18,20 @@ bool values_find_column(const tokmap_dataset *ds, const char *name, size_t name_
 /* Returns "int64", "float64", "string", or "null" for a column without values. */
 const char *values_type_name(tokmap_value_type type);
 
-/* Files P.NAME.SUFFIX beside a dataset: of late columns, and of views. */
+/* Files P.NAME.SUFFIX beside a dataset: of late columns, of views, and of redacted tokens. */
 #define VALUES_COLUMNS ".tmc"
 #define VALUES_VIEWS ".tmw"
-/* Lists each NAME, sorted; input_list_free frees the list. */
+#define VALUES_REDACTED ".redacted"
+/* Lists each NAME, sorted; input_list_free frees the list. A file that the command has written or
+ * removed since the first call for the folder may be missing or listed. */
 input_list values_list_beside(const tokmap_dataset *ds, const char *suffix);
 path_text values_path_beside(const tokmap_dataset *ds, const char *name, const char *suffix);
 /* Opens each file, and with `verify` compares its checksums. Prints all errors, and returns the
  * first exit code that is not CLI_OK. */
 int values_check_beside(const tokmap_dataset *ds, const char *suffix, bool verify);
+/* Prints a message for each file beside the dataset that a redaction has written (P.*.redacted) and
+ * that the dataset does not use. */
+void values_report_unused(const tokmap_dataset *ds);
 /* Removes the file of a late column, if there is one. */
 int values_remove_late(const tokmap_dataset *ds, const char *name);
 /* Prints a line about a column. */

@@ -200,7 +200,7 @@ static int verify_one(void *command_options, const char *path, const tokmap_data
     code = cli_first_failure(code, values_check_beside(ds, VALUES_COLUMNS, true));
     code = cli_first_failure(code, values_check_beside(ds, VALUES_VIEWS, true));
     report_unfinished(path);
-    report_unused(ds);
+    values_report_unused(ds);
     return code;
 }
 
