@@ -11,6 +11,8 @@ enum {
     SPARSE = 10 /* a view with fewer of the tokens is read range by range */
 };
 
+#define NEVER UINT64_MAX /* both ends of what is in the map, once a block could not be mapped */
+
 bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, tokmap_i_sampler *sampler,
                                uint32_t n_sources)
 {
@@ -138,8 +140,12 @@ static void map_blocks(tokmap_i_block_ahead *a, uint32_t k, uint64_t group_end, 
     const uint64_t limit = m->end < group_end
                                ? MIN(MIN(m->end + 1 + 2 * n_new, group_end), a->n_asked[k])
                                : a->n_asked[k] - MIN(margin, a->n_asked[k]);
-    for (; m->end < limit && a->maps; m->end++)
-        a->maps = take_block(a, k, m->end, true);
+    while (m->end < limit) {
+        if (take_block(a, k, m->end, true))
+            m->end++;
+        else
+            *m = (tokmap_i_extent){NEVER, NEVER};
+    }
 }
 
 /* Returns the blocks of the group of a place, counted over all epochs. */
@@ -180,7 +186,7 @@ void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
         const bool begins = a->n_asked[k] <= group.begin || a->n_asked[k] > end;
         if (begins)
             a->n_asked[k] = group.begin;
-        if (begins || a->mapped[k].end < group.begin)
+        if (a->mapped[k].begin != NEVER && (begins || a->mapped[k].end < group.begin))
             a->mapped[k] = (tokmap_i_extent){group.begin, group.begin};
         const uint64_t n_new = begins ? 0 : end - a->n_asked[k];
         for (; a->n_asked[k] < end; a->n_asked[k]++)

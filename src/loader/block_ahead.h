@@ -9,12 +9,13 @@
 
 #include "loader/sampler.h"
 
+/* What changes is behind pointers, because another thread may copy this struct. */
 typedef struct tokmap_i_block_ahead {
     tokmap_i_sampler *sampler; /* the sampler of this thread */
     uint64_t *counts;          /* for each source: windows used so far */
     uint64_t *n_asked;         /* for each source: blocks requested, over all epochs */
     tokmap_i_extent *mapped;   /* for each source: blocks that were also faulted into the map */
-    bool maps; /* set by the caller: fault blocks into the map; false again once that failed */
+    bool maps;                 /* set by the caller: fault blocks into the map */
     uint32_t n_sources;
 } tokmap_i_block_ahead;
 

@@ -235,7 +235,7 @@ static tokmap_status add_pieces(view *v, tokmap_loader_search *s, const walk *w,
 static tokmap_status search_documents(view *v, tokmap_loader_search *s, tokmap_error *err)
 {
     const uint64_t to = s->first_token + s->n_tokens, before = v->windows->before[v->dataset];
-    walk w;
+    walk w = {0};
     tokmap_status status = walk_to_token(&w, v, s->first_token, err);
     while (!status && w.end < to && !(status = next_document(&w, err))) {
         if (v->windows->rows)
@@ -256,7 +256,7 @@ static tokmap_status search_view(view *v, tokmap_loader_search *s, tokmap_error 
     uint64_t next = 0; /* the number after the last window that was found */
     tokmap_status status = TOKMAP_OK;
     for (int i = 0; i < 2 && !status; i++) {
-        walk w;
+        walk w = {0};
         status = walk_to_token(&w, v, s->first_token, err);
         while (!status && w.end < to && !(status = next_document(&w, err))) {
             const uint64_t shift = w.before + laps[i] - w.begin; /* modulo 2^64 */

@@ -285,7 +285,7 @@ tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *re
         return status;
     const uint32_t i = row % r->chunk_rows;
     uint64_t at = i, part = UINT64_MAX, place = 0;
-    reader->n_pieces = 1;
+    uint32_t n_pieces = 1;
     if (i < c.n_alone) {
         part = part_of(&c, i);
     } else {
@@ -293,12 +293,15 @@ tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *re
         if (begin >= end || end > c.n_pieces)
             return fail_chunk(r, reader, c.number, "has a row without a piece", err);
         at = (uint64_t)c.n_alone + c.n_shared + begin;
-        reader->n_pieces = end - begin;
+        n_pieces = end - begin;
     }
-    if (!array_reserve(&reader->pieces, &reader->capacity, reader->n_pieces, sizeof(tokmap_piece)))
+    if (!array_reserve(&reader->pieces, &reader->capacity, n_pieces, sizeof(tokmap_piece)))
         return FAIL_MEMORY(err);
-    for (uint32_t k = 0; k < reader->n_pieces && !status; k++) {
+    reader->n_pieces = n_pieces;
+    uint32_t k = 0; /* there is at least one piece */
+    do {
         tokmap_piece *p = &reader->pieces[k];
+        *p = (tokmap_piece){0};
         const uint64_t document = c.first_document + tokmap_i_chunk_number(&c, at + k);
         status = find_piece(r, reader, document, part, p, err);
         p->place = (uint32_t)place;
@@ -306,12 +309,12 @@ tokmap_status tokmap_i_rows_get(const tokmap_i_rows *r, tokmap_i_rows_reader *re
         if (!status && place + p->n_tokens > kind->length + 1ull)
             return fail_chunk(r, reader, c.number, "has a row that is too long", err);
         place += status ? 0 : round_up(p->n_tokens, kind->align);
-    }
+    } while (++k < n_pieces && !status);
     if (!status)
         status = tokmap_i_index_cache_check(reader->files, err);
     if (status)
         return status;
-    tokmap_piece *last = &reader->pieces[reader->n_pieces - 1];
+    tokmap_piece *last = &reader->pieces[k - 1];
     last->n_inputs = MIN(last->n_tokens, tokmap_i_rows_tokens(kind, last) - 1 - last->place);
     return TOKMAP_OK;
 }

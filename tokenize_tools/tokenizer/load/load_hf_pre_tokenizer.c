@@ -421,7 +421,8 @@ static bool set_bytes(model *m, const part *p, size_t n)
     n_before = prefix ? n_before : 0;
     memcpy(rest, p + n_before, (n - n_before) * sizeof *rest);
     rest[0].prefix_space = false;
-    rest[0].stage = prefix && rest[0].use_regex ? STAGE_BYTE_LEVEL : rest[0].stage;
+    if (prefix && rest[0].use_regex)
+        rest[0].stage = STAGE_BYTE_LEVEL;
     const split_pattern before = find_split(p, n_before, false);
     const split_pattern after = find_split(rest, n - n_before, true);
     if (before == SPLIT_UNKNOWN || after == SPLIT_UNKNOWN || split_drops_blanks(before))
