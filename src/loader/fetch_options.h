@@ -14,7 +14,7 @@ typedef struct tokmap_i_fetch_row {
      * not checked, copy it with tokmap_i_pages_read. NULL also for a row of pieces, which were
      * checked */
     const void *tokens;
-    bool is_mapped; /* its pieces are already in the map */
+    bool is_mapped; /* its tokens are already in the map */
 } tokmap_i_fetch_row;
 
 /* The pieces of the rows of a step. */
