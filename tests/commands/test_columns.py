@@ -14,7 +14,7 @@ import sys
 
 import ref_reader
 from commands import said, tokmap
-from ref_protocol import expect, expect_equal, need_parquet, run_in_folders
+from ref_protocol import BUILD, Skip, expect, expect_equal, need_parquet, run_in_folders, run_program
 
 N_RUNS = 40 * (20 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 
@@ -199,6 +199,24 @@ def redact_with_columns_of_an_earlier_dataset(folder):
     code, _, err = tokmap("redact", "-q", prefix, "--documents", "3", "-o", folder / "r")
     expect(code == 4 and "p.score.tmc: has the values of another dataset" in err, err)
     expect_equal([path.name for path in folder.glob("r.*")], [], "what is left")
+
+
+def a_folder_that_cannot_be_listed(folder):
+    """Late columns that cannot be seen are not forgotten: what has to carry or check them fails, and the rest says so."""
+    library = os.path.join(BUILD or "", "libfailures.so")
+    if os.environ.get("TOKMAP_SANITIZED") or not os.path.exists(library):
+        raise Skip("libfailures.so is missing or cannot be preloaded")
+    prefix = pack(folder, 20)
+    said("columns", "add", "-q", prefix, write_rows(folder / "rows.jsonl", [{"score": i} for i in range(20)]))
+    message = "p.tmi: cannot list the files beside it: Permission denied"
+    for expected, *command in ((3, "verify", "-q"), (3, "columns", "list"), (3, "info"), (3, "cat", "--meta"),
+                               (3, "redact", "-q", "--documents", "3", "-o", folder / "q"),
+                               (0, "merge", "-o", folder / "m"), (0, "export", "--to", "raw", "-o", folder / "x")):
+        done = run_program("tokmap", *command, prefix,
+                           env={**os.environ, "LD_PRELOAD": library, "FAIL": "folder:1+"})
+        err = done.stderr.decode()
+        expect_equal((done.returncode, err.count(message)), (expected, 1), "%s: %s" % (command, err))
+    expect_equal([path.name for path in folder.glob("q*")], [], "what redact left")
 
 
 def redact_verify_and_merge(folder):

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stand_in_failures.c - preloaded into a program: one of its calls fails. FAIL=memory:17 is the
  * 17th allocation; `thread` is a new thread, `read` and `write` are calls that end with EIO and
- * ENOSPC, and `short` is a read or write of fewer bytes. FAIL=memory:17+ is that one and all later
- * ones. FAIL_COUNTS, if set, is a file to which the numbers of calls go at the end; OPENED one to
- * which the path of each file goes that the program opens. */
+ * ENOSPC, `short` is a read or write of fewer bytes, and `folder` is a folder that cannot be
+ * listed. FAIL=memory:17+ is that one and all later ones. FAIL_COUNTS, if set, is a file to which
+ * the numbers of calls go at the end; OPENED one to which the path of each file goes that the
+ * program opens. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,11 +31,12 @@ enum {
     THREAD,
     READ,
     SHORT,
+    FOLDER,
     WRITE,
     N_KINDS
 };
 
-static const char *const names[N_KINDS] = {"memory", "thread", "read", "short", "write"};
+static const char *const names[N_KINDS] = {"memory", "thread", "read", "short", "folder", "write"};
 static atomic_uint_least64_t n_calls[N_KINDS];
 static uint64_t failing_call[N_KINDS]; /* 0: none */
 static bool from_then_on, armed;
@@ -106,6 +109,13 @@ SEEN ssize_t pwrite64(int fd, const void *from, size_t n_bytes, off64_t offset)
 SEEN ssize_t pwrite(int fd, const void *from, size_t n_bytes, off_t offset)
 {
     return pwrite64(fd, from, n_bytes, offset);
+}
+
+SEEN DIR *opendir(const char *path)
+{
+    DIR *(*list)(const char *);
+    *(void **)&list = dlsym(RTLD_NEXT, "opendir");
+    return fails(FOLDER, EACCES) ? NULL : list(path);
 }
 
 static int open_and_say(const char *path, int flags, mode_t mode)

@@ -23,9 +23,9 @@ typedef struct columns_options {
 
 static int list_columns(const tokmap_dataset *ds, bool json)
 {
-    input_list late = values_list_beside(ds, VALUES_COLUMNS);
     tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
-    int code = CLI_OK;
+    input_list late;
+    int code = values_list_beside(ds, VALUES_COLUMNS, &late);
     for (uint32_t i = 0; tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++)
         values_print_column(&column, json);
     for (size_t i = 0; i < late.n_names; i++)
@@ -37,8 +37,8 @@ static int list_columns(const tokmap_dataset *ds, bool json)
 static int drop_columns(const tokmap_dataset *ds, char *const *names, size_t n)
 {
     const tokmap_dataset_info info = cli_dataset_info(ds);
-    input_list late = values_list_beside(ds, VALUES_COLUMNS);
-    int code = CLI_OK;
+    input_list late;
+    int code = values_list_beside(ds, VALUES_COLUMNS, &late);
     for (size_t i = 0; i < n && code == CLI_OK; i++) {
         bool found = false;
         for (size_t k = 0; k < late.n_names; k++)

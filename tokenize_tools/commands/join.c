@@ -123,7 +123,7 @@ static int join_columns(const plan_file *plan, const char *split, const join_opt
         if (tokmap_dataset_open_index(&ds, of_cell.s, &err) != TOKMAP_OK)
             code = cli_fail(&err);
         else
-            names = values_list_beside(ds, VALUES_COLUMNS);
+            code = values_list_beside(ds, VALUES_COLUMNS, &names);
         tokmap_dataset_close(ds);
     }
     for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)

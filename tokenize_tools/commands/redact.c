@@ -217,11 +217,11 @@ static int redact_column(const selection *s, const tokmap_dataset *q, const char
 /* Writes the late columns of Q, and warns about late columns of an earlier dataset beside it. */
 static int redact_columns(const selection *s, const tokmap_dataset *q)
 {
-    input_list names = values_list_beside(s->ds, VALUES_COLUMNS);
-    int code = CLI_OK;
+    input_list names, beside;
+    int code = values_list_beside(s->ds, VALUES_COLUMNS, &names);
     for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)
         code = redact_column(s, q, names.names[i]);
-    input_list beside = values_list_beside(q, VALUES_COLUMNS);
+    code = cli_first_failure(code, values_list_beside(q, VALUES_COLUMNS, &beside));
     for (size_t i = 0; i < beside.n_names; i++) {
         bool is_new = false;
         for (size_t k = 0; k < names.n_names; k++)

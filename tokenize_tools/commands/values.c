@@ -43,48 +43,54 @@ const char *values_type_name(tokmap_value_type type)
 static struct {
     path_text folder;
     input_list names;
+    int code; /* not CLI_OK: the folder could not be listed */
 } listed;
 
 static bool see_name(void *context, const char *name)
 {
     static const char *const suffixes[] = {VALUES_COLUMNS, VALUES_VIEWS, VALUES_REDACTED};
-    failure err;
-    (void)context;
+    failure *err = context;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (path_ends_with(name, suffixes[i]))
-            return input_list_append(&listed.names, strdup(name), &err);
+            return input_list_append(&listed.names, strdup(name), err);
     return true;
 }
 
-/* Lists the names of a folder, unless it is the one that was listed last. */
-static void list_folder(const path_text *folder)
+/* Lists the names of the dataset's folder, unless it is the one that was listed last. */
+static int list_folder(const char *index_path)
 {
-    if (strcmp(folder->s, listed.folder.s) == 0)
-        return;
+    const path_text folder = path_beside(index_path, ".");
+    failure err = {0};
+    if (strcmp(folder.s, listed.folder.s) == 0)
+        return listed.code;
     input_list_free(&listed.names);
     listed.names = (input_list){0};
-    listed.folder = *folder;
-    file_list_folder(folder->s, see_name, NULL);
+    listed.folder = folder;
+    const int sys_errno = file_list_folder(folder.s, see_name, &err);
+    listed.code = sys_errno   ? cli_fail_errno(index_path, "list the files beside it", sys_errno)
+                  : *err.text ? cli_print_failure(&err)
+                              : CLI_OK;
+    return listed.code;
 }
 
-input_list values_list_beside(const tokmap_dataset *ds, const char *suffix)
+int values_list_beside(const tokmap_dataset *ds, const char *suffix, input_list *found)
 {
-    input_list found = {0};
     failure err;
     const tokmap_dataset_info info = cli_dataset_info(ds);
-    const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, "."),
-                    folder = path_beside(info.index_path, ".");
+    const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, ".");
     const size_t n_begin = strlen(begin.s), n_end = strlen(suffix);
-    list_folder(&folder);
-    for (size_t i = 0; i < listed.names.n_names; i++) {
+    int code = list_folder(info.index_path);
+    *found = (input_list){0};
+    for (size_t i = 0; code == CLI_OK && i < listed.names.n_names; i++) {
         const char *name = listed.names.names[i];
         const size_t n = strlen(name);
         if (n > n_begin + n_end && strncmp(name, begin.s, n_begin) == 0 &&
-            path_ends_with(name, suffix) && !memchr(name + n_begin, '.', n - n_begin - n_end))
-            input_list_append(&found, strndup(name + n_begin, n - n_begin - n_end), &err);
+            path_ends_with(name, suffix) && !memchr(name + n_begin, '.', n - n_begin - n_end) &&
+            !input_list_append(found, strndup(name + n_begin, n - n_begin - n_end), &err))
+            code = cli_print_failure(&err);
     }
-    input_list_sort(&found, 0);
-    return found;
+    input_list_sort(found, 0);
+    return code;
 }
 
 path_text values_path_beside(const tokmap_dataset *ds, const char *name, const char *suffix)
@@ -103,7 +109,8 @@ void values_report_unused(const tokmap_dataset *ds)
     const tokmap_dataset_info info = cli_dataset_info(ds);
     const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, ".");
     const size_t n_begin = strlen(begin.s);
-    input_list names = values_list_beside(ds, VALUES_REDACTED);
+    input_list names;
+    values_list_beside(ds, VALUES_REDACTED, &names);
     bool *is_used = calloc(names.n_names + 1, sizeof *is_used);
     if (names.n_names > 0)
         qsort(names.names, names.n_names, sizeof *names.names, compare_names);
@@ -152,8 +159,8 @@ static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const
 
 int values_check_beside(const tokmap_dataset *ds, const char *suffix, bool verify)
 {
-    input_list names = values_list_beside(ds, suffix);
-    int code = CLI_OK;
+    input_list names;
+    int code = values_list_beside(ds, suffix, &names);
     for (size_t i = 0; i < names.n_names; i++) {
         tokmap_error err;
         if (check_one(ds, names.names[i], suffix, verify, &err) != TOKMAP_OK)
@@ -209,8 +216,11 @@ int values_print_late(const tokmap_dataset *ds, const char *name, bool json)
 
 void values_note_late(const tokmap_dataset *ds, bool quiet)
 {
-    input_list names = values_list_beside(ds, VALUES_COLUMNS);
-    if (names.n_names > 0 && !quiet)
+    input_list names;
+    if (quiet)
+        return;
+    values_list_beside(ds, VALUES_COLUMNS, &names);
+    if (names.n_names > 0)
         cli_warn("%s: its late columns (%s%s) are not in the output",
                  cli_dataset_info(ds).index_path, names.names[0],
                  names.n_names > 1 ? " and others" : "");
@@ -225,7 +235,8 @@ void values_report_replaced(const char *dataset)
     if (tokmap_dataset_open_index(&ds, dataset, &err) != TOKMAP_OK)
         return;
     for (int k = 0; k < 2; k++) {
-        input_list names = values_list_beside(ds, suffixes[k]);
+        input_list names;
+        values_list_beside(ds, suffixes[k], &names);
         for (size_t i = 0; i < names.n_names; i++)
             if (check_one(ds, names.names[i], suffixes[k], false, &err) == TOKMAP_ERR_MISMATCH)
                 cli_warn("%s: is of the dataset that was replaced: remove it",
@@ -253,9 +264,9 @@ static int open_column(value_columns *v, const tokmap_dataset *ds, const char *n
 
 int values_open_all(value_columns *v, const tokmap_dataset *ds)
 {
-    input_list late = values_list_beside(ds, VALUES_COLUMNS);
     tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
-    int code = CLI_OK;
+    input_list late;
+    int code = values_list_beside(ds, VALUES_COLUMNS, &late);
     for (uint32_t i = 0;
          code == CLI_OK && tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
         char *name = strndup(column.name, column.name_bytes);

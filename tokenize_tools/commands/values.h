@@ -22,9 +22,9 @@ const char *values_type_name(tokmap_value_type type);
 #define VALUES_COLUMNS ".tmc"
 #define VALUES_VIEWS ".tmw"
 #define VALUES_REDACTED ".redacted"
-/* Lists each NAME, sorted; input_list_free frees the list. A file that the command has written or
- * removed since the first call for the folder may be missing or listed. */
-input_list values_list_beside(const tokmap_dataset *ds, const char *suffix);
+/* Lists each NAME, sorted; input_list_free frees the list, also after a failure. A file that the
+ * command has written or removed since the first call for the folder may be missing or listed. */
+int values_list_beside(const tokmap_dataset *ds, const char *suffix, input_list *names);
 path_text values_path_beside(const tokmap_dataset *ds, const char *name, const char *suffix);
 /* Opens each file, and with `verify` compares its checksums. Prints all errors, and returns the
  * first exit code that is not CLI_OK. */
