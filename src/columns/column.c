@@ -16,7 +16,8 @@
 
 /* ---- Open ---- */
 
-/* Fails because there is no such column, and suggests the one of the index that was meant. */
+/* Fails because there is no such column, and suggests one of the index that may be meant, or the
+ * list of all. */
 static tokmap_status fail_missing(const tokmap_column *c, const char *name, tokmap_error *err)
 {
     const tokmap_i_meta *m = c->ds->meta;
@@ -31,7 +32,7 @@ static tokmap_status fail_missing(const tokmap_column *c, const char *name, tokm
     return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: there is no column '%.100s'%s%.*s%s",
                 c->ds->index_path, name, nearest ? "; did you mean '" : "",
                 nearest ? (int)nearest->name_bytes : 0, nearest ? nearest->name : "",
-                nearest ? "'?" : "");
+                nearest ? "'?" : "; 'tokmap columns list' shows all");
 }
 
 static tokmap_status read_header(tokmap_column *c, uint64_t n_bytes, tokmap_error *err)

@@ -106,6 +106,7 @@ INLINE void copy_in_turns(const tokmap_i_gather *g, void (*copy)(uint8_t *, cons
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f")))
 
 INLINE AVX2 void copy_turn_avx2(uint8_t *dst, const uint8_t *src)
 {
@@ -120,6 +121,20 @@ AVX2 static void copy_avx2(const tokmap_i_gather *g)
 {
     copy_in_turns(g, copy_turn_avx2);
 }
+
+INLINE AVX512 void copy_turn_avx512(uint8_t *dst, const uint8_t *src)
+{
+    __m512i lines[TURN_BYTES / LINE];
+    for (size_t i = 0; i < TURN_BYTES / LINE; i++)
+        lines[i] = _mm512_loadu_si512(src + LINE * i);
+    for (size_t i = 0; i < TURN_BYTES / LINE; i++)
+        _mm512_storeu_si512(dst + LINE * i, lines[i]);
+}
+
+AVX512 static void copy_avx512(const tokmap_i_gather *g)
+{
+    copy_in_turns(g, copy_turn_avx512);
+}
 #endif
 
 bool tokmap_i_gather_whole_by(const tokmap_i_gather *g, tokmap_i_gather_level level)
@@ -127,8 +142,8 @@ bool tokmap_i_gather_whole_by(const tokmap_i_gather *g, tokmap_i_gather_level le
     if (!is_suitable(g))
         return false;
 #if defined(__x86_64__)
-    if (level >= TOKMAP_I_GATHER_AVX2) {
-        copy_avx2(g);
+    if (level != TOKMAP_I_GATHER_SCALAR) {
+        (level == TOKMAP_I_GATHER_AVX512 ? copy_avx512 : copy_avx2)(g);
         return true;
     }
 #endif
@@ -139,6 +154,8 @@ bool tokmap_i_gather_whole_by(const tokmap_i_gather *g, tokmap_i_gather_level le
 
 bool tokmap_i_gather_whole(const tokmap_i_gather *g)
 {
-    const bool has_avx2 = tokmap_i_gather_works(TOKMAP_I_GATHER_AVX2);
-    return tokmap_i_gather_whole_by(g, has_avx2 ? TOKMAP_I_GATHER_AVX2 : TOKMAP_I_GATHER_SCALAR);
+    tokmap_i_gather_level level = TOKMAP_I_GATHER_AVX512;
+    while (!tokmap_i_gather_works(level))
+        level--;
+    return tokmap_i_gather_whole_by(g, level);
 }

@@ -59,7 +59,8 @@ static void choose(size_t n_rows, size_t n_tokens, unsigned width)
 
 TEST(rows_and_pieces_are_copied_as_by_the_reference)
 {
-    static const tokmap_i_gather_level LEVELS[] = {TOKMAP_I_GATHER_SCALAR, TOKMAP_I_GATHER_AVX2};
+    static const tokmap_i_gather_level LEVELS[] = {TOKMAP_I_GATHER_SCALAR, TOKMAP_I_GATHER_AVX2,
+                                                   TOKMAP_I_GATHER_AVX512};
     static const size_t LENGTHS[] = {2, 31, 64, 65, 1025, 2049, 4097, 5000};
     for (size_t i = 0; i < SOURCE_BYTES; i++)
         source[i] = (uint8_t)check_bits();

@@ -144,6 +144,9 @@ def a_refusal_is_one_screen(folder):
         expect(words in said, (words, said))
     _, said = run("pack", "in/0-a.pdf", "in/0-h.csv", "-o", "out", status=3, cwd=folder)
     expect("in/0-a.pdf: is a PDF document" in said and "in/0-h.csv: is a table by its name" in said, said)
+    expect("--skip-unsuitable" not in said, said)  # nothing else would be left
+    _, said = run("pack", "in/0-a.pdf", "in/1.txt", "-o", "out", status=3, cwd=folder)
+    expect(said.endswith("\nUse --skip-unsuitable to leave out files that are not text.\n"), said)
 
 
 def text_and_records_are_not_packed_together(folder):

@@ -449,7 +449,7 @@ static int settle_unsuitable(pack_inputs *inputs, const pack_options *options, i
     if (inputs->unsuitable.n == 0 || (options->skip_unsuitable && code != CLI_OK))
         return code;
     if (!options->skip_unsuitable)
-        return unsuitable_refuse(&inputs->unsuitable);
+        return unsuitable_refuse(&inputs->unsuitable, inputs->unsuitable.n == inputs->n);
     remove_unsuitable(inputs);
     if (!options->quiet)
         unsuitable_note(&inputs->unsuitable);

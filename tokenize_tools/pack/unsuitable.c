@@ -85,11 +85,13 @@ static void print_kinds(const unsuitable_list *list)
         fprintf(stderr, "%8s  more kinds\n", cli_count(n - MAX_SHOWN).s);
 }
 
-int unsuitable_refuse(const unsuitable_list *list)
+int unsuitable_refuse(const unsuitable_list *list, bool alone)
 {
     if (list->n <= UNSUITABLE_NAMED) {
         for (size_t i = 0; i < list->n; i++)
             cli_error(CLI_INPUT, "%s", list->whys[i]);
+        if (!alone)
+            fputs("Use --skip-unsuitable to leave out files that are not text.\n", stderr);
         return CLI_INPUT;
     }
     cli_error(CLI_INPUT,
