@@ -26,8 +26,8 @@ typedef struct unsuitable_list { /* start with {0} */
 
 /* Appends an input, which was refused with this failure. Returns false when out of memory. */
 bool unsuitable_add(unsuitable_list *list, size_t which, const char *name, const failure *why);
-/* Prints why these inputs cannot be packed, on one screen, and what to do; alone: there are no other
- * inputs. Returns CLI_INPUT. */
+/* Prints why these inputs cannot be packed, on one screen, and what to do. alone: there are no
+ * other inputs. Returns CLI_INPUT. */
 int unsuitable_refuse(const unsuitable_list *list, bool alone);
 /* Prints how many inputs of each kind were left out. */
 void unsuitable_note(const unsuitable_list *list);
