@@ -111,7 +111,7 @@ void json_text_print(FILE *out, json_text_span text)
         n = 1;
         if (!in_string && json_is_space(c))
             continue;
-        if (c >= 0 && c < 0x7f)
+        if ((unsigned char)c < 0x7f)
             putc(c, out);
         else
             n = print_character(out, text.text + i, text.n_bytes - i);
