@@ -198,6 +198,11 @@ def with_first_input_held(case, out, change):
     return run.returncode, said
 
 
+def wait_for_tick():
+    """What is written now has another time than what was written before, in file systems whose clock has ticks."""
+    time.sleep(0.02)
+
+
 def append_to(path):
     with open(path, "ab") as out:
         out.write(b'{"text": "more"}\n')
@@ -207,6 +212,7 @@ def replace(path):
     stat, data = path.stat(), bytearray(path.read_bytes())
     data[data.index(b"word")] = ord("W")
     other = path.with_name("other")
+    wait_for_tick()
     other.write_bytes(data)
     os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     other.rename(path)
@@ -215,7 +221,7 @@ def replace(path):
 def overwrite(path):
     data = bytearray(path.read_bytes())
     data[data.index(b"word")] = ord("W")
-    time.sleep(0.02)  # a tick of the clock of file systems
+    wait_for_tick()
     path.write_bytes(data)
 
 
