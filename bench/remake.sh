@@ -84,6 +84,8 @@ make all build/tokbench > "$folder/log" 2>&1 || { tail "$folder/log"; exit 1; }
 "$python" bench/peers/install.py build/peers-venv
 result "" tokbench all
 result cold- tokbench cold --rounds 6
+result views- tokbench views
+result scan- tokbench scan
 for kind in one-letter blanks base64 digits cjk; do
     result long-$kind- long_word $kind
 done
