@@ -222,13 +222,14 @@ EACH_KIND(serves_no_zeros_behind_a_cut)
 /* ---- Disks that fail ---- */
 
 static atomic_uint bad_from, bad_to, n_bad;
+static atomic_int bad_errno = EIO;
 
 static int fail_bad_bytes(int fd, uint64_t offset, size_t n_bytes)
 {
     (void)fd;
     const bool hit = offset < bad_to && offset + n_bytes > bad_from;
     n_bad += hit;
-    return hit ? EIO : 0;
+    return hit ? bad_errno : 0;
 }
 
 static void break_disk(unsigned from, unsigned to)
@@ -332,6 +333,35 @@ TEST(read_goes_on_after_short_and_interrupted_reads)
     expect_steps(&c, f, 0, 20);
     tokmap_i_fetch_close(f, false);
     CHECK(fault_disarm());
+    ahead_close(&c);
+}
+
+/* A file system that answers EINTR each time, and takes a while for it. */
+TEST(reads_that_are_always_interrupted_are_an_error_soon)
+{
+    static const tokmap_io ways[] = {TOKMAP_IO_READ, TOKMAP_IO_POPULATE};
+    fetch_case c = {.seed = 3};
+    add_all(&c);
+    fault.pread_hook = fail_bad_bytes; /* before there is a thread that reads */
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+        tokmap_i_fetch *f = ahead_begin(&c, ways[k]);
+        tokmap_i_fetch_restart(f, 0, 9, 9);
+        bad_errno = EINTR;
+        trouble.madvise_errno = EINTR;
+        trouble.n_madvise = ways[k] == TOKMAP_IO_POPULATE ? FOR_EVER : 0;
+        break_disk(0, UINT32_MAX);
+        n_bad = 0;
+        tokmap_error err = {0};
+        const tokmap_i_fetch_row *rows;
+        CHECK_INT(tokmap_i_fetch_next(f, &rows, &err), TOKMAP_ERR_IO);
+        CHECK_INT(err.sys_errno, EINTR);
+        CHECK(n_bad < 5000);
+        trouble.n_madvise = 0;
+        break_disk(0, 0);
+        bad_errno = EIO;
+        tokmap_i_fetch_close(f, false);
+    }
+    fault.pread_hook = NULL;
     ahead_close(&c);
 }
 

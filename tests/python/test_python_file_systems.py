@@ -4,6 +4,7 @@
 are in memory; reads are side by side where each takes long; a lost mount, a bad byte and a replaced file are errors with
 a name, or go on. Real mounts: overlayfs, squashfs, tmpfs, ramfs, xfs, btrfs, and a FUSE server."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -184,6 +185,24 @@ def a_bad_byte_is_named_and_the_step_is_tried_again(folder):
                 expect_rows(found, tokens, 100)
             server.set(bad=["P.bin", 3 << 20, 5 << 20, "EIO"])
             forget(place / "P.bin")
+
+
+def reads_that_are_always_interrupted_end(folder):
+    need_faults()
+    place, _, tokens, fuse = with_fuse(folder)
+    with fuse as server:
+        for io in ("auto", "read", "copy"):
+            server.set(bad=["P.bin", 0, 1 << 40, "EINTR"])
+            forget(place / "P.bin")
+            with loader(place, io=io) as found:
+                try:
+                    next(found).inputs
+                    expect(False, "%s: a batch came" % io)
+                except tokmap.FileError as error:
+                    expect_equal((error.file, error.errno), (str(place / "P.bin"), errno.EINTR), io)
+                server.set(bad=None)
+                expect_rows(found, tokens, 20)
+            del found
 
 
 LOSE = """
