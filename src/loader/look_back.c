@@ -277,6 +277,8 @@ tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
     if (status)
         return status;
     status = tokmap_i_take_options(&s, search, &kind, err);
+    if (!status && !s.samples && s.max_samples > 0)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "samples is NULL");
     if (!status)
         status = open_view(&v, l, s.source, s.dataset, err);
     const uint64_t n_tokens = status ? 0 : v.ds->header.n_tokens;

@@ -73,6 +73,10 @@ TEST(a_token_is_found_in_the_samples_that_have_it)
                 n -= is_found;
             }
             CHECK_EQ(n, 0);
+            s.samples = NULL;
+            CHECK_REFUSED(tokmap_loader_find(l, &s, &err), TOKMAP_ERR_ARGUMENT, err, "samples");
+            s.max_samples = 0; /* only counts */
+            CHECK_OK(tokmap_loader_find(l, &s, &err), err);
         }
         tokmap_loader_close(l);
     }
