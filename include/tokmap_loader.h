@@ -61,9 +61,12 @@
  *           needed, so only then next reports that a file is missing, or has another size than the
  *           index states (TOKMAP_ERR_CORRUPT). After an error the position is unchanged: next may
  *           be called again, and save works.
- * SIGBUS    Only threads of the caller can receive it. Accessing a row in a map raises it if the
- *           token file was shortened (MAP, POPULATE) or cannot be read (MAP). If a file now ends
- *           inside a page, the rest of that page reads as zeros. Looking up documents, for
+ * SIGBUS    Only threads of the caller can receive it. With AUTO and POPULATE, next compares the
+ *           rows with the sizes of their token files, at most a millisecond old, and returns
+ *           TOKMAP_ERR_IO if a file was shortened. Accessing a row in a map raises SIGBUS if its
+ *           file was shortened after that, if it cannot be read (MAP), or if it was shortened and
+ *           io is MAP by name or a joined dataset has more than 256 token files. If a file now
+ *           ends inside a page, the rest of that page reads as zeros. Looking up documents, for
  *           row_parts or windows within documents, raises it if the index was shortened or cannot
  *           be read: in open, and with MAP also in next and locate, unless a stage uses the loader.
  *           So does reading the metadata: in open, for tokenizers and order_of, and in restore, if
@@ -138,8 +141,8 @@ typedef enum tokmap_io {
      * 256 token files in joined datasets, POPULATE is used. */
     TOKMAP_IO_DIRECT = 2,
     /* Bring pages of the map into memory and check them, up to 8 steps before they are needed. With
-     * TOKMAP_SHUFFLE_BLOCK and up to 8 ranks, read the blocks of the next group whole; then the
-     * page cache needs room for two groups. With more than 1,024 token files in a joined dataset,
+     * TOKMAP_SHUFFLE_BLOCK and up to 8 ranks, read the blocks of the next group whole, if memory
+     * has room for two groups of each source. With more than 1,024 token files in a joined dataset,
      * READ is used. */
     TOKMAP_IO_POPULATE = 3,
     TOKMAP_IO_READ = 4, /* pread into memory of the loader; blocks as with POPULATE */

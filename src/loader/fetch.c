@@ -174,13 +174,12 @@ static tokmap_status copy_row(tokmap_i_fetch *f, step *s, tokmap_i_fetch_row *ro
     return status;
 }
 
-/* Checks, with POPULATE, that no file has become shorter, once all rows are in memory. Neighbouring
- * rows of one file share a check. */
+/* Checks, with POPULATE, that no file has become shorter, once all rows are in memory. */
 static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
 {
     step *s = step_at(f, i);
     const bool copies = f->o.io == TOKMAP_IO_READ;
-    tokmap_i_known_size known = {NULL, 0};
+    tokmap_i_known_sizes known = {0};
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++) {
         void *to =
@@ -199,7 +198,7 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
     for (uint32_t r = 0; r < s->n_rows && !status; r++) {
         for (size_t k = 0; k < n_ranges(&s->rows[r]) && !status; k++)
             if (s->rows[r].tokens || s->rows[r].is_mapped)
-                status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), &known, &s->err);
+                status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), true, &known, &s->err);
         if (s->rows[r].at.n_pieces > 0)
             s->rows[r].tokens = NULL;
     }

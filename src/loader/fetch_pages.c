@@ -62,26 +62,40 @@ tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error
 
 /* If a file was shortened within a page, that page can still be mapped, with zeros after the end,
  * so only the size shows it. */
-tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_known_size *known,
-                                   tokmap_error *err)
+static tokmap_status get_size(const tokmap_dataset *ds, const tokmap_i_token_piece *p,
+                              bool asks_server, uint64_t *n_bytes, tokmap_error *err)
+{
+    tokmap_i_named_file file;
+    tokmap_i_file_stat stat = {0};
+    const tokmap_status status = tokmap_i_token_file_borrow(ds, p->file, &file, err);
+    if (status)
+        return status;
+    const int error = asks_server ? tokmap_i_file_stat_fd(file.fd, &stat)
+                                  : tokmap_i_file_known_size(file.fd, &stat.n_bytes);
+    tokmap_i_token_file_give_back(p->file, &file);
+    *n_bytes = stat.n_bytes;
+    return error ? FAIL_IO_AT(err, error, p->first_byte, "%s: cannot get its size", p->file->path)
+                 : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, bool asks_server,
+                                   tokmap_i_known_sizes *known, tokmap_error *err)
 {
     const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
-    tokmap_i_named_file file;
-    if (known->file != p.file) {
-        tokmap_i_file_stat stat;
-        const tokmap_status status = tokmap_i_token_file_borrow(r.dataset, p.file, &file, err);
-        if (status)
-            return status;
-        const int error = tokmap_i_file_stat_fd(file.fd, &stat);
-        tokmap_i_token_file_give_back(p.file, &file);
-        if (error)
-            return FAIL_IO_AT(err, error, p.first_byte, "%s: cannot get its size", p.file->path);
-        *known = (tokmap_i_known_size){p.file, stat.n_bytes};
+    tokmap_i_known_size *k = tokmap_i_known_size_of(known, p.file);
+    if (k->file != p.file) {
+        uint64_t n_bytes = UINT64_MAX;
+        if (asks_server || r.dataset->n_files <= TOKMAP_I_MOST_FDS) {
+            const tokmap_status status = get_size(r.dataset, &p, asks_server, &n_bytes, err);
+            if (status)
+                return status;
+        }
+        *k = (tokmap_i_known_size){p.file, n_bytes};
     }
-    if (known->n_bytes < p.first_byte + p.n_bytes)
-        return FAIL_IO_AT(err, 0, known->n_bytes,
+    if (k->n_bytes < p.first_byte + p.n_bytes)
+        return FAIL_IO_AT(err, 0, k->n_bytes,
                           "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
-                          p.file->path, known->n_bytes);
+                          p.file->path, k->n_bytes);
     return TOKMAP_OK;
 }
 
@@ -96,9 +110,9 @@ static tokmap_status fault_in_again(const tokmap_dataset *ds, const tokmap_i_tok
     const uint64_t end = p->first_byte + p->n_bytes;
     const byte_range pages = pages_of(p);
     tokmap_i_token_piece part = *p;
-    tokmap_i_known_size known = {NULL, 0};
+    tokmap_i_known_sizes known = {0};
     tokmap_status status = tokmap_i_pages_check(
-        (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}}, &known, err);
+        (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}}, true, &known, err);
     for (; part.first_byte < end && !status; part.first_byte += part.n_bytes) {
         part.n_bytes = MIN(end - part.first_byte, sizeof scratch);
         status = tokmap_i_token_piece_read(ds, &part, scratch, err);

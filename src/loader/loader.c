@@ -8,7 +8,11 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "loader/fetch_pages.h"
+#include "system/platform_thread.h"
+
+enum {
+    SIZES_NS = 1000000
+};
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err)
 {
@@ -183,6 +187,45 @@ static uint32_t find_ranges(const tokmap_sample *at, tokmap_i_extent within,
     return 2;
 }
 
+/* Whether rows in maps are checked against the sizes of their files. */
+static bool checks_sizes(const tokmap_loader *l)
+{
+    return l->io == TOKMAP_IO_POPULATE || l->chose_map;
+}
+
+/* Forgets the sizes that are older than SIZES_NS. Steps of a training are further apart, so each of
+ * them asks again. */
+static void forget_sizes(tokmap_loader *l)
+{
+    const uint64_t now_ns = tokmap_i_now_ns();
+    if (now_ns - l->sizes_ns < SIZES_NS)
+        return;
+    l->sizes = (tokmap_i_known_sizes){0};
+    l->sizes_ns = now_ns;
+}
+
+/* Returns TOKMAP_ERR_IO if a file has become too short for its tokens of a sample. The read-ahead
+ * thread has checked them too, but some steps ago. */
+static tokmap_status check_sizes(tokmap_loader *l, const tokmap_sample *at, tokmap_error *err)
+{
+    const tokmap_i_windows *w = &l->sources[at->source].windows;
+    const tokmap_dataset *ds = w->datasets[at->dataset];
+    tokmap_status status = TOKMAP_OK;
+    if (at->n_pieces == 0 &&
+        !tokmap_i_pages_are_known(&l->sizes, ds, at->first_token, at->n_tokens))
+        return tokmap_i_pages_check((tokmap_i_token_range){ds, at->first_token, at->n_tokens,
+                                                           w->ranges[at->dataset].tokens},
+                                    false, &l->sizes, err);
+    for (size_t k = 0; k < at->n_pieces && !status; k++) {
+        const tokmap_piece *p = &at->pieces[k];
+        if (!tokmap_i_pages_are_known(&l->sizes, ds, p->first_token, p->n_tokens))
+            status =
+                tokmap_i_pages_check((tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}},
+                                     false, &l->sizes, err);
+    }
+    return status;
+}
+
 /* Finds the tokens of row i where they were read, in a map, or in a copy. */
 static tokmap_status find_tokens(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
                                  const tokmap_i_fetch_row *fetched, const void **tokens,
@@ -237,10 +280,12 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     tokmap_status status = TOKMAP_OK;
     if (!fetched)
         status = tokmap_i_sampler_locate(&l->sampler, sample, &located, err);
-    if (status)
-        return status;
     /* Not a copy: it would wait for the stores of locate. */
     const tokmap_sample *const at = fetched ? &fetched->at : &located;
+    if (!status && checks_sizes(l))
+        status = check_sizes(l, at, err);
+    if (status)
+        return status;
     const tokmap_i_loader_source *s = &l->sources[at->source];
     const tokmap_dataset *ds = s->windows.datasets[at->dataset];
     tokmap_row *row = &l->rows[i];
@@ -325,6 +370,8 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
     tokmap_status status = TOKMAP_OK;
     uint32_t i = 0;
     l->pieces.n = 0;
+    if (checks_sizes(l))
+        forget_sizes(l);
     do {
         const tokmap_i_gap *gap = turned ? tokmap_i_skips_after(&l->skips, sample) : NULL;
         uint32_t end = l->batch_rows;
@@ -378,8 +425,10 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
         status = fill_rows(l, first, turned, fetched, err);
     if (status && fetched) /* the next call tries the same step */
         tokmap_i_loader_restart_fetch(l);
-    if (status)
+    if (status) {
+        l->sizes_ns = 0; /* a file may be repaired by then */
         return status;
+    }
     const tokmap_batch full = {.rows = l->rows,
                                .n_rows = l->batch_rows,
                                .row_stride = sizeof *l->rows,

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "loader/block_ahead.h"
 #include "loader/fetch.h"
+#include "loader/fetch_pages.h"
 #include "loader/latency.h"
 #include "loader/row_parts.h"
 #include "loader/sampler.h"
@@ -66,9 +67,13 @@ struct tokmap_loader {
     uint64_t n_waits, ns_waited;
     tokmap_i_latency waits;
     tokmap_i_read_plan plan;
+    bool chose_map;        /* AUTO chose MAP */
+    bool reads_blocks;     /* whole, with block shuffle */
     bool may_sweep;        /* chosen by AUTO, and the data fit into memory */
     tokmap_i_sweep *sweep; /* NULL until the reader has had to wait */
     tokmap_row *rows;
+    tokmap_i_known_sizes sizes;   /* where rows in maps are checked */
+    uint64_t sizes_ns;            /* since when these sizes are known */
     tokmap_i_fetch_pieces pieces; /* of the rows */
     /* copies of the rows, o.row_stride apart; NULL: the rows themselves are handed out */
     uint8_t *row_copies;

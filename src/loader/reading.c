@@ -137,11 +137,30 @@ static residency probe_data(const tokmap_loader *l)
     return p;
 }
 
-/* Whether whole blocks are read: then the rows of a group in random order cost only sequential
- * reads. */
-static bool reads_blocks(const tokmap_loader *l)
+/* Returns the bytes of what block shuffle keeps in memory: of each source the group in use and the
+ * next one. */
+static double group_bytes(const tokmap_loader *l)
 {
-    return l->o.shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
+    const double group_tokens = (double)(l->group_blocks * l->block_windows) * l->length;
+    double n_bytes = 0;
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        const tokmap_i_windows *w = &l->sources[k].windows;
+        uint64_t all = 0;
+        for (uint32_t d = 0; d < w->n_datasets; d++)
+            all += data_bytes(w->datasets[d]);
+        n_bytes += MIN((double)all, 2 * group_tokens * l->sources[k].token_bytes);
+    }
+    return n_bytes;
+}
+
+/* Whether whole blocks are read: then the rows of a group in random order cost only sequential
+ * reads. Without room for two groups, most pages would be dropped before they are used. */
+static bool should_read_blocks(const tokmap_loader *l)
+{
+    if (l->o.shuffle != TOKMAP_SHUFFLE_BLOCK || l->n_ranks > MOST_RANKS)
+        return false;
+    const uint64_t available = tokmap_i_memory_available();
+    return group_bytes(l) <= (double)(available - available / 8);
 }
 
 static const char *const io_names[N_WAYS] = {"auto", "map", "direct", "populate", "read", "copy"};
@@ -182,15 +201,18 @@ tokmap_status tokmap_i_loader_choose_io(tokmap_loader *l, tokmap_error *err)
     if (status)
         return status;
     l->io = wanted;
-    snprintf(l->io_reason, sizeof l->io_reason, "chosen by %s", by);
+    l->reads_blocks = should_read_blocks(l);
+    snprintf(l->io_reason, sizeof l->io_reason, "chosen by %s%s", by,
+             wanted == TOKMAP_IO_MAP ? "; a file that becomes shorter raises SIGBUS" : "");
     if (wanted != TOKMAP_IO_AUTO)
         return TOKMAP_OK;
     const residency p = probe_data(l);
     explain(l, &p);
-    l->io = p.fits || reads_blocks(l) ? TOKMAP_IO_POPULATE : TOKMAP_IO_DIRECT;
-    if (!p.unknown && p.n_cold <= 1)
+    l->io = p.fits || l->reads_blocks ? TOKMAP_IO_POPULATE : TOKMAP_IO_DIRECT;
+    l->chose_map = !p.unknown && p.n_cold <= 1;
+    if (l->chose_map)
         l->io = TOKMAP_IO_MAP;
-    l->may_sweep = l->io == TOKMAP_IO_POPULATE && p.fits && !reads_blocks(l) && !l->o.drop_behind;
+    l->may_sweep = l->io == TOKMAP_IO_POPULATE && p.fits && !l->reads_blocks && !l->o.drop_behind;
     return TOKMAP_OK;
 }
 
@@ -290,7 +312,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
     p->skips = &l->skips;
     p->end = tokmap_i_skips_position(&l->skips, MIN(l->end, TOKMAP_I_MAX_SAMPLE));
     if (!tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) ||
-        (reads_blocks(l) && !tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources)))
+        (l->reads_blocks && !tokmap_i_block_ahead_open(&p->ahead, &p->sampler, l->n_sources)))
         return FAIL_MEMORY(err);
     tokmap_status status = tokmap_i_loader_leave_index_map(l, err);
     if (!status && (l->o.windows != TOKMAP_WINDOWS_CONCAT || l->has_views)) {
@@ -303,7 +325,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
     /* Before the thread of the fetch has anything to do. */
     /* Each of several ranks would fault in the rows of all. Where rows have pieces, that is still
      * less work than a call for each piece. */
-    p->ahead.maps = l->io == TOKMAP_IO_POPULATE && reads_blocks(l) && !l->o.drop_behind &&
+    p->ahead.maps = l->io == TOKMAP_IO_POPULATE && l->reads_blocks && !l->o.drop_behind &&
                     (l->n_ranks == 1 || l->o.windows == TOKMAP_WINDOWS_BEST_FIT);
     if (!status)
         tokmap_i_loader_restart_fetch(l);

@@ -187,6 +187,19 @@ int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out)
     return take_stat(fstat(fd, &st), &st, out);
 }
 
+int tokmap_i_file_known_size(int fd, uint64_t *n_bytes)
+{
+    struct statx stx;
+    tokmap_i_file_stat st = {0};
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &stx) == 0) {
+        *n_bytes = stx.stx_size;
+        return 0;
+    }
+    const int error = tokmap_i_file_stat_fd(fd, &st); /* an old system, or a sandbox */
+    *n_bytes = st.n_bytes;
+    return error;
+}
+
 int tokmap_i_file_stat_path(const char *path, tokmap_i_file_stat *out)
 {
     struct stat st;

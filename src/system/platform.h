@@ -104,6 +104,10 @@ int tokmap_i_file_rename(const char *from, const char *to);
 int tokmap_i_file_rename_over(const char *from, const char *to);
 int tokmap_i_file_remove(const char *path);
 
+/* Sets *n_bytes to the size of a file as the system last heard of it: on a network file system
+ * without asking the server. */
+int tokmap_i_file_known_size(int fd, uint64_t *n_bytes);
+
 /* Maps the first n_bytes, read-only and shared. *out is a valid pointer even for 0 bytes. */
 int tokmap_i_map(int fd, uint64_t n_bytes, const void **out);
 void tokmap_i_unmap(const void *map, uint64_t n_bytes);

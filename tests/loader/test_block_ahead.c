@@ -4,6 +4,7 @@
  * handed out before it is. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -438,4 +439,67 @@ TEST(blocks_are_faulted_in_and_not_rows)
     }
     corpus_shape_close(&flat);
     corpus_shape_close(&joined);
+}
+
+/* ---- Memory ---- */
+
+static const char *meminfo; /* in place of that of the system, if set */
+
+int open(const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    const int mode = flags & O_CREAT ? va_arg(list, int) : 0;
+    va_end(list);
+    if (meminfo && strcmp(path, "/proc/meminfo") == 0)
+        path = meminfo;
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* Whether blocks are read whole if the system has so much memory. */
+static bool reads_whole(tokmap_loader_options o, const char *available)
+{
+    static char path[700];
+    snprintf(path, sizeof path, "%s", check_path("meminfo"));
+    FILE *f = fopen(path, "w");
+    CHECK(f && fprintf(f, "MemTotal: 1 kB\nMemAvailable: %s kB\n", available) > 0);
+    CHECK_INT(fclose(f), 0);
+    meminfo = path;
+    tokmap_loader *l = corpus_open_loader(&o);
+    meminfo = NULL;
+    const bool whole = l->reads_blocks;
+    tokmap_loader_close(l);
+    return whole;
+}
+
+/* Else most pages would be dropped before a row needs them. */
+TEST(blocks_are_read_whole_if_two_groups_fit_into_memory)
+{
+    corpus_shape shape = {.name = "m", .n_tokens = 100000, .token_bytes = 4};
+    corpus_cut(&shape, 200);
+    corpus_shape_open(&shape);
+    const tokmap_dataset *list[] = {shape.ds};
+    const tokmap_loader_source source = {.datasets = list, .n_datasets = 1};
+    tokmap_loader_options o = {LOADER_SIZES,
+                               .sources = &source,
+                               .n_sources = 1,
+                               .sequence_length = 1000,
+                               .batch_rows = 2,
+                               .shuffle = TOKMAP_SHUFFLE_BLOCK,
+                               .block_windows = 5,
+                               .group_blocks = 5,
+                               .io = TOKMAP_IO_POPULATE};
+    CHECK(reads_whole(o, "400"));
+    CHECK(reads_whole(o, "230")); /* two groups are 196 KiB, and an eighth is left to others */
+    CHECK(!reads_whole(o, "220"));
+    o.group_blocks = 0; /* 64: more than there are data, which are 391 KiB */
+    CHECK(reads_whole(o, "450"));
+    CHECK(!reads_whole(o, "440"));
+    o.windows = TOKMAP_WINDOWS_BEST_FIT;
+    o.block_windows = 0;
+    CHECK(reads_whole(o, "450"));
+    CHECK(!reads_whole(o, "440"));
+    o.shuffle = TOKMAP_SHUFFLE_FULL;
+    CHECK(!reads_whole(o, "450"));
+    corpus_shape_close(&shape);
 }
