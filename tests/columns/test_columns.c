@@ -226,6 +226,37 @@ TEST(numbers_take_as_many_bytes_as_they_need)
     tokmap_dataset_close(ds);
 }
 
+TEST(a_name_has_64_characters_at_most)
+{
+    char name[66];
+    const tokmap_value value = {.type = TOKMAP_VALUE_INT64, .integer = 7};
+    tokmap_column_options options = {.struct_size = sizeof options, .name = name};
+    tokmap_dataset *ds = make_dataset("P", 1, NULL);
+    tokmap_column_writer *w;
+    tokmap_column *c;
+    tokmap_value v;
+    tokmap_error err;
+    memset(name, 'n', sizeof name);
+    name[64] = 0;
+    CHECK_OK(tokmap_column_writer_open(&w, ds, &options, &err), err);
+    CHECK_OK(tokmap_column_writer_put(w, 0, &value, 1, &err), err);
+    CHECK_OK(tokmap_column_writer_finish(w, &err), err);
+    tokmap_column_writer_close(w);
+    c = open_column(ds, name);
+    tokmap_meta_column info = TOKMAP_INIT(tokmap_meta_column);
+    CHECK_INT(tokmap_column_get_info(c, &info), TOKMAP_OK);
+    CHECK(info.name_bytes == 64 && memcmp(info.name, name, 64) == 0);
+    CHECK(!tokmap_column_get_value(c, 0, &v) && is_same(&v, &value));
+    tokmap_column_close(c);
+    memset(name, 'n', 65);
+    name[65] = 0;
+    CHECK_REFUSED(tokmap_column_writer_open(&w, ds, &options, &err), TOKMAP_ERR_ARGUMENT, err,
+                  "is not the name of a late column");
+    CHECK_REFUSED(tokmap_column_open(&c, ds, name, &err), TOKMAP_ERR_ARGUMENT, err,
+                  "there is no column");
+    tokmap_dataset_close(ds);
+}
+
 TEST(what_cannot_be_a_column_is_refused)
 {
     column_model own = make_column(1, 0, 5);

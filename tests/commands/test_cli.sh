@@ -207,6 +207,8 @@ says pack_split bash -c 'seq 30 >30.txt; tokmap pack -f --lines --split valid=0.
 says pack_split_metadata bash -c 'tokmap info --json x-valid | sed "s/.*\"metadata\"/\"metadata\"/"'
 says pack_limit_documents tokmap pack -f --lines --limit-documents 7 30.txt -o x
 says pack_limit_tokens tokmap pack -f --lines --limit-tokens 50 30.txt one.txt -o x
+says pack_limit_tokens_exactly bash -c 'yes 123456789 | head -n 9 >nine.txt; for n in 29 30 31; do
+    tokmap pack -q -f --lines --limit-tokens $n nine.txt -o x && tokmap info --json x | grep -o "\"n_documents\": [0-9]*" | head -n 1; done'
 says pack_dry_run tokmap pack --dry-run --split valid=0.005 one.txt two.txt lines.txt -o y
 says pack_dry_run_json tokmap pack --dry-run --json one.txt two.txt -o y
 says pack_dry_run_without_output tokmap pack --dry-run one.txt

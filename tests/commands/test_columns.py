@@ -184,6 +184,17 @@ def expressions(folder):
         expect(got == code and why in err, "%s: %d %s" % (text, got, err))
 
 
+def a_whole_chunk_of_documents(folder):
+    """An expression is evaluated for 65,536 documents at a time. A sanitizer sees it if a word more than these have is copied."""
+    n = 65536
+    (folder / "in.txt").write_text("x\n" * n)
+    said("pack", "-q", "--lines", folder / "in.txt", "-o", folder / "p")
+    said("columns", "add", "-q", folder / "p", write_rows(folder / "r.jsonl", [{"number": i} for i in range(n)]))
+    for where, kept in (("number >= 0", n), ("number in (0, 63, 64, 65535)", 4)):
+        found = json.loads(said("info", folder / "p", "--where", where, "--json"))
+        expect_equal(found["kept"]["documents"], kept, where)
+
+
 def redact_with_columns_of_an_earlier_dataset(folder):
     """Stale late columns of P are refused before Q is written. Late columns of an earlier Q are named: nothing in them is
     redacted."""

@@ -73,6 +73,9 @@ def spellings_that_share_a_file(folder):
     a, b = (view(prefix, "--where", where)[0] for where in ("score >= 3", "not score < 3"))
     expect(a["path"] != b["path"], "files of two expressions")
     expect_equal(a["set_hash"], b["set_hash"], "the set of two expressions")
+    nested = [view(prefix, "--where", where)[0] for where in ("(score == 1 and x == 1) or score == 2", "score == 1 and (x == 1 or score == 2)",
+                                                              "(score == 1 or x == 1) and score == 2", "score == 1 or (x == 1 and score == 2)")]
+    expect_equal(len({one["path"] for one in nested}), 4, "files of the same comparisons, put together in other ways")
     (folder / "rows.jsonl").write_text("".join('{"late": %d}\n' % (i % 4) for i in range(len(lines))))
     said("columns", "add", "-q", prefix, folder / "rows.jsonl")
     before = view(prefix, "--where", "late == 1")[0]

@@ -2,7 +2,10 @@
 /* test_live_damage - files that shrink, fail or are damaged while a dataset is in use: an error
  * with file and offset instead of a signal, and verify tells exactly which tokens and documents
  * are touched. */
+#include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "support/check.h"
@@ -14,6 +17,7 @@
 #include "support/faults.h"
 #include "format/format.h"
 #include "base/hash.h"
+#include "system/platform.h"
 
 /* Five blocks and a bit, documents of many lengths, some empty, some longer than a block. */
 enum {
@@ -204,6 +208,68 @@ TEST(as_many_threads_verify_as_the_header_says)
     options.n_threads++;
     CHECK_INT(tokmap_dataset_verify(ds, &options, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_SAYS(err.text, "n_threads is 65");
+    tokmap_dataset_close(ds);
+}
+
+/* Threads of this process while verify reads blocks: the others wait until its own thread, which
+ * begins last, reads one too, or until each block has a thread. */
+static struct {
+    pthread_t main;
+    dev_t device;
+    ino_t inode; /* of the token file */
+    atomic_uint n_reading, n_threads;
+} crowd;
+
+static unsigned count_threads(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    unsigned n = 0;
+    for (const struct dirent *e; d && (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static int gather_threads(int fd, uint64_t offset, size_t n_bytes)
+{
+    struct stat s;
+    (void)offset, (void)n_bytes;
+    if (fstat(fd, &s) != 0 || s.st_ino != crowd.inode || s.st_dev != crowd.device)
+        return 0;
+    if (++crowd.n_reading >= N_BLOCKS || pthread_equal(pthread_self(), crowd.main)) {
+        unsigned none = 0;
+        atomic_compare_exchange_strong(&crowd.n_threads, &none, count_threads());
+    }
+    while (crowd.n_threads == 0)
+        usleep(100);
+    return 0;
+}
+
+static void expect_threads(uint32_t n_threads, uint32_t wanted)
+{
+    const unsigned before = count_threads(); /* a sanitizer may have one */
+    crowd.n_reading = crowd.n_threads = 0;
+    fault.pread_hook = gather_threads;
+    verify(n_threads);
+    fault.pread_hook = NULL;
+    CHECK_INT(found.status, TOKMAP_OK);
+    const unsigned n = crowd.n_threads - before + 1;
+    if (n < MIN(wanted, N_BLOCKS) || n > wanted)
+        CHECK_FAIL("%u threads for n_threads = %u", n, n_threads);
+}
+
+TEST(verify_has_the_threads_that_were_asked_for)
+{
+    struct stat s;
+    start();
+    CHECK_INT(stat(file(".bin"), &s), 0);
+    crowd.main = pthread_self();
+    crowd.device = s.st_dev;
+    crowd.inode = s.st_ino;
+    for (uint32_t n = 1; n <= N_BLOCKS; n++)
+        expect_threads(n, n);
+    expect_threads(0, MIN(tokmap_i_n_processors(), 16));
     tokmap_dataset_close(ds);
 }
 

@@ -101,6 +101,35 @@ TEST(or_binds_weaker_than_and_and_that_weaker_than_not)
     CHECK(holds("not not x == 1 and not(x == 2 or not(x > 0))", integer(1)));
 }
 
+/* The hash names the file of a view: two expressions of the same tests must not share one. */
+static uint64_t hash_of(const char *text)
+{
+    field_list l = {0};
+    failure err;
+    where *w = where_compile(text, &l, &err);
+    tokmap_i_hasher *hasher = tokmap_i_hasher_open();
+    CHECK(w && hasher);
+    where_hash(w, hasher);
+    const uint64_t hash = tokmap_i_hasher_get(hasher);
+    tokmap_i_hasher_close(hasher);
+    where_free(w);
+    field_list_free(&l);
+    return hash;
+}
+
+TEST(expressions_of_the_same_tests_in_another_tree_have_other_hashes)
+{
+    static const char *const texts[] = {
+        "(a == 1 and b == 1) or c == 1", "a == 1 and (b == 1 or c == 1)",
+        "(a == 1 or b == 1) and c == 1", "a == 1 or (b == 1 and c == 1)",
+        "a == 1 and b == 1 and c == 1",  "a == 1 or b == 1 or c == 1"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (size_t k = 0; k < i; k++)
+            if (hash_of(texts[i]) == hash_of(texts[k]))
+                CHECK_FAIL("%s and %s have the same hash", texts[k], texts[i]);
+    CHECK_EQ(hash_of("a == 1 and b == 1 or c == 1"), hash_of(texts[0]));
+}
+
 /* A long double of x86 holds every int64 and every double. */
 TEST(integers_and_doubles_compare_exactly)
 {

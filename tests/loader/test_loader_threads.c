@@ -6,6 +6,7 @@
 
 #include "support/faults.h"
 #include "loader/loader.h"
+#include "loader/sweep.h"
 #include "support/loader_corpus.h"
 
 static corpus_shape data = {.name = "data", .n_tokens = 1003, .token_bytes = 2};
@@ -98,6 +99,50 @@ TEST(a_call_while_another_thread_is_in_one_is_refused_and_harms_nothing)
     tokmap_loader_close(l);
     fault.pread_hook = NULL;
     corpus_shape_close(&data);
+}
+
+/* A thread that sweeps reads until it is stopped: no read may come after close has returned, which
+ * frees what it reads. */
+static atomic_int closed, n_after_close;
+
+static int note_read(int fd, uint64_t offset, size_t n_bytes)
+{
+    (void)fd, (void)offset, (void)n_bytes;
+    n_held++;
+    n_after_close += closed;
+    usleep(1000);
+    return 0;
+}
+
+TEST(a_sweep_ends_when_it_is_closed)
+{
+    enum {
+        N_SOURCES = 500 /* half a second */
+    };
+    static tokmap_i_loader_source many[N_SOURCES];
+    corpus_shape large = {.name = "large", .n_tokens = 5 << 20, .token_bytes = 4};
+    corpus_shape_open(&large);
+    datasets[0] = large.ds;
+    source = (tokmap_loader_source){.datasets = datasets, .n_datasets = 1};
+    const tokmap_loader_options o = {LOADER_SIZES,         .sources = &source, .n_sources = 1,
+                                     .sequence_length = 7, .batch_rows = 2,    .io = TOKMAP_IO_MAP};
+    tokmap_loader *l = corpus_open_loader(&o);
+    for (uint32_t i = 0; i < N_SOURCES; i++)
+        many[i] = l->sources[0];
+    n_held = 0;
+    fault.pread_hook = note_read;
+    tokmap_i_sweep *sweep = tokmap_i_sweep_start(many, N_SOURCES);
+    CHECK(sweep != NULL);
+    while (n_held == 0)
+        usleep(100);
+    tokmap_i_sweep_close(sweep, false);
+    closed = 1;
+    usleep(50000); /* for reads that must not come */
+    fault.pread_hook = NULL;
+    CHECK_INT(n_after_close, 0);
+    CHECK(n_held < N_SOURCES);
+    tokmap_loader_close(l);
+    corpus_shape_close(&large);
 }
 
 /* Many threads in a tight loop: no step is returned twice, and each that was returned counts. */

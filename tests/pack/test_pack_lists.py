@@ -416,6 +416,15 @@ def what_is_wrong_is_told_with_its_place(folder):
         check(folder, "c%d" % i, [([7, 8], [True, False])] * 2, masked="l" in options)
 
 
+def a_bad_row_of_parquet_is_told_without_a_page(folder):
+    """The page at hand may be another one than that of the row: a list can begin and end in different pages."""
+    pa, parquet = need_parquet()
+    rows = [[1, 2]] * 300 + [[1, -5]] + [[3]] * 300
+    parquet.write_table(pa.table({"input_ids": rows}), folder / "a.parquet", data_page_size=1, write_batch_size=1, row_group_size=400)
+    said = pack(folder, "o", ["a.parquet"], "--vocab-size", str(VOCAB), code=3)
+    expect("a.parquet: row 300: byte " in said and "row group" not in said and "page" not in said, said)
+
+
 def what_does_not_go_together_is_refused(folder):
     (folder / "a.jsonl").write_text('{"input_ids": [1]}\n')
     (folder / "a.txt").write_text("some text\n")

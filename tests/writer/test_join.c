@@ -278,6 +278,7 @@ static void expect_refused(int32_t continues, const char *before, const char *pa
         CHECK_INT(join_part(w, before, 0, &err), TOKMAP_OK);
     CHECK_INT(join_part(w, part, continues, &err), wanted);
     CHECK_INT(err.status, wanted);
+    CHECK(fcntl(STDIN_FILENO, F_GETFD) >= 0); /* it closes no descriptor of its caller */
     CHECK_INT(tokmap_writer_finish(w, &err), wanted);
     tokmap_writer_close(w);
     CHECK(is_absent(check_path("p")) && !has_partials(check_path("p")));
