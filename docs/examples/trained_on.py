@@ -5,14 +5,16 @@ docs/trained-on.md. Afterwards run.ledger says what it was trained on."""
 import os
 import signal
 import sys
+from typing import Any, Optional
 
 import tokmap
 
 FABLES, PROVERBS = sys.argv[1:]
-checkpoints = {}                                # step: the state after it
+checkpoints: dict[int, bytes] = {}              # step: the state after it
 
 
-def train(n_ranks, first_step, last_step, restore=None, killed=False, weights=(0.8, 0.2), **change):
+def train(n_ranks: int, first_step: int, last_step: int, restore: Optional[bytes] = None, killed: bool = False,
+          weights: tuple[float, float] = (0.8, 0.2), **change: Any) -> None:
     """Steps first_step to last_step. One process stands for all ranks: each has a Loader, with its share of a step."""
     loaders = [tokmap.Loader(list(zip((FABLES, PROVERBS), weights)), sequence_length=16, batch_rows=8 // n_ranks, seed=1,
                              ledger="run.ledger", ranks=tokmap.Ranks(rank=rank, n_ranks=n_ranks), **change)

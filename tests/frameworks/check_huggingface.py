@@ -147,7 +147,7 @@ def shards_of_a_stream_are_its_samples(folder):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         data.set_epoch(1)
-    assert "leaves the order alone" in str(found[0].message) and ids(take(2, data)) == truth[:2]
+    assert any("leaves the order alone" in str(one.message) for one in found) and ids(take(2, data)) == truth[:2]
 
 
 def refused(says, function, *arguments, **options):

@@ -305,7 +305,8 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             tokmap.megatron.datasets(config_of(blend=([str(folder / "p0")], None), split="1", tokenizer=type("Other", (Tokenizer,), {"eod": eod})()))
-        assert ["another tokenizer" in str(one.message) for one in found] == [True] * n_warnings, (eod, found)
+        ours = [one for one in found if "another tokenizer" in str(one.message)]  # megatron-core and torch have warnings too
+        assert len(ours) == n_warnings, (eod, found)
     for used in (dict(num_dataset_builder_threads=8), dict(path_to_cache="nix", defer_npy_index_mmap=True), dict(mmap_bin_files=False)):
         assert len(tokmap.megatron.datasets(config_of(blend=blend, split="1", **used), (9, 0, 0))[0]) == 9
 

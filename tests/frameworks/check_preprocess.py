@@ -188,7 +188,7 @@ def what_it_cannot_do_is_refused_by_name(folder):
         said = preprocess(path, folder / "mine", *good, *arguments, status=2)
         assert arguments[-1 if arguments[0] == "--json-keys" else 0] in said, said
     assert "--vocab-file" in preprocess(path, folder / "mine", "--tokenizer-type", "GPT2BPETokenizer", status=2)
-    assert "'NullTokenizer'" in preprocess(path, folder / "mine", "--tokenizer-type", "NullTokenizer", status=2)
+    assert "--tokenizer-type NullTokenizer: must be" in preprocess(path, folder / "mine", "--tokenizer-type", "NullTokenizer", status=2)
     said = preprocess(path, folder / "mine", *HUGGING_FACE, "--tokenizer-model", folder / "absent", status=3)
     assert "absent: transformers cannot load" in said and "there is no such folder" in said, said
     path.write_text('{"text": ["a", "b"]}\n')

@@ -135,6 +135,23 @@ def make_corpora():
     return {}
 
 
+def make_scored():
+    """data/train with an id for each document, data/scored with two scores, and files that are looked up in them."""
+    if not os.path.exists("data/scored.tmi"):
+        texts = ["document %d of some words " % i * 9 for i in range(400)]
+        write_lines("train.jsonl", [{"text": text, "id": "d%d" % i} for i, text in enumerate(texts)])
+        write_lines("scored.jsonl", [{"text": text, "quality": i % 6, "dup": i % 5 == 0} for i, text in enumerate(texts)])
+        write_lines("topics.jsonl", [{"id": "d%d" % i, "topic": "t%d" % (i % 7)} for i in reversed(range(400))])
+        write_lines("mmlu.jsonl", [{"question": texts[3]}, {"question": "Which question is found in no document at all? " * 3}])
+        for name, meta in (("train", "id"), ("scored", "quality,dup")):
+            run(["tokmap", "pack", "-q", "--force", name + ".jsonl", "--meta", meta, "-o", "data/" + name], ".")
+    return {}
+
+
+def write_lines(name, records):
+    pathlib.Path(name).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
 def make_corpus():
     """corpus.jsonl and a tokenizer."""
     import check_preprocess
@@ -178,7 +195,7 @@ def make_chats():
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))}
 
 
-MORE_NAMES = {"Public corpora": make_corpora, "One machine with many processors": make_compressed_corpus,
+MORE_NAMES = {"Public corpora": make_corpora, "Choose documents after packing": make_scored, "One machine with many processors": make_compressed_corpus,
               "Documents that were left out": make_bad_corpus, "Packing for Megatron-LM": make_corpus,
               "Lightning": make_module, "HF Trainer": make_llama,
               "SFT with TRL and with plain PyTorch": make_chats,
@@ -202,7 +219,7 @@ def written_lines(text):
 def run_block(title, language, text, folder):
     try:
         names = {**make_names(), **MORE_NAMES.get(title, dict)()}
-        for package in re.findall(r"^(?:import|from) ([a-z_]+)", text, re.MULTILINE):
+        for package in re.findall(r"^(?:import|from) ([\w.]+)", text, re.MULTILINE):
             importlib.import_module(package)
     except ImportError as error:
         raise Skip(str(error)) from None
