@@ -282,11 +282,11 @@ TOKMAP_API tokmap_status tokmap_column_verify(const tokmap_column *column, tokma
  * 65,536, and n at most 65,536. A status other than TOKMAP_OK ends the call. */
 typedef tokmap_status tokmap_use_kept(void *context, uint64_t first, uint32_t n,
                                       const uint64_t *kept, tokmap_error *err);
-/* Evaluates an expression, as --where of tokmap-pack(1), for all documents, in their order. Late
- * columns are checked as they are read, so what `use` received counts only if the call succeeds.
- * TOKMAP_ERR_ARGUMENT: the expression is not one, or names a column that does not exist.
- * TOKMAP_ERR_MISMATCH: the document boundaries are not known. Other errors are those of
- * tokmap_column_open. */
+/* Evaluates an expression, as --where of tokmap-pack(1), for all documents, in their order. First
+ * it compares the columns that the expression reads with their checksums: late columns, and the
+ * values in the index as a whole. TOKMAP_ERR_ARGUMENT: the expression is not one, or names a column
+ * that does not exist. TOKMAP_ERR_MISMATCH: the document boundaries are not known. Other errors are
+ * those of tokmap_column_open. */
 TOKMAP_API tokmap_status tokmap_dataset_select(const tokmap_dataset *ds, const char *where,
                                                tokmap_use_kept *use, void *context,
                                                tokmap_error *err);

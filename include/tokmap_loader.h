@@ -544,9 +544,11 @@ typedef struct tokmap_view_info {
 } tokmap_view_info;
 
 /* Opens a view; the dataset must stay open until it is closed. A view of an expression is opened
- * from its file, if there is one, or made in memory, for datasets of up to 10^7 documents.
- * TOKMAP_ERR_MISMATCH: the file is of other documents; or there are more documents, and err names
- * the command that writes the file. The other errors are those of tokmap_dataset_select. */
+ * from its file, if there is one, or made in memory, for datasets of up to 10^7 documents. If a
+ * late column is replaced meanwhile, the call begins again. TOKMAP_ERR_MISMATCH: the file is of
+ * other documents; or there are more documents, and err names the command that writes the file.
+ * TOKMAP_ERR_LOCKED: a column is replaced all the time. The other errors are those of
+ * tokmap_dataset_select. */
 TOKMAP_API tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
                                           const tokmap_view_options *options, tokmap_error *err);
 TOKMAP_API void tokmap_view_close(tokmap_view *view);
@@ -559,9 +561,11 @@ TOKMAP_API tokmap_status tokmap_view_documents(const tokmap_view *view, uint64_t
 /* Reads and checks every byte of a view, and compares its tokens with the documents.
  * TOKMAP_ERR_CORRUPT: it is damaged. */
 TOKMAP_API tokmap_status tokmap_view_verify(const tokmap_view *view, tokmap_error *err);
-/* Writes a view file, complete or not at all, in place of an older one. info may be NULL.
- * TOKMAP_ERR_EXISTS: path leads to something else than a view. TOKMAP_ERR_LOCKED: another process
- * is writing it. */
+/* Writes a view file, complete or not at all, in place of an older one. First it compares the
+ * boundaries of documents, and the columns of the expression, with their checksums. If a late
+ * column is replaced meanwhile, the call begins again. info may be NULL. TOKMAP_ERR_EXISTS: path
+ * leads to something else than a view. TOKMAP_ERR_LOCKED: another process is writing it, or a
+ * column is replaced all the time. The other errors are those of tokmap_dataset_select. */
 TOKMAP_API tokmap_status tokmap_view_write(const tokmap_dataset *ds,
                                            const tokmap_view_options *options,
                                            tokmap_view_info *info, tokmap_error *err);

@@ -72,7 +72,6 @@ static tokmap_status read_header(tokmap_column *c, uint64_t n_bytes, tokmap_erro
 
 static tokmap_status open_late(tokmap_column *c, const char *name, tokmap_error *err)
 {
-    tokmap_i_file_stat stat;
     const void *map;
     if (!tokmap_i_column_name_valid(name))
         return fail_missing(c, name, err);
@@ -85,16 +84,15 @@ static tokmap_status open_late(tokmap_column *c, const char *name, tokmap_error 
     if (error == ENOENT)
         return fail_missing(c, name, err);
     if (!error)
-        error = tokmap_i_file_stat_fd(c->fd, &stat);
+        error = tokmap_i_file_stat_fd(c->fd, &c->stat);
     if (error)
         return FAIL_IO(err, error, "%s: cannot open", c->path);
-    const tokmap_status status = read_header(c, stat.n_bytes, err);
+    const tokmap_status status = read_header(c, c->stat.n_bytes, err);
     if (status)
         return status;
-    error = tokmap_i_map(c->fd, stat.n_bytes, &map);
+    error = tokmap_i_map(c->fd, c->stat.n_bytes, &map);
     if (error)
         return FAIL_IO(err, error, "%s: cannot be mapped", c->path);
-    c->n_bytes = stat.n_bytes;
     c->late->section = map;
     return TOKMAP_OK;
 }
@@ -132,7 +130,7 @@ void tokmap_column_close(tokmap_column *c)
     if (!c)
         return;
     if (c->late && c->late->section)
-        tokmap_i_unmap(c->late->section, c->n_bytes);
+        tokmap_i_unmap(c->late->section, c->stat.n_bytes);
     tokmap_i_file_close(c->fd);
     free(c->late);
     free(c->path);
@@ -153,7 +151,7 @@ tokmap_status tokmap_column_get_value(const tokmap_column *c, uint64_t document,
     return tokmap_i_meta_get(c->meta, c->index, document, out);
 }
 
-/* Compares a part with its checksum. */
+/* Compares a part of a late column with its checksum. */
 static tokmap_status check_part(const tokmap_column *c, int part, uint8_t *buffer,
                                 tokmap_error *err)
 {
@@ -167,6 +165,19 @@ static tokmap_status check_part(const tokmap_column *c, int part, uint8_t *buffe
                : FAIL_AT(err, TOKMAP_ERR_CORRUPT, at, TOKMAP_I_DAMAGED_COLUMN, c->path);
 }
 
+tokmap_status tokmap_i_column_check(const tokmap_column *c, tokmap_error *err)
+{
+    if (!c->late)
+        return tokmap_i_check_section(c->ds, TOKMAP_I_META, err);
+    uint8_t *buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_READER_BUFFER_BYTES);
+    tokmap_status status = buffer ? TOKMAP_OK : FAIL_MEMORY(err);
+    for (int part = 0; !status && part < TOKMAP_I_META_PARTS; part++)
+        if (tokmap_i_column_of(c)->has[part])
+            status = check_part(c, part, buffer, err);
+    free(buffer);
+    return status;
+}
+
 tokmap_status tokmap_column_verify(const tokmap_column *c, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
@@ -174,14 +185,13 @@ tokmap_status tokmap_column_verify(const tokmap_column *c, tokmap_error *err)
         return FAIL_NULL(err);
     if (!c->late)
         return TOKMAP_OK;
-    const tokmap_i_meta_column *column = tokmap_i_column_of(c);
-    uint8_t *buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_READER_BUFFER_BYTES);
-    tokmap_status status = buffer ? TOKMAP_OK : FAIL_MEMORY(err);
-    for (int part = 0; !status && part < TOKMAP_I_META_PARTS; part++)
-        if (column->has[part])
-            status = check_part(c, part, buffer, err);
+    tokmap_status status = tokmap_i_column_check(c, err);
+    uint8_t *buffer = status ? NULL : malloc(TOKMAP_I_READER_BUFFER_BYTES);
+    if (!status && !buffer)
+        status = FAIL_MEMORY(err);
     uint64_t end = TOKMAP_I_COLUMN_HEADER_BYTES;
-    const tokmap_i_stored_column at = {{c->fd, c->path}, 0, column, c->meta->n_documents, buffer};
+    const tokmap_i_stored_column at = {
+        {c->fd, c->path}, 0, tokmap_i_column_of(c), c->meta->n_documents, buffer};
     if (!status)
         status = tokmap_i_verify_column(&at, &end, err);
     free(buffer);

@@ -11,19 +11,22 @@ struct tokmap_column {
     const tokmap_dataset *ds;
     const tokmap_i_meta *meta; /* of the dataset, or `late` */
     uint32_t index;            /* in meta */
-    uint64_t
-        checksum; /* of all that the column depends on: its header, or the section in the index */
+    /* covers all that the column depends on: that of its header, or of the section in the index */
+    uint64_t checksum;
 
     /* A late column: */
-    char *path;       /* NULL: not late */
-    int fd;           /* -1: not late */
-    uint64_t n_bytes; /* of the file, which is mapped at late->section */
+    char *path;              /* NULL: not late */
+    int fd;                  /* -1: not late */
+    tokmap_i_file_stat stat; /* of the file, which is mapped at late->section */
     uint64_t checksums[TOKMAP_I_META_PARTS];
     tokmap_i_meta *late;
     char name[TOKMAP_I_COLUMN_NAME_MAX + 1];
 };
 
 #define TOKMAP_I_DAMAGED_COLUMN "%s: damaged: does not match its checksum: add the column again"
+
+/* Reads all that the column depends on, and compares it with its checksums. */
+tokmap_status tokmap_i_column_check(const tokmap_column *c, tokmap_error *err);
 
 static inline const tokmap_i_meta_column *tokmap_i_column_of(const tokmap_column *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select.c - tokmap_dataset_select: evaluates an expression for 64 documents at a time.
+/* select.c - evaluates an expression for 64 documents at a time.
  *
  * A comparison of a column of numbers with a literal becomes a comparison with two bounds, which
  * are found by asking where_test_order, so its results are those of where_holds. A column of few
@@ -48,24 +48,16 @@ typedef struct select_test {
     uint8_t *by_code; /* for every code, or NULL */
 } select_test;
 
-/* A late column as it is read: how much of each part went into its checksum. */
-typedef struct column_scan {
-    tokmap_column *column;
-    tokmap_i_hasher *hashers[TOKMAP_I_META_PARTS];
-    /* bytes of the section: what was passed last, in all parts that are read in order */
-    uint64_t begun[TOKMAP_I_META_PARTS], done[TOKMAP_I_META_PARTS];
-} column_scan;
-
-typedef struct selection {
+struct tokmap_i_selection {
     const tokmap_dataset *ds;
     where *where;
     field_list fields;
-    column_scan columns[FIELD_LIST_MAX];
+    tokmap_column *columns[FIELD_LIST_MAX];
     size_t n_tests;
     select_test *tests;
     uint64_t *active; /* for each test, and for the two exits: the documents that came to it */
     uint64_t kept[CHUNK_DOCUMENTS / WORD];
-} selection;
+};
 
 static tokmap_status fail_values(const tokmap_column *c, uint64_t document, tokmap_error *err)
 {
@@ -75,7 +67,7 @@ static tokmap_status fail_values(const tokmap_column *c, uint64_t document, tokm
 }
 
 /* Returns the place of an exit in `active`. */
-static size_t exit_of(const selection *s, size_t exit)
+static size_t exit_of(const tokmap_i_selection *s, size_t exit)
 {
     return exit == WHERE_TRUE ? s->n_tests : exit == WHERE_FALSE ? s->n_tests + 1 : exit;
 }
@@ -114,7 +106,7 @@ static tokmap_value value_of_key(const tokmap_i_meta_column *c, int64_t key)
 }
 
 /* Returns the order of the column's number to the literal, for the number of this key. */
-static unsigned order_of_key(const selection *s, size_t test, int64_t key)
+static unsigned order_of_key(const tokmap_i_selection *s, size_t test, int64_t key)
 {
     const where_test t = s->tests[test].test;
     const bool is_left = t.left != WHERE_NO_FIELD;
@@ -127,7 +119,7 @@ static unsigned order_of_key(const selection *s, size_t test, int64_t key)
 }
 
 /* Returns the smallest key whose order is one of these, which that of `last` is. */
-static int64_t find_key(const selection *s, size_t test, int64_t first, int64_t last,
+static int64_t find_key(const tokmap_i_selection *s, size_t test, int64_t first, int64_t last,
                         unsigned orders)
 {
     while (first < last) {
@@ -141,7 +133,7 @@ static int64_t find_key(const selection *s, size_t test, int64_t first, int64_t 
 }
 
 /* Sets the bounds of a comparison of a number with a literal. Returns false if there are none. */
-static bool find_bounds(selection *s, size_t test)
+static bool find_bounds(tokmap_i_selection *s, size_t test)
 {
     select_test *t = &s->tests[test];
     const tokmap_i_meta_column *c = t->column;
@@ -175,7 +167,7 @@ static bool find_bounds(selection *s, size_t test)
 /* ---- Before the first document ---- */
 
 /* Decides for each of the strings whether the test holds. */
-static tokmap_status make_table(selection *s, size_t test, const tokmap_column *column,
+static tokmap_status make_table(tokmap_i_selection *s, size_t test, const tokmap_column *column,
                                 tokmap_error *err)
 {
     select_test *t = &s->tests[test];
@@ -194,13 +186,13 @@ static tokmap_status make_table(selection *s, size_t test, const tokmap_column *
     return TOKMAP_OK;
 }
 
-static tokmap_status prepare_test(selection *s, size_t test, tokmap_error *err)
+static tokmap_status prepare_test(tokmap_i_selection *s, size_t test, tokmap_error *err)
 {
     select_test *t = &s->tests[test];
     t->test = where_get_test(s->where, test);
     const bool is_left = t->test.left != WHERE_NO_FIELD;
     const bool has_literal = !is_left || t->test.right == WHERE_NO_FIELD;
-    const tokmap_column *column = s->columns[field_of(&t->test)].column;
+    const tokmap_column *column = s->columns[field_of(&t->test)];
     t->column = tokmap_i_column_of(column);
     t->section = column->meta->section;
     if (t->test.accepts & (WHERE_NULL | WHERE_NOT_NULL))
@@ -212,39 +204,9 @@ static tokmap_status prepare_test(selection *s, size_t test, tokmap_error *err)
     return t->kind == BY_CODE ? make_table(s, test, column, err) : TOKMAP_OK;
 }
 
-static tokmap_status open_column(selection *s, size_t field, tokmap_error *err)
+static tokmap_status prepare(tokmap_i_selection *s, tokmap_error *err)
 {
-    column_scan *scan = &s->columns[field];
-    tokmap_status status = tokmap_column_open(&scan->column, s->ds, s->fields.names[field], err);
-    for (int part = 0; !status && part < TOKMAP_I_META_PARTS; part++) {
-        const tokmap_i_meta_column *c = tokmap_i_column_of(scan->column);
-        scan->done[part] = c->at[part];
-        if (!scan->column->late || !c->has[part])
-            continue;
-        scan->hashers[part] = tokmap_i_hasher_open();
-        status = scan->hashers[part] ? TOKMAP_OK : FAIL_MEMORY(err);
-    }
-    return status;
-}
-
-static tokmap_status prepare(selection *s, const char *text, tokmap_error *err)
-{
-    tokmap_value_type types[FIELD_LIST_MAX];
-    failure why;
     tokmap_status status = TOKMAP_OK;
-    s->where = where_compile(text, &s->fields, &why);
-    for (size_t i = 0; s->where && !status && i < s->fields.n_fields; i++) {
-        status = open_column(s, i, err);
-        types[i] = status ? TOKMAP_VALUE_NULL
-                          : tokmap_i_meta_value_type(tokmap_i_column_of(s->columns[i].column));
-    }
-    if (status)
-        return status;
-    if (!s->where || !where_check_types(s->where, types, &why))
-        return why.status == ENOMEM
-                   ? FAIL_MEMORY(err)
-                   : FAIL(err, TOKMAP_ERR_ARGUMENT, "where: character %" PRIu64 ": %.400s",
-                          why.place, why.text);
     s->n_tests = where_n_tests(s->where);
     s->tests = calloc(s->n_tests, sizeof *s->tests);
     s->active = calloc(s->n_tests + 2, sizeof *s->active);
@@ -253,67 +215,6 @@ static tokmap_status prepare(selection *s, const char *text, tokmap_error *err)
     for (size_t i = 0; !status && i < s->n_tests; i++)
         status = prepare_test(s, i, err);
     return status;
-}
-
-/* ---- Checksums ---- */
-
-static void pass(column_scan *scan, int part, uint64_t to)
-{
-    scan->begun[part] = scan->done[part];
-    scan->done[part] = to;
-    if (scan->hashers[part])
-        tokmap_i_hasher_add(scan->hashers[part], scan->column->meta->section + scan->begun[part],
-                            (size_t)(to - scan->begun[part]));
-}
-
-/* Adds the values of the documents before `end` to the checksums. */
-static tokmap_status pass_documents(column_scan *scan, uint64_t end, tokmap_error *err)
-{
-    const tokmap_i_meta_column *c = tokmap_i_column_of(scan->column);
-    const uint8_t *section = scan->column->meta->section;
-    const bool is_string = c->type == TOKMAP_I_META_STRING;
-    const uint64_t width = c->code_bytes > 0 ? c->code_bytes : c->number_bytes;
-    if (c->has[TOKMAP_I_META_VALIDITY])
-        pass(scan, TOKMAP_I_META_VALIDITY, c->at[TOKMAP_I_META_VALIDITY] + div_up(end, 8));
-    if (c->has[TOKMAP_I_META_VALUES])
-        pass(scan, TOKMAP_I_META_VALUES, c->at[TOKMAP_I_META_VALUES] + width * end);
-    if (!is_string)
-        return TOKMAP_OK;
-    const uint64_t text_at = c->at[TOKMAP_I_META_TEXT];
-    const uint64_t text_end = text_at + le_get64(section + c->at[TOKMAP_I_META_OFFSETS] + 8 * end);
-    if (text_end < scan->done[TOKMAP_I_META_TEXT] || text_end > text_at + c->text_bytes)
-        return fail_values(scan->column, end - 1, err);
-    pass(scan, TOKMAP_I_META_OFFSETS, c->at[TOKMAP_I_META_OFFSETS] + 8 * end);
-    pass(scan, TOKMAP_I_META_TEXT, text_end);
-    return TOKMAP_OK;
-}
-
-/* Returns the memory of what was passed last to the system, if the column is large. */
-static void forget_documents(const column_scan *scan)
-{
-    const tokmap_i_meta_column *c = tokmap_i_column_of(scan->column);
-    const uint8_t *section = scan->column->meta->section;
-    for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {
-        const uint64_t from = scan->begun[part], to = scan->done[part];
-        const size_t before = (uintptr_t)(section + from) % tokmap_i_page_bytes();
-        if (from > 0 && c->n_bytes[part] > FORGET_BYTES)
-            tokmap_i_map_forget(section + from - before, (size_t)(to - from) + before);
-    }
-}
-
-/* Compares the checksums when all documents have been passed. */
-static tokmap_status check_column(column_scan *scan, tokmap_error *err)
-{
-    const tokmap_column *c = scan->column;
-    for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {
-        if (!scan->hashers[part])
-            continue;
-        pass(scan, part, tokmap_i_column_part_end(tokmap_i_column_of(c), part));
-        if (tokmap_i_hasher_get(scan->hashers[part]) != c->checksums[part])
-            return FAIL_AT(err, TOKMAP_ERR_CORRUPT, tokmap_i_column_of(c)->at[part],
-                           TOKMAP_I_DAMAGED_COLUMN, c->path);
-    }
-    return TOKMAP_OK;
 }
 
 /* ---- Tests ---- */
@@ -379,18 +280,18 @@ static bool look_up(const select_test *t, const uint8_t *codes, size_t n, uint8_
 }
 
 /* Reads the value of an operand, unless it is a literal. */
-static tokmap_status get_operand(const selection *s, size_t field, uint64_t document,
+static tokmap_status get_operand(const tokmap_i_selection *s, size_t field, uint64_t document,
                                  tokmap_value *values, tokmap_error *err)
 {
     if (field == WHERE_NO_FIELD ||
-        !tokmap_column_get_value(s->columns[field].column, document, &values[field]))
+        !tokmap_column_get_value(s->columns[field], document, &values[field]))
         return TOKMAP_OK;
-    return fail_values(s->columns[field].column, document, err);
+    return fail_values(s->columns[field], document, err);
 }
 
 /* Evaluates the test for the documents whose bits are set in `wanted`. */
-static tokmap_status ask_each(const selection *s, size_t test, uint64_t document, uint64_t wanted,
-                              uint64_t *holds, tokmap_error *err)
+static tokmap_status ask_each(const tokmap_i_selection *s, size_t test, uint64_t document,
+                              uint64_t wanted, uint64_t *holds, tokmap_error *err)
 {
     const where_test *t = &s->tests[test].test;
     tokmap_value values[FIELD_LIST_MAX];
@@ -407,7 +308,7 @@ static tokmap_status ask_each(const selection *s, size_t test, uint64_t document
     return status;
 }
 
-static tokmap_status evaluate(const selection *s, size_t test, uint64_t document, size_t n,
+static tokmap_status evaluate(const tokmap_i_selection *s, size_t test, uint64_t document, size_t n,
                               uint64_t *holds, tokmap_error *err)
 {
     const select_test *t = &s->tests[test];
@@ -425,13 +326,13 @@ static tokmap_status evaluate(const selection *s, size_t test, uint64_t document
     if (t->kind == BY_BOUNDS)
         compare(t, values, n, kept);
     else if (!look_up(t, values, n, kept))
-        return fail_values(s->columns[field_of(&t->test)].column, document, err);
+        return fail_values(s->columns[field_of(&t->test)], document, err);
     *holds = pack_bits(kept) & valid;
     return TOKMAP_OK;
 }
 
 /* Evaluates the expression for n <= 64 documents: each test gets the documents that came to it. */
-static tokmap_status select_word(selection *s, uint64_t document, size_t n, uint64_t *kept,
+static tokmap_status select_word(tokmap_i_selection *s, uint64_t document, size_t n, uint64_t *kept,
                                  tokmap_error *err)
 {
     uint64_t *active = s->active, holds;
@@ -453,25 +354,99 @@ static tokmap_status select_word(selection *s, uint64_t document, size_t n, uint
 
 /* ---- All documents ---- */
 
-static tokmap_status select_chunk(selection *s, uint64_t first, uint32_t n, tokmap_error *err)
+/* Returns the memory of large columns to the system. */
+static void forget_columns(const tokmap_i_selection *s)
+{
+    for (size_t i = 0; i < s->fields.n_fields; i++) {
+        const tokmap_i_meta_column *c = tokmap_i_column_of(s->columns[i]);
+        const uint8_t *section = s->columns[i]->meta->section;
+        for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {
+            const uint8_t *begin = section + c->at[part];
+            const size_t before = (uintptr_t)begin % tokmap_i_page_bytes();
+            if (c->n_bytes[part] > FORGET_BYTES)
+                tokmap_i_map_forget(begin - before, (size_t)c->n_bytes[part] + before);
+        }
+    }
+}
+
+static tokmap_status check_columns(const tokmap_i_selection *s, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
-    for (size_t i = 0; !status && i < s->fields.n_fields; i++)
-        status = pass_documents(&s->columns[i], first + n, err);
-    for (uint32_t at = 0; !status && at < n; at += WORD)
-        status = select_word(s, first + at, MIN(n - at, WORD), &s->kept[at / WORD], err);
-    for (size_t i = 0; !status && i < s->fields.n_fields; i++)
-        forget_documents(&s->columns[i]);
+    bool is_index_checked = false; /* all columns of the index share a checksum */
+    for (size_t i = 0; !status && i < s->fields.n_fields; i++) {
+        const bool is_late = s->columns[i]->late != NULL;
+        if (is_late || !is_index_checked)
+            status = tokmap_i_column_check(s->columns[i], err);
+        is_index_checked |= !is_late;
+    }
     return status;
 }
 
-static void close_selection(selection *s)
+tokmap_status tokmap_i_selection_run(tokmap_i_selection *s, tokmap_use_kept *use, void *context,
+                                     tokmap_error *err)
 {
-    for (size_t i = 0; i < s->fields.n_fields; i++) {
-        for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
-            tokmap_i_hasher_close(s->columns[i].hashers[part]);
-        tokmap_column_close(s->columns[i].column);
+    const uint64_t n_documents = s->ds->header.n_documents;
+    tokmap_status status = check_columns(s, err);
+    if (!status)
+        status = prepare(s, err);
+    for (uint64_t first = 0; !status && first < n_documents; first += CHUNK_DOCUMENTS) {
+        const uint32_t n = (uint32_t)MIN(n_documents - first, CHUNK_DOCUMENTS);
+        for (uint32_t at = 0; !status && at < n; at += WORD)
+            status = select_word(s, first + at, MIN(n - at, WORD), &s->kept[at / WORD], err);
+        forget_columns(s);
+        if (!status)
+            status = use(context, first, n, s->kept, err);
     }
+    return status;
+}
+
+/* ---- Open and close ---- */
+
+static tokmap_status open_columns(tokmap_i_selection *s, const char *text, tokmap_error *err)
+{
+    tokmap_value_type types[FIELD_LIST_MAX];
+    failure why;
+    tokmap_status status = TOKMAP_OK;
+    s->where = where_compile(text, &s->fields, &why);
+    for (size_t i = 0; s->where && !status && i < s->fields.n_fields; i++) {
+        status = tokmap_column_open(&s->columns[i], s->ds, s->fields.names[i], err);
+        types[i] = status ? TOKMAP_VALUE_NULL
+                          : tokmap_i_meta_value_type(tokmap_i_column_of(s->columns[i]));
+    }
+    if (status)
+        return status;
+    if (s->where && where_check_types(s->where, types, &why))
+        return TOKMAP_OK;
+    return why.status == ENOMEM ? FAIL_MEMORY(err)
+                                : FAIL(err, TOKMAP_ERR_ARGUMENT,
+                                       "where: character %" PRIu64 ": %.400s", why.place, why.text);
+}
+
+tokmap_status tokmap_i_selection_open(tokmap_i_selection **out, const tokmap_dataset *ds,
+                                      const char *text, tokmap_error *err)
+{
+    *out = NULL;
+    if (ds->header.n_documents == 0 && ds->header.n_tokens > 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: the document boundaries are not known",
+                    ds->index_path);
+    tokmap_i_selection *s = calloc(1, sizeof *s);
+    if (!s)
+        return FAIL_MEMORY(err);
+    s->ds = ds;
+    const tokmap_status status = open_columns(s, text, err);
+    if (status)
+        tokmap_i_selection_close(s);
+    else
+        *out = s;
+    return status;
+}
+
+void tokmap_i_selection_close(tokmap_i_selection *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->fields.n_fields; i++)
+        tokmap_column_close(s->columns[i]);
     for (size_t i = 0; s->tests && i < s->n_tests; i++)
         free(s->tests[i].by_code);
     free(s->tests);
@@ -481,54 +456,46 @@ static void close_selection(selection *s)
     free(s);
 }
 
+tokmap_status tokmap_i_selection_key(const tokmap_i_selection *s, uint64_t *key, tokmap_error *err)
+{
+    tokmap_i_hasher *hasher = tokmap_i_hasher_open();
+    if (!hasher)
+        return FAIL_MEMORY(err);
+    for (size_t i = 0; i < s->fields.n_fields; i++) {
+        const uint64_t checksum = s->columns[i]->checksum;
+        tokmap_i_hasher_add(hasher, s->fields.names[i], strlen(s->fields.names[i]) + 1);
+        tokmap_i_hasher_add(hasher, &checksum, sizeof checksum);
+    }
+    where_hash(s->where, hasher);
+    *key = tokmap_i_hasher_get(hasher);
+    tokmap_i_hasher_close(hasher);
+    return TOKMAP_OK;
+}
+
+bool tokmap_i_selection_is_current(const tokmap_i_selection *s)
+{
+    bool is_current = true;
+    for (size_t i = 0; i < s->fields.n_fields; i++) {
+        const tokmap_column *c = s->columns[i];
+        tokmap_i_file_stat now;
+        if (c->late)
+            is_current &= !tokmap_i_file_stat_path(c->path, &now) && now.device == c->stat.device &&
+                          now.inode == c->stat.inode && now.n_bytes == c->stat.n_bytes &&
+                          now.modified_ns == c->stat.modified_ns;
+    }
+    return is_current;
+}
+
 tokmap_status tokmap_dataset_select(const tokmap_dataset *ds, const char *text,
                                     tokmap_use_kept *use, void *context, tokmap_error *err)
 {
+    tokmap_i_selection *s;
     tokmap_i_error_clear(err);
     if (!ds || !text || !use)
         return FAIL_NULL(err);
-    const uint64_t n_documents = ds->header.n_documents;
-    if (n_documents == 0 && ds->header.n_tokens > 0)
-        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: the document boundaries are not known",
-                    ds->index_path);
-    selection *s = calloc(1, sizeof *s);
-    if (!s)
-        return FAIL_MEMORY(err);
-    s->ds = ds;
-    tokmap_status status = prepare(s, text, err);
-    for (uint64_t first = 0; !status && first < n_documents; first += CHUNK_DOCUMENTS) {
-        const uint32_t n = (uint32_t)MIN(n_documents - first, CHUNK_DOCUMENTS);
-        status = select_chunk(s, first, n, err);
-        if (!status)
-            status = use(context, first, n, s->kept, err);
-    }
-    for (size_t i = 0; !status && i < s->fields.n_fields; i++)
-        status = check_column(&s->columns[i], err);
-    close_selection(s);
-    return status;
-}
-
-tokmap_status tokmap_i_select_key(const tokmap_dataset *ds, const char *text, uint64_t *key,
-                                  tokmap_error *err)
-{
-    selection *s = calloc(1, sizeof *s);
-    tokmap_i_hasher *hasher = tokmap_i_hasher_open();
-    tokmap_status status = s && hasher ? TOKMAP_OK : FAIL_MEMORY(err);
-    if (!status) {
-        s->ds = ds;
-        status = prepare(s, text, err);
-    }
-    for (size_t i = 0; !status && i < s->fields.n_fields; i++) {
-        const tokmap_column *c = s->columns[i].column;
-        tokmap_i_hasher_add(hasher, s->fields.names[i], strlen(s->fields.names[i]) + 1);
-        tokmap_i_hasher_add(hasher, &c->checksum, sizeof c->checksum);
-    }
-    if (!status) {
-        where_hash(s->where, hasher);
-        *key = tokmap_i_hasher_get(hasher);
-    }
-    tokmap_i_hasher_close(hasher);
-    if (s)
-        close_selection(s);
+    tokmap_status status = tokmap_i_selection_open(&s, ds, text, err);
+    if (!status)
+        status = tokmap_i_selection_run(s, use, context, err);
+    tokmap_i_selection_close(s);
     return status;
 }

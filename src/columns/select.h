@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select.h - what an expression depends on. */
+/* select.h - an expression and the columns that it reads, opened once: its key and the documents
+ * that it keeps are of the same values, also if other programs replace the columns meanwhile. */
 #pragma once
 
 #include "tokmap.h"
 
-/* Computes a hash of the compiled expression and of the checksums of the columns that it reads: if
- * it is the same, tokmap_dataset_select keeps the same documents. */
-tokmap_status tokmap_i_select_key(const tokmap_dataset *ds, const char *text, uint64_t *key,
-                                  tokmap_error *err);
+typedef struct tokmap_i_selection tokmap_i_selection;
+
+/* Compiles the expression and opens its columns. *out is NULL after a failure. */
+tokmap_status tokmap_i_selection_open(tokmap_i_selection **out, const tokmap_dataset *ds,
+                                      const char *text, tokmap_error *err);
+/* Accepts NULL. */
+void tokmap_i_selection_close(tokmap_i_selection *s);
+/* Computes a hash of the compiled expression and of the checksums that its columns state:
+ * tokmap_i_selection_run keeps the same documents whenever it is the same. */
+tokmap_status tokmap_i_selection_key(const tokmap_i_selection *s, uint64_t *key, tokmap_error *err);
+/* Compares the columns with their checksums, whole, and then evaluates the expression. */
+tokmap_status tokmap_i_selection_run(tokmap_i_selection *s, tokmap_use_kept *use, void *context,
+                                     tokmap_error *err);
+/* Whether the files of the late columns are still the ones that were opened, unchanged. */
+bool tokmap_i_selection_is_current(const tokmap_i_selection *s);

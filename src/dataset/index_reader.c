@@ -63,6 +63,20 @@ tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                    section->offset);
 }
 
+tokmap_status tokmap_i_check_section(const tokmap_dataset *ds, uint32_t kind, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&ds->header, kind);
+    if (!section || ds->index_fd < 0) /* no documents: nothing is read of it */
+        return TOKMAP_OK;
+    tokmap_i_index_reader r = {ds,
+                               {ds->index_fd, ds->index_path},
+                               aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_READER_BUFFER_BYTES)};
+    const tokmap_status status =
+        r.buffer ? tokmap_i_index_reader_checksum(&r, section, err) : FAIL_MEMORY(err);
+    free(r.buffer);
+    return status;
+}
+
 tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_i_section *section,
                                          uint8_t **out, tokmap_error *err)
 {

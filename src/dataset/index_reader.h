@@ -24,6 +24,9 @@ tokmap_status tokmap_i_read_checksum(tokmap_i_named_file file, uint64_t begin, u
 /* Compares the section with its checksum: TOKMAP_ERR_CORRUPT if they differ. */
 tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                                              const tokmap_i_section *section, tokmap_error *err);
+/* The same as tokmap_i_index_reader_checksum, but without a reader: by the descriptor that the
+ * dataset keeps, so it is the index that was opened also if another one has its name now. */
+tokmap_status tokmap_i_check_section(const tokmap_dataset *ds, uint32_t kind, tokmap_error *err);
 /* Reads a whole section into new memory (at most the size of the file); the caller frees it. */
 tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_i_section *section,
                                          uint8_t **out, tokmap_error *err);

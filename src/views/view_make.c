@@ -10,12 +10,14 @@
 #include "base/le.h"
 #include "base/options.h"
 #include "columns/select.h"
+#include "dataset/index_reader.h"
 #include "dataset/side_file.h"
 #include "system/platform.h"
 #include "views/view.h"
 
 enum {
     MOST_MADE = 10000000, /* documents of a view that is made in memory */
+    MOST_TRIES = 100,     /* while other programs replace the columns */
     WORDS = TOKMAP_I_VIEW_CHUNK / 64,
     RUNS_AT_ONCE = 512
 };
@@ -182,9 +184,10 @@ static tokmap_status finish(maker *m, uint64_t key, tokmap_error *err)
     return status;
 }
 
-/* Makes the view in memory, or in a file that is open for writing, whose name is in v->path. */
-static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o, uint64_t key,
-                               tokmap_error *err)
+/* Makes the view in memory, or in a file that is open for writing, whose name is in v->path.
+ * selection: of an expression, or NULL. */
+static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o,
+                               tokmap_i_selection *selection, uint64_t key, tokmap_error *err)
 {
     tokmap_i_view_header *h = &v->header;
     h->n_documents = v->ds->header.n_documents;
@@ -205,7 +208,7 @@ static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o, uin
                                : FAIL_MEMORY(err);
     if (!status)
         status = o->keep ? add_mask(m, o->keep, err)
-                         : tokmap_dataset_select(v->ds, o->where, add_chunk, m, err);
+                         : tokmap_i_selection_run(selection, add_chunk, m, err);
     if (!status)
         status = finish(m, key, err);
     tokmap_i_hasher_close(m->hasher);
@@ -264,11 +267,12 @@ static char *path_of_key(const tokmap_dataset *ds, uint64_t key)
 }
 
 /* Opens the file that was made from the expression, if there is one; else makes the view. */
-static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o, tokmap_error *err)
+static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o,
+                                tokmap_i_selection *selection, tokmap_error *err)
 {
     uint64_t key;
     bool exists = false;
-    tokmap_status status = tokmap_i_select_key(v->ds, o->where, &key, err);
+    tokmap_status status = tokmap_i_selection_key(selection, &key, err);
     if (status)
         return status;
     char *path = path_of_key(v->ds, key);
@@ -286,7 +290,38 @@ static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o, to
                     "make it with: tokmap view %s --where '%.200s'",
                     v->ds->index_path, v->ds->index_path, o->where);
     tokmap_i_error_clear(err);
-    return make_view(v, o, key, err);
+    return make_view(v, o, selection, key, err);
+}
+
+/* Opens a view. *again: a column of its expression was replaced meanwhile. */
+static tokmap_status try_open(tokmap_view **out, const tokmap_dataset *ds,
+                              const tokmap_view_options *o, bool *again, tokmap_error *err)
+{
+    bool exists;
+    tokmap_i_selection *selection = NULL;
+    tokmap_view *v = new_view(ds);
+    tokmap_status status = v ? TOKMAP_OK : FAIL_MEMORY(err);
+    if (!status && o->where)
+        status = tokmap_i_selection_open(&selection, ds, o->where, err);
+    if (!status)
+        status = o->path     ? tokmap_i_view_open_file(v, o->path, &exists, err)
+                 : selection ? open_where(v, o, selection, err)
+                             : make_view(v, o, NULL, 0, err);
+    *again = selection && !tokmap_i_selection_is_current(selection);
+    tokmap_i_selection_close(selection);
+    if (status || *again)
+        tokmap_view_close(v);
+    else
+        *out = v;
+    return status;
+}
+
+static tokmap_status fail_replaced(const tokmap_dataset *ds, tokmap_error *err)
+{
+    return FAIL(err, TOKMAP_ERR_LOCKED,
+                "%s: another program replaces the columns of the expression all the time: try "
+                "again when it has ended",
+                ds->index_path);
 }
 
 static const tokmap_i_struct_kind options_kind = {STRUCT_KIND(tokmap_view_options, path)};
@@ -295,7 +330,7 @@ tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
                                const tokmap_view_options *options, tokmap_error *err)
 {
     tokmap_view_options o;
-    bool exists;
+    bool again = true;
     tokmap_i_error_clear(err);
     if (!out)
         return FAIL_NULL(err);
@@ -307,17 +342,9 @@ tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
         status = check_options(ds, &o, false, err);
     if (status)
         return status;
-    tokmap_view *v = new_view(ds);
-    if (!v)
-        return FAIL_MEMORY(err);
-    status = o.path    ? tokmap_i_view_open_file(v, o.path, &exists, err)
-             : o.where ? open_where(v, &o, err)
-                       : make_view(v, &o, 0, err);
-    if (status)
-        tokmap_view_close(v);
-    else
-        *out = v;
-    return status;
+    for (int n_tries = 0; again && n_tries < MOST_TRIES; n_tries++)
+        status = try_open(out, ds, &o, &again, err);
+    return again ? fail_replaced(ds, err) : status;
 }
 
 static const tokmap_i_struct_kind info_kind = {STRUCT_KIND(tokmap_view_info, path)};
@@ -340,12 +367,50 @@ tokmap_status tokmap_view_get_info(const tokmap_view *v, tokmap_view_info *info)
     return tokmap_i_give_struct(info, &full, &info_kind, NULL);
 }
 
+/* Writes a view. *again: a column of its expression was replaced meanwhile, and nothing is
+ * written. */
+static tokmap_status try_write(const tokmap_dataset *ds, const tokmap_view_options *o,
+                               tokmap_view_info *info, bool *again, tokmap_error *err)
+{
+    tokmap_i_side_file file = {.fd = -1};
+    tokmap_i_selection *selection = NULL;
+    uint64_t key = 0;
+    tokmap_status status =
+        o->where ? tokmap_i_selection_open(&selection, ds, o->where, err) : TOKMAP_OK;
+    if (!status && selection)
+        status = tokmap_i_selection_key(selection, &key, err);
+    tokmap_view *v = status ? NULL : new_view(ds);
+    char *path = status ? NULL : o->path ? strdup(o->path) : path_of_key(ds, key);
+    if (!status && (!v || !path))
+        status = FAIL_MEMORY(err);
+    if (!status) /* the file has the lengths of documents */
+        status = tokmap_i_check_section(ds, TOKMAP_I_DOCUMENTS, err);
+    if (!status)
+        status = tokmap_i_side_file_open(&file, path, tokmap_i_view_magic, "a view", err);
+    if (!status) {
+        v->fd = file.fd;
+        v->path = file.partial;
+        status = make_view(v, o, selection, key, err);
+        *info = describe(v, NULL);
+        v->fd = -1; /* both belong to the file */
+        v->path = NULL;
+    }
+    *again = selection && !tokmap_i_selection_is_current(selection);
+    if (!status && !*again)
+        status = tokmap_i_side_file_finish(&file, err);
+    tokmap_i_side_file_close(&file);
+    tokmap_i_selection_close(selection);
+    tokmap_view_close(v);
+    free(path);
+    return status;
+}
+
 tokmap_status tokmap_view_write(const tokmap_dataset *ds, const tokmap_view_options *options,
                                 tokmap_view_info *info, tokmap_error *err)
 {
     tokmap_view_options o;
-    tokmap_i_side_file file = {.fd = -1};
-    uint64_t key = 0;
+    tokmap_view_info full = {0};
+    bool again = true;
     tokmap_i_error_clear(err);
     if (!ds)
         return FAIL_NULL(err);
@@ -354,28 +419,13 @@ tokmap_status tokmap_view_write(const tokmap_dataset *ds, const tokmap_view_opti
         status = tokmap_i_check_struct(info, &info_kind, err);
     if (!status)
         status = check_options(ds, &o, true, err);
-    if (!status && o.where)
-        status = tokmap_i_select_key(ds, o.where, &key, err);
     if (!status && !o.where && !o.path)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "the view of a mask needs a path");
     if (status)
         return status;
-    tokmap_view *v = new_view(ds);
-    char *path = o.path ? strdup(o.path) : path_of_key(ds, key);
-    status = v && path ? tokmap_i_side_file_open(&file, path, tokmap_i_view_magic, "a view", err)
-                       : FAIL_MEMORY(err);
-    if (!status) {
-        v->fd = file.fd;
-        v->path = file.partial;
-        status = make_view(v, &o, key, err);
-        v->fd = -1; /* both belong to the file */
-        v->path = NULL;
-    }
-    if (!status)
-        status = tokmap_i_side_file_finish(&file, err);
-    const tokmap_view_info full = v ? describe(v, NULL) : (tokmap_view_info){0};
-    tokmap_i_side_file_close(&file);
-    tokmap_view_close(v);
-    free(path);
+    for (int n_tries = 0; again && n_tries < MOST_TRIES; n_tries++)
+        status = try_write(ds, &o, &full, &again, err);
+    if (again)
+        status = fail_replaced(ds, err);
     return status || !info ? status : tokmap_i_give_struct(info, &full, &info_kind, err);
 }
