@@ -164,6 +164,27 @@ def refusals(folder):
     refused(0, "", "drop", prefix, "s")
 
 
+def a_field_that_no_row_has_is_refused(folder):
+    prefix = pack(folder, 4)
+    good = write_rows(folder / "good.jsonl", [{"id": "d%d" % i, "dup": i % 2, "s": i} for i in range(4)])
+    said("columns", "add", "-q", prefix, good, "--fields", "dup")
+    misspelt = [{"id": "d%d" % i, "dups": 1, "list": [1], "object": {"a": 1}} for i in range(4)]
+    path = write_rows(folder / "bad.jsonl", misspelt)
+    for key in ([], ["--key", "id"]):
+        for name, why in (("dup", "no record of 4 has the field dup; the nearest one is dups"),
+                          ("dups,list", "the field list is an object or a list wherever a record of 4 has it"),
+                          ("object,dups", "the field object is an object or a list wherever a record of 4 has it")):
+            refused(3, "bad.jsonl: " + why, "add", "-q", "-f", prefix, path, "--fields", name, *key)
+    expect_equal(late(prefix, "dup")[0].values, [0, 1, 0, 1], "the older column stays")
+    expect_equal(sorted(p.name for p in folder.glob("p.*.tm*")), ["p.dup.tmc"], "what is left")
+    # A file may lack a field that another one has, and a value may be null or a list here and there.
+    parts = [write_rows(folder / "a.jsonl", [{"dup": None, "x": 5}, {"dup": None, "x": [1]}]), write_rows(folder / "b.jsonl", [{"dup": 1}] * 2)]
+    code, _, err = tokmap("columns", "add", "-f", prefix, *parts, "--fields", "dup,x")
+    expect(code == 0 and "b.jsonl: no record of 2 has the field x" in err and "a.jsonl: the field x is an object or a list in some records" in err, err)
+    expect_equal([late(prefix, name)[0].values for name in ("dup", "x")], [[None, None, 1, 1], [5, None, None, None]], "values")
+    said("columns", "add", "-q", "-f", prefix, write_rows(folder / "c.jsonl", [{"dup": None}] * 4), "--fields", "dup")
+
+
 def expressions(folder):
     prefix = pack(folder, 300, lang=lambda i: "de" if i % 3 else "en")
     rows = [{"quality": None if i % 7 == 0 else i % 50 / 10, "dup": i % 4 == 0} for i in range(300)]

@@ -31,8 +31,12 @@ typedef struct add_job {
     key_table table;
     uint64_t n_rows;
     uint64_t next; /* the document after the last one that got a row */
+    /* For each field: the first file without a value for it, and whether a file has one. */
+    char *missing[FIELD_LIST_MAX];
+    bool is_found[FIELD_LIST_MAX];
 
     reader *reader; /* of the current file */
+    bool is_missing[FIELD_LIST_MAX];
     document row;
 } add_job;
 
@@ -193,12 +197,44 @@ static int put_row(add_job *job, const tokmap_value *values)
     return code;
 }
 
-static reader_options options_of(const add_job *job, const field_list *fields)
+static void note_field(void *context, const char *text)
+{
+    const add_job *job = context;
+    if (!job->options->quiet)
+        cli_warn("%s", text);
+}
+
+/* Keeps that the file has no value for a field. */
+static void note_missing(void *context, size_t field, const char *text)
+{
+    add_job *job = context;
+    job->is_missing[field] = true;
+    if (!job->missing[field])
+        job->missing[field] = strdup(text);
+}
+
+static reader_options options_of(add_job *job, const field_list *fields)
 {
     return reader_options_complete(
         &(reader_options){.fields_only = true,
                           .fields = fields,
-                          .report = job->options->quiet ? NULL : pack_print_note});
+                          .report = job->options->quiet ? NULL : pack_print_note,
+                          .note = note_field,
+                          .missing = note_missing,
+                          .context = job});
+}
+
+/* Refuses a field for which no file has a value: it is probably misspelt. */
+static int check_fields(const add_job *job)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < job->fields.n_fields && code == CLI_OK; i++) {
+        if (job->missing[i] && !job->is_found[i])
+            code = cli_error(CLI_INPUT, "%s", job->missing[i]);
+        else if (job->missing[i])
+            note_field((void *)job, job->missing[i]);
+    }
+    return code;
 }
 
 static int read_rows(add_job *job, const char *path)
@@ -208,6 +244,8 @@ static int read_rows(add_job *job, const char *path)
     failure err;
     reader_result result = READER_FAILED;
     int code = CLI_OK;
+    const uint64_t first = job->n_rows;
+    memset(job->is_missing, 0, sizeof job->is_missing);
     job->reader = reader_open(&source, &options, -1, &err);
     while (job->reader && code == CLI_OK &&
            (result = reader_next(job->reader, &job->row, &err)) > READER_END)
@@ -216,6 +254,10 @@ static int read_rows(add_job *job, const char *path)
                    : put_row(job, job->row.values);
     if (code == CLI_OK && result == READER_FAILED)
         code = cli_print_failure(&err);
+    if (code == CLI_OK)
+        reader_note_fields(job->reader);
+    for (size_t i = 0; i < job->fields.n_fields && job->n_rows > first; i++)
+        job->is_found[i] |= !job->is_missing[i];
     reader_close(job->reader);
     return code;
 }
@@ -333,13 +375,17 @@ int column_add(const tokmap_dataset *ds, char *const *files, size_t n_files,
     for (size_t i = 0; i < n_files && code == CLI_OK; i++)
         code = read_rows(job, files[i]);
     if (code == CLI_OK)
+        code = check_fields(job);
+    if (code == CLI_OK)
         code = check_count(job);
     if (code == CLI_OK)
         code = finish_columns(job);
     for (size_t i = job->n_keys; code == CLI_OK && i < job->fields.n_fields; i++)
         code = options->quiet ? CLI_OK : values_print_late(ds, job->fields.names[i], false);
-    for (size_t i = 0; i < FIELD_LIST_MAX; i++)
+    for (size_t i = 0; i < FIELD_LIST_MAX; i++) {
         tokmap_column_writer_close(job->writers[i]);
+        free(job->missing[i]);
+    }
     tokmap_column_close(job->key);
     field_list_free(&job->fields);
     free(job->table.slots);

@@ -141,10 +141,12 @@ void json_paths_end(json_paths *p, const tokmap_value *values)
 
 /* ---- Of all lines ---- */
 
-bool json_paths_missing(const json_paths *p, size_t field, char *text, size_t text_bytes)
+bool json_paths_missing(const json_paths *p, size_t field, bool *always, char *text,
+                        size_t text_bytes)
 {
     const char *const path = p->fields->names[field], *name = path;
     const json_key *key = p->keys;
+    *always = true;
     if (p->n_lines == 0 || strcmp(path, FIELD_ROW) == 0)
         return false;
     for (;; name++) { /* to the first key that no line had */
@@ -157,10 +159,10 @@ bool json_paths_missing(const json_paths *p, size_t field, char *text, size_t te
             continue;
         if ((p->types[field] & CONTAINERS) == 0)
             return false;
-        const bool always = (p->types[field] & ~(1u << TOKMAP_VALUE_NULL)) == CONTAINERS;
+        *always = (p->types[field] & ~(1u << TOKMAP_VALUE_NULL)) == CONTAINERS;
         snprintf(text, text_bytes, "the field %.100s is an object or a list %s of %" PRIu64 " %s",
-                 path, always ? "wherever a record" : "in some records", p->n_lines,
-                 always ? "has it" : "and counts as missing there");
+                 path, *always ? "wherever a record" : "in some records", p->n_lines,
+                 *always ? "has it" : "and counts as missing there");
         return true;
     }
     snprintf(text, text_bytes, "no record of %" PRIu64 " has the field %.100s%s%.*s%.*s",

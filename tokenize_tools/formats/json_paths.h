@@ -79,7 +79,8 @@ void json_paths_end(json_paths *p, const tokmap_value *values);
 /* ---- Of all lines so far ---- */
 
 /* Whether no line had the field, or it was an object or a list in a line. Then the text says so,
- * and which field is similar. */
-bool json_paths_missing(const json_paths *p, size_t field, char *text, size_t text_bytes);
+ * and which field is similar. *always: no line had a value for it. */
+bool json_paths_missing(const json_paths *p, size_t field, bool *always, char *text,
+                        size_t text_bytes);
 /* STRING or INT64 if all its values that are not null are strings or numbers, else NULL. */
 tokmap_value_type json_paths_type(const json_paths *p, size_t field);

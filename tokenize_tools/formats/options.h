@@ -92,6 +92,9 @@ typedef struct reader_options {
      * lines has it, it is never of the type that it is compared with, or its decimals are kept as
      * doubles. May be NULL. */
     void (*note)(void *context, const char *text);
+    /* Called in place of `note` if records of JSON lines never have a value for this field. NULL:
+     * `note` is called. */
+    void (*missing)(void *context, size_t field, const char *text);
     void *context;
 } reader_options;
 

@@ -584,7 +584,12 @@ static void note_fields(const reader *base)
     for (size_t i = 0; o->fields && i < o->fields->n_fields; i++) {
         const size_t n = (size_t)snprintf(text, sizeof text, "%.200s: ", base->window.name);
         types[i] = json_paths_type(p, i);
-        if (json_paths_missing(p, i, text + n, sizeof text - n))
+        bool always;
+        if (!json_paths_missing(p, i, &always, text + n, sizeof text - n))
+            continue;
+        if (always && o->missing)
+            o->missing(o->context, i, text);
+        else
             o->note(o->context, text);
     }
     if (!o->fields || !o->where || where_check_types(o->where, types, &why))
