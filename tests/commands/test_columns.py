@@ -267,7 +267,9 @@ def redact_verify_and_merge(folder):
     data = bytearray((folder / "p.lang.tmc").read_bytes())
     data[300] ^= 4
     (folder / "p.lang.tmc").write_bytes(data)
-    for command in (["verify", "-q", prefix], ["info", prefix, "--where", "lang == 'l1'"], ["redact", prefix, "--where", "lang == 'l1'", "-o", folder / "r"]):
+    for command in (["verify", "-q", prefix], ["cat", "--meta", prefix, "--documents", "0:1"], ["view", prefix, "--by", "lang"],
+                    ["redact", prefix, "--documents", "0:1", "-o", folder / "r"],
+                    ["columns", "add", "-f", prefix, folder / "r.jsonl", "--key", "lang", "--fields", "quality"], ["info", prefix, "--where", "lang == 'l1'"], ["redact", prefix, "--where", "lang == 'l1'", "-o", folder / "r"]):
         code, _, err = tokmap(*command)
         expect(code == 4 and "p.lang.tmc: damaged" in err, "%s: %d %s" % (command, code, err))
     expect(not (folder / "r.tmi").exists(), "nothing is redacted by a damaged column")
@@ -291,6 +293,13 @@ def join(folder):
     expect(code == 0 and "'some' is not in all cells" in err and "'mixed' is not in all cells" in err, err)
     expect_equal(late(folder / "all", "q")[0].values, [i / 4 for i in range(first)], "joined")
     expect_equal(sorted(p.name for p in folder.glob("all.*.tmc*")), ["all.q.tmc"], "columns of the joined dataset")
+    data = bytearray((folder / "cells" / "000000.q.tmc").read_bytes())
+    data[128 + 5] ^= 0x40
+    (folder / "cells" / "000000.q.tmc").write_bytes(data)
+    code, _, err = tokmap("join", folder / "plan", "-o", folder / "bad")
+    expect(code == 4 and "000000.q.tmc: damaged" in err and "pack such cells again" not in err, err)
+    expect("bad.tmi: is complete, except for its late columns: mend that, and run the command again with --force" in err, err)
+    expect_equal([p.name for p in folder.glob("bad.*.tmc*")], [], "columns of damaged ones")
 
 
 def what_a_replaced_dataset_leaves_is_named(folder):

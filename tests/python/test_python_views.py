@@ -301,6 +301,22 @@ def printed_by(*arguments):
     return subprocess.run([sys.executable, "-m", "tokmap", *map(str, arguments)], check=True, capture_output=True, text=True, env=environment).stdout
 
 
+def view_by_refuses_what_no_expression_can_name(folder):
+    def views_by(column, values):
+        with tokmap.Writer(folder / "by", vocab_size=10, meta=[column], replace=True) as w:
+            for value in values:
+                w.document([1], {column: value})
+        done = subprocess.run([program("tokmap"), "view", folder / "by", "--by", column, "-q"], capture_output=True, text=True)
+        return done.returncode, done.stderr, len(list(folder.glob("by.*.tmw")))
+
+    for column, values, texts in (("k", ["x", "caf\udce9", "y"], ("by.tmi: 'k' of document 1 is not UTF-8, and no view",)),
+                                  ("s", ["a", "b", "z" * 20000], ("by.tmi: 's' of document 2 cannot be in an expression: ", "longer than 16384 bytes")),
+                                  ("a`b", ["x", "y"], ("the name 'a`b' has a backquote",))):
+        code, error, n_views = views_by(column, values)
+        assert (code, n_views) == (3, 0) and all(text in error for text in texts), (code, n_views, error)
+    assert views_by("k", ["\ufffd", "\0", "\U0001f600"]) == (0, "", 3)
+
+
 def redacted_data_keep_their_view(folder):
     ds = tokmap.open(folder / "a")
     ds.add_column("score", np.arange(N) % 5)

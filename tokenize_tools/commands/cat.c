@@ -377,7 +377,7 @@ static int print_asked(cat_state *s)
         (options->documents || options->with_index || options->meta || options->where))
         return cli_error(CLI_DATASET, "%s: the document boundaries are not known",
                          info->index_path);
-    int code = options->meta ? values_open_all(&s->columns, s->ds) : CLI_OK;
+    int code = options->meta ? values_open_all(&s->columns, s->ds, true) : CLI_OK;
     if (code == CLI_OK && options->where)
         code = values_select(s->ds, options->where, &s->kept);
     if (code != CLI_OK)

@@ -519,7 +519,7 @@ static int show_one(void *command_options, const char *path, const tokmap_datase
     options->has_printed = true;
     report_unfinished(path);
     values_report_unused(ds);
-    int code = values_open_all(&columns, ds);
+    int code = values_open_all(&columns, ds, false);
     if (options->where)
         code = cli_first_failure(code, values_select(ds, options->where, &kept));
     if (code == CLI_OK || !options->where)

@@ -48,8 +48,12 @@ static tokmap_column *open_in_cell(const tokmap_dataset *ds, const char *name,
     tokmap_error err;
     if (!file_name_exists(values_path_beside(ds, name, VALUES_COLUMNS).s))
         return NULL;
-    if (tokmap_column_open(&column, ds, name, &err) != TOKMAP_OK)
+    if (tokmap_column_open(&column, ds, name, &err) != TOKMAP_OK ||
+        tokmap_column_verify(column, &err) != TOKMAP_OK) {
         *code = cli_fail(&err);
+        tokmap_column_close(column);
+        return NULL;
+    }
     tokmap_column_get_info(column, &info);
     if (*type == TOKMAP_VALUE_NULL)
         *type = info.type;
@@ -132,6 +136,8 @@ static int join_columns(const plan_file *plan, const char *split, const join_opt
     tokmap_dataset_close(joined);
     if (code == CLI_OK && options->cells.force && !options->cells.quiet)
         values_report_replaced(path.s);
+    if (code != CLI_OK)
+        values_advise_again(path.s);
     return code;
 }
 
@@ -143,13 +149,13 @@ static int join_all(const char *path, join_options *options)
         code = plan_read(&plan, path);
     if (code == CLI_OK)
         code = cell_join(&plan, &options->cells);
-    for (size_t i = 0; i < plan.splits.n && code == CLI_OK; i++)
-        code = join_columns(&plan, plan.splits.names[i], options);
     if (code == CLI_DATASET)
         fprintf(stderr,
                 "To pack such cells again: tokmap pack --plan %s --verify, and --force for cells "
                 "that are not of this plan; or remove their files first\n",
                 path);
+    for (size_t i = 0; i < plan.splits.n && code == CLI_OK; i++)
+        code = join_columns(&plan, plan.splits.names[i], options);
     if (code == CLI_OK && !options->cells.quiet)
         note_inputs(&plan);
     plan_file_free(&plan);

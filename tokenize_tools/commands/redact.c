@@ -275,7 +275,7 @@ static int write_redacted(const selection *s, const redact_command_options *o)
     if (code == CLI_OK)
         code = path_check_dataset(prefix);
     if (code == CLI_OK) /* before anything is written */
-        code = values_check_beside(s->ds, VALUES_COLUMNS, false);
+        code = values_check_beside(s->ds, VALUES_COLUMNS, true);
     if (code == CLI_OK)
         code = make_metadata(s, &metadata, &metadata_bytes);
     if (code == CLI_OK)

@@ -227,6 +227,13 @@ void values_note_late(const tokmap_dataset *ds, bool quiet)
     input_list_free(&names);
 }
 
+void values_advise_again(const char *dataset)
+{
+    cli_warn("%s: is complete, except for its late columns: mend that, and run the command again "
+             "with --force",
+             dataset);
+}
+
 void values_report_replaced(const char *dataset)
 {
     static const char *const suffixes[] = {VALUES_COLUMNS, VALUES_VIEWS};
@@ -248,7 +255,7 @@ void values_report_replaced(const char *dataset)
 
 /* ---- All columns ---- */
 
-static int open_column(value_columns *v, const tokmap_dataset *ds, const char *name)
+static int open_column(value_columns *v, const tokmap_dataset *ds, const char *name, bool verify)
 {
     tokmap_error err;
     if (!array_grow(&v->columns, v->n, sizeof *v->columns) ||
@@ -256,13 +263,17 @@ static int open_column(value_columns *v, const tokmap_dataset *ds, const char *n
         return cli_no_memory();
     if (tokmap_column_open(&v->columns[v->n], ds, name, &err) != TOKMAP_OK)
         return cli_fail(&err);
+    if (verify && tokmap_column_verify(v->columns[v->n], &err) != TOKMAP_OK) {
+        tokmap_column_close(v->columns[v->n]);
+        return cli_fail(&err);
+    }
     v->info[v->n] = (tokmap_meta_column)TOKMAP_INIT(tokmap_meta_column);
     tokmap_column_get_info(v->columns[v->n], &v->info[v->n]);
     v->n++;
     return CLI_OK;
 }
 
-int values_open_all(value_columns *v, const tokmap_dataset *ds)
+int values_open_all(value_columns *v, const tokmap_dataset *ds, bool verify)
 {
     tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
     input_list late;
@@ -270,11 +281,11 @@ int values_open_all(value_columns *v, const tokmap_dataset *ds)
     for (uint32_t i = 0;
          code == CLI_OK && tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
         char *name = strndup(column.name, column.name_bytes);
-        code = name ? open_column(v, ds, name) : cli_no_memory();
+        code = name ? open_column(v, ds, name, verify) : cli_no_memory();
         free(name);
     }
     for (size_t i = 0; code == CLI_OK && i < late.n_names; i++)
-        code = open_column(v, ds, late.names[i]);
+        code = open_column(v, ds, late.names[i], verify);
     input_list_free(&late);
     return code;
 }

@@ -40,16 +40,19 @@ void values_print_column(const tokmap_meta_column *column, bool json);
 int values_print_late(const tokmap_dataset *ds, const char *name, bool json);
 /* Prints a note if there are late columns, which the output will not have. */
 void values_note_late(const tokmap_dataset *ds, bool quiet);
+/* Says how to go on when a dataset is complete and its late columns could not be written. */
+void values_advise_again(const char *dataset);
 /* Warns about late columns and views of another dataset, which this one has just replaced. */
 void values_report_replaced(const char *dataset);
 
-/* All columns of a dataset: those of the index, then the late ones. Starts as {0}. */
+/* All columns of a dataset: those of the index, then the late ones, with `verify` compared with
+ * their checksums. Starts as {0}. */
 typedef struct value_columns {
     tokmap_column **columns;
     tokmap_meta_column *info; /* of each */
     size_t n;
 } value_columns;
-int values_open_all(value_columns *v, const tokmap_dataset *ds);
+int values_open_all(value_columns *v, const tokmap_dataset *ds, bool verify);
 void values_close_all(value_columns *v);
 /* Prints the values of a document as a JSON object. False if one is damaged. NaN and infinities,
  * which JSON does not have, become the strings "NaN", "Infinity" and "-Infinity". */

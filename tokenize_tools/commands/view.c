@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view.c - tokmap view: writes which documents of datasets have certain values. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -7,12 +8,14 @@
 
 #include "base/array.h"
 #include "base/json_text.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/json_out.h"
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/each.h"
 #include "commands/values.h"
+#include "fields/where.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"
 #include "tokmap_loader.h"
@@ -34,14 +37,14 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? 100 * (double)part / (double)whole : 0;
 }
 
-static void print_result(const tokmap_dataset *ds, const tokmap_view_info *info, const char *where,
-                         const view_options *o)
+static void print_result(const tokmap_dataset *ds, const tokmap_view_info *info,
+                         const char *expression, const view_options *o)
 {
     const tokmap_dataset_info all = cli_dataset_info(ds);
     if (o->json) {
         json_out json = json_out_begin_result(stdout);
         json_out_string(&json, "path", info->path);
-        json_out_string(&json, "where", where);
+        json_out_string(&json, "where", expression);
         json_out_number(&json, "n_documents", info->n_documents);
         json_out_number(&json, "n_tokens", info->n_tokens);
         json_out_number(&json, "n_runs", info->n_runs);
@@ -51,7 +54,7 @@ static void print_result(const tokmap_dataset *ds, const tokmap_view_info *info,
     } else if (!o->quiet) {
         cli_print_plain(stdout, info->path, strlen(info->path));
         fputs(": ", stdout);
-        cli_print_plain(stdout, where, strlen(where));
+        cli_print_plain(stdout, expression, strlen(expression));
         printf(": %s (%.2f%%)", cli_count_of(info->n_documents, "document").s,
                percent(info->n_documents, all.n_documents));
         printf(", %s (%.2f%%)", cli_count_of(info->n_tokens, "token").s,
@@ -60,18 +63,19 @@ static void print_result(const tokmap_dataset *ds, const tokmap_view_info *info,
     }
 }
 
-static int write_view(const tokmap_dataset *ds, const char *where, const view_options *o)
+static int write_view(const tokmap_dataset *ds, const char *expression, const view_options *o)
 {
     tokmap_error err;
     tokmap_view *view;
     tokmap_view_info info = TOKMAP_INIT(tokmap_view_info);
-    const tokmap_view_options to = {.struct_size = sizeof to, .where = where, .path = o->output};
+    const tokmap_view_options to = {
+        .struct_size = sizeof to, .where = expression, .path = o->output};
     const tokmap_view_options from = {
-        .struct_size = sizeof from, .where = o->output ? NULL : where, .path = o->output};
+        .struct_size = sizeof from, .where = o->output ? NULL : expression, .path = o->output};
     if (tokmap_view_write(ds, &to, NULL, &err) || tokmap_view_open(&view, ds, &from, &err))
         return cli_fail(&err);
     tokmap_view_get_info(view, &info);
-    print_result(ds, &info, where, o);
+    print_result(ds, &info, expression, o);
     tokmap_view_close(view);
     return CLI_OK;
 }
@@ -82,11 +86,12 @@ static int write_view(const tokmap_dataset *ds, const char *where, const view_op
 typedef struct value_set {
     const char *name; /* of the column */
     tokmap_value *values;
+    uint64_t *documents; /* of each value the first one */
     size_t n;
     uint16_t slots[N_SLOTS]; /* 0, or the number of a value, from 1 on */
 } value_set;
 
-static int add_value(value_set *s, const tokmap_value *value)
+static int add_value(value_set *s, const tokmap_value *value, uint64_t document)
 {
     size_t at = values_hash(value) % N_SLOTS;
     while (s->slots[at] && !values_is_same(&s->values[s->slots[at] - 1], value))
@@ -95,8 +100,10 @@ static int add_value(value_set *s, const tokmap_value *value)
         return CLI_OK;
     if (s->n == MOST_VALUES)
         return cli_error(CLI_INPUT, "'%s' has more than %d different values", s->name, MOST_VALUES);
-    if (!array_grow(&s->values, s->n, sizeof *s->values))
+    if (!array_grow(&s->values, s->n, sizeof *s->values) ||
+        !array_grow(&s->documents, s->n, sizeof *s->documents))
         return cli_no_memory();
+    s->documents[s->n] = document;
     s->values[s->n++] = *value;
     s->slots[at] = (uint16_t)s->n;
     return CLI_OK;
@@ -112,7 +119,7 @@ static int find_values(value_set *s, const tokmap_dataset *ds, const tokmap_colu
             return cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
                              info.index_path, d);
         if (value.type != TOKMAP_VALUE_NULL)
-            code = add_value(s, &value);
+            code = add_value(s, &value, d);
     }
     return code;
 }
@@ -134,6 +141,32 @@ static char *compare_with(const char *name, const tokmap_value *value)
     return text.text;
 }
 
+/* Refuses a value that no expression can name, before a view is written. */
+static int check_value(const value_set *s, const tokmap_dataset *ds, size_t i)
+{
+    const tokmap_value *value = &s->values[i];
+    failure why = {0};
+    field_list fields = {0};
+    const bool is_utf8 =
+        value->type != TOKMAP_VALUE_STRING ||
+        utf8_valid_prefix((const uint8_t *)value->text, value->text_bytes) == value->text_bytes;
+    char *text = compare_with(s->name, value);
+    where *compiled = text && is_utf8 ? where_compile(text, &fields, &why) : NULL;
+    int code = CLI_OK;
+    if (!text || (is_utf8 && !compiled && why.status == ENOMEM))
+        code = cli_no_memory();
+    else if (!compiled)
+        code = cli_error(CLI_INPUT,
+                         "%s: '%s' of document %" PRIu64 " %s%s, and no view was written: give the "
+                         "documents names in another column",
+                         cli_dataset_info(ds).index_path, s->name, s->documents[i],
+                         is_utf8 ? "cannot be in an expression: " : "is not UTF-8", why.text);
+    where_free(compiled);
+    field_list_free(&fields);
+    free(text);
+    return code;
+}
+
 static int write_views_by(const tokmap_dataset *ds, const view_options *o)
 {
     tokmap_error err;
@@ -143,7 +176,13 @@ static int write_views_by(const tokmap_dataset *ds, const view_options *o)
     if (!set)
         return cli_no_memory();
     set->name = o->by;
-    int code = tokmap_column_open(&column, ds, o->by, &err) ? cli_fail(&err) : CLI_OK;
+    int code = strchr(o->by, '`')
+                   ? cli_error(CLI_INPUT,
+                               "--by: the name '%s' has a backquote, and no expression "
+                               "can have it: add the values as a late column (tokmap columns)",
+                               o->by)
+               : tokmap_column_open(&column, ds, o->by, &err) ? cli_fail(&err)
+                                                              : CLI_OK;
     if (code == CLI_OK) {
         tokmap_column_get_info(column, &info);
         code = info.type == TOKMAP_VALUE_FLOAT64
@@ -151,15 +190,19 @@ static int write_views_by(const tokmap_dataset *ds, const view_options *o)
                                "--by needs a column of integers or strings; '%s' has numbers with "
                                "a point: use --where '%s >= ...'",
                                o->by, o->by)
-                   : find_values(set, ds, column);
+               : tokmap_column_verify(column, &err) ? cli_fail(&err)
+                                                    : find_values(set, ds, column);
+        for (size_t i = 0; i < set->n && code == CLI_OK; i++)
+            code = check_value(set, ds, i);
         for (size_t i = 0; i < set->n && code == CLI_OK; i++) {
-            char *where = compare_with(o->by, &set->values[i]);
-            code = where ? write_view(ds, where, o) : cli_no_memory();
-            free(where);
+            char *expression = compare_with(o->by, &set->values[i]);
+            code = expression ? write_view(ds, expression, o) : cli_no_memory();
+            free(expression);
         }
         tokmap_column_close(column);
     }
     free(set->values);
+    free(set->documents);
     free(set);
     return code;
 }
