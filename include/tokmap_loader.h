@@ -153,9 +153,12 @@ typedef enum tokmap_io {
 
 /* One corpus of a mixture. */
 typedef struct tokmap_loader_source {
-    const tokmap_dataset *const *datasets; /* all of the same token width; their order matters */
-    uint32_t n_datasets;                   /* 1 to 65,535 */
-    int32_t masked;                        /* 1: loss_mask is 0 for all of its labels */
+    /* All of the same token width; their order matters. A dataset twice, the same view of it twice,
+     * or a dataset and a view of it are TOKMAP_ERR_ARGUMENT. Other views of a dataset may have
+     * documents in common; ranges of documents may not. */
+    const tokmap_dataset *const *datasets;
+    uint32_t n_datasets; /* 1 to 65,535 */
+    int32_t masked;      /* 1: loss_mask is 0 for all of its labels */
     /* The share of the samples, relative to the weights of the other sources. A single source may
      * have weight 0. Multiples of 0.00001 and thirds are met exactly; others to a thousandth, or to
      * 1 of 2^20 samples: see tokmap_loader_get_source. A weight above 0 that is less than 1 of 2^20

@@ -163,6 +163,49 @@ static tokmap_status check_ranges(const tokmap_loader *l, tokmap_error *err)
     return status;
 }
 
+static int compare_index(const void *a, const void *b)
+{
+    const served *x = a, *y = b;
+    const tokmap_i_file_stat *s = &x->ds->index_stat, *t = &y->ds->index_stat;
+    return s->device != t->device ? (s->device > t->device) - (s->device < t->device)
+                                  : (s->inode > t->inode) - (s->inode < t->inode);
+}
+
+/* Whether two entries for one dataset give the same documents, or one gives all of them. Ranges are
+ * for check_ranges. */
+static bool is_twice(const tokmap_i_range *a, const tokmap_i_range *b)
+{
+    if (a->served.begin == a->served.end || b->served.begin == b->served.end)
+        return false;
+    if (a->view && b->view)
+        return a->view->header.set_hash == b->view->header.set_hash &&
+               MAX(a->first_document, b->first_document) < MIN(a->end_document, b->end_document);
+    return !(a->is_part && !a->view) && !(b->is_part && !b->view);
+}
+
+/* Refuses a dataset, or a view of it, that a source has twice: its documents would come twice as
+ * often as others. */
+static tokmap_status check_twice(const tokmap_i_loader_source *s, tokmap_error *err)
+{
+    const size_t n = s->windows.n_datasets;
+    served *all = malloc(n * sizeof *all);
+    if (!all)
+        return FAIL_MEMORY(err);
+    for (size_t d = 0; d < n; d++)
+        all[d] = (served){s->order_ids[d], &s->windows.ranges[d], s->windows.datasets[d]};
+    qsort(all, n, sizeof *all, compare_index);
+    tokmap_status status = TOKMAP_OK;
+    for (size_t i = 0; i < n && !status; i++)
+        for (size_t k = i + 1; k < n && !status && compare_index(&all[i], &all[k]) == 0; k++)
+            if (is_twice(all[i].range, all[k].range))
+                status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                              "%s: it, or a view of it, is named twice in a source; to train on a "
+                              "dataset more often than on others, give a source that has a weight",
+                              all[i].ds->index_path);
+    free(all);
+    return status;
+}
+
 /* Finds the order id: the id of the dataset, or the given id, if the dataset has had it. */
 static tokmap_status find_order_id(const tokmap_dataset *ds, const char *order_of, uint8_t id[16],
                                    tokmap_error *err)
@@ -237,7 +280,7 @@ static tokmap_status set_datasets(tokmap_loader *l, uint32_t k, tokmap_error *er
         l->largest_id = MAX(l->largest_id, ds->header.largest_id);
         l->has_joined |= ds->is_joined;
     }
-    return TOKMAP_OK;
+    return check_twice(s, err);
 }
 
 uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes)

@@ -175,6 +175,27 @@ static made make_another(const made *of, uint32_t k, uint32_t how)
     return m;
 }
 
+/* Whether a source has the same tokens of a dataset twice, or all of them and some again. */
+static bool is_twice(const made *all, uint32_t n)
+{
+    bool found = false;
+    for (uint32_t d = 0; d < n; d++)
+        for (uint32_t e = d + 1; e < n; e++) {
+            const made *a = &all[d], *b = &all[e];
+            bool a_all = true, b_all = true, same = true;
+            uint64_t n_a = 0, n_b = 0;
+            for (uint64_t i = 0; a->ds == b->ds && i < a->n_documents; i++) {
+                a_all &= a->keep[i];
+                b_all &= b->keep[i];
+                same &= a->keep[i] == b->keep[i];
+                n_a += a->keep[i] ? a->lengths[i] : 0;
+                n_b += b->keep[i] ? b->lengths[i] : 0;
+            }
+            found |= n_a > 0 && n_b > 0 && (a_all || b_all || same);
+        }
+    return found;
+}
+
 static void free_made(made *m)
 {
     tokmap_view_close(m->view);
@@ -404,7 +425,12 @@ static bool run(const setting *s, bool large)
     tokmap_error err, other;
     const tokmap_status status = tokmap_loader_open(&p.of_view, &o, &err);
     const tokmap_status wanted = tokmap_loader_open(&p.of_kept, &same, &other);
-    if (status != wanted)
+    bool any_twice = false;
+    for (uint32_t k = 0; k < n_sources; k++)
+        any_twice |= is_twice(all[k], of_view[k].n_datasets);
+    if (any_twice)
+        CHECK_REFUSED(status, TOKMAP_ERR_ARGUMENT, err, "named twice in a source");
+    else if (status != wanted)
         CHECK_FAIL("%s; %s", err.text, other.text);
     if (!status) {
         share_order(&p);

@@ -301,6 +301,19 @@ def printed_by(*arguments):
     return subprocess.run([sys.executable, "-m", "tokmap", *map(str, arguments)], check=True, capture_output=True, text=True, env=environment).stdout
 
 
+def documents_that_come_twice_are_refused(folder):
+    ds, other = tokmap.open(folder / "a"), tokmap.open(folder / "a")
+    some, more = ds.write_view(keep=np.arange(N) < N // 2), ds.write_view(keep=np.arange(N) > N // 3)
+    path, whole = some.paths[0], os.fspath(folder / "a")
+    for source in ([path, path], [path, some], [path, whole], [some, ds], [ds, other], [ds, whole], [more, ds.where("dup is null or dup is not null")]):
+        error = raises(ValueError, open_loader, source, 16, batch_rows=3, outputs=OUTPUTS, max_epochs=1)
+        assert "named twice" in str(error), error
+    for source in ([some, more], whole + "*", [whole + ".bin", whole + ".tmi"], {some: 1, more: 2, ds: 1}):
+        rows_of(source)
+    ranges = tokmap.Source([some, some], documents=[(0, 10), (10, N)])
+    assert rows_of(ranges)[0] and rows_of(tokmap.Source([ds, other], documents=[(0, 10), (10, N)]))[0]
+
+
 def view_by_refuses_what_no_expression_can_name(folder):
     def views_by(column, values):
         with tokmap.Writer(folder / "by", vocab_size=10, meta=[column], replace=True) as w:
