@@ -4,6 +4,7 @@
 is byte for byte that of ref_writer, which was made from docs/FORMAT.md."""
 
 import gc
+import os
 import random
 import sys
 import warnings
@@ -15,6 +16,7 @@ from ref_protocol import Skip, need, run_in_folders
 
 import numpy as np
 import tokmap
+from tokmap._run import report
 
 SORTS = {
     "int": lambda rng: rng.choice([0, -1, 2**63 - 1, -2**63, rng.randrange(1000)]),
@@ -211,6 +213,24 @@ def damaged_late_columns_are_named(folder):
         warnings.simplefilter("ignore")
         assert "p.bad.tmc" in str(raises(tokmap.DamagedError, ds.meta, "bad"))
         assert "'good'" in str(raises(KeyError, ds.meta, "none"))
+
+
+def values_of_late_columns_are_compared_with_their_checksums(folder):
+    write(folder / "p", [{}] * 50, [])
+    ds = tokmap.open(folder / "p")
+    ds.add_column("late", np.arange(50))
+    view = folder / os.path.basename(ds.write_view(where="late >= 7").paths[0])
+    ds.verify()
+    for path, at in ((folder / "p.late.tmc", 128 + 5), (view, view.stat().st_size - 1)):
+        good = path.read_bytes()
+        path.write_bytes(good[:at] + bytes([good[at] ^ 0x40]) + good[at + 1:])
+        assert path.name in str(raises(tokmap.DamagedError, ds.verify))
+        if path != view:
+            for call in (lambda: ds.meta("late"), lambda: ds.where("late < 3"), lambda: report._values_of(ds, "late", "value")):
+                assert path.name in str(raises(tokmap.DamagedError, call))
+        path.write_bytes(good)
+    assert ds.meta("late").tolist() == list(range(50)) and report._values_of(ds, "late", "value")
+    ds.verify()
 
 
 def damaged_values_are_refused(folder):

@@ -275,6 +275,7 @@ SIGNATURES = {
     "tokmap_view_close": (None, [c_void_p]),
     "tokmap_view_documents": _call(c_uint64, c_uint64, c_void_p),
     "tokmap_view_get_info": (c_int, [c_void_p, POINTER(ViewInfo)]),
+    "tokmap_view_verify": _call(),
     "tokmap_view_write": _call(POINTER(ViewOptions), POINTER(ViewInfo)),
     "tokmap_loader_open": _call(POINTER(LoaderOptions), of=POINTER(c_void_p)),
     "tokmap_loader_close": (None, [c_void_p]),

@@ -462,7 +462,8 @@ class Dataset:
         or "null" if no document has one. With a name: the values of all documents. Late columns count too. Numbers are
         int64 or float64: a read-only view of the mapped file, or a copy if they are stored in fewer bytes or there are
         several datasets; a masked array if some documents have no value. Strings are an array of objects, with None for
-        a document without a value."""
+        a document without a value. A late column is compared with its checksums; columns of the index are checked by
+        verify."""
         columns = self._columns()
         if name is None:
             types = {one: [shard[one].type for shard in columns] for one in columns[0]}
@@ -472,10 +473,11 @@ class Dataset:
                 _meta.Column(self._shards()[0], name)  # says why it was left out
             names = ", ".join(map(repr, columns[0])) or "none"
             raise KeyError(f"the documents have no values {name!r}: there are {names}")
-        return _meta.join([shard[name] for shard in columns])
+        return _meta.join([shard[name].verify() for shard in columns])
 
     def document_meta(self, index: int) -> Dict[str, Union[None, int, float, str]]:
-        """The values of document number `index`, by name; None where it has none."""
+        """The values of document number `index`, by name; None where it has none. Single values are read without
+        comparing checksums, as single tokens are: verify does that."""
         shard, found, _ = self._find(index)
         return {name: column.value(found.index) for name, column in _meta.columns_of(shard).items()}
 
@@ -600,11 +602,13 @@ class Dataset:
     # ---- Checks ----
 
     def verify(self, n_threads: int = 0, sample: float = 1.0) -> None:
-        """Reads and checks every byte, or a share of the blocks. Raises DamagedError, or FileError if the system
-        could not read."""
+        """Reads and checks every byte, or a share of the blocks, and then the late columns and the views beside each
+        dataset. Raises DamagedError, or FileError if the system could not read; MismatchError for a late column or a
+        view of other documents."""
         options = _lib.VerifyOptions(n_threads=number("n_threads", n_threads, 64), sample=real("sample", sample))
         for shard in self._shards():
             call(lib.tokmap_dataset_verify, shard.handle.pointer, ctypes.byref(options), None)
+            _meta.verify_beside(shard)
 
 
 def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:

@@ -45,6 +45,11 @@ class Column:
         self.type: int = self.info.type
         self._table: Optional[List[Value]] = None
 
+    def verify(self) -> "Column":
+        """Compares a late column with its checksums, before all of it is used."""
+        call(lib.tokmap_column_verify, self.handle.pointer)
+        return self
+
     def _view(self, address: Optional[int], dtype: str, n: int) -> Array:
         """n numbers of the map, which lives as long as the array."""
         return np.asarray(View(self.handle, address or 0, n, dtype)) if n else np.empty(0, dtype)
@@ -162,6 +167,19 @@ def columns_of(shard: Any) -> Dict[str, Column]:
         except Error as error:
             warnings.warn(str(error), stacklevel=4)
     return columns
+
+
+def verify_beside(shard: Any) -> None:
+    """Compares the late columns and the views beside a dataset with their checksums."""
+    for name in _names_of(shard):
+        Column(shard, name).verify()
+    folder, prefix = os.path.split(prefix_of(shard))
+    view = re.compile(re.escape(prefix) + r"\.[^.]+\.tmw")
+    for found in filter(view.fullmatch, sorted(os.listdir(folder))):
+        handle = Handle(lib.tokmap_view_close, shard.handle)
+        options = _lib.ViewOptions(path=os.fsencode(os.path.join(folder, found)))
+        call(lib.tokmap_view_open, ctypes.byref(handle.pointer), shard.handle.pointer, ctypes.byref(options))
+        call(lib.tokmap_view_verify, handle.pointer)
 
 
 def join(columns: Sequence[Column]) -> Array:

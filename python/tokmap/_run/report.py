@@ -78,7 +78,8 @@ def _values_of(dataset: Dataset, name: str, by: str) -> _Groups:
         return _none
     if by == "host" and columns[name].type not in (_meta.STRING, _meta.NULL):
         raise LookupError(f"{dataset.paths[0]}: the values {name!r} are no text")
-    return lambda first, labels: columns[name].groups(first, len(labels))
+    column = columns[name].verify()
+    return lambda first, labels: column.groups(first, len(labels))
 
 
 def shares(spans: List[Tuple[Loader[Any], int, int]], by: str, column: str = "",

@@ -140,6 +140,8 @@ def _documents_of_input(dataset: Dataset, name: str) -> Iterator[range]:
 
 def _documents_of_value(dataset: Dataset, column: str, value: str) -> Iterator[range]:
     columns = _meta.columns_of(dataset._shards()[0])
+    if column in columns:
+        columns[column].verify()
     for first in range(0, dataset.n_documents if column in columns else 0, 1 << 18):
         numbers, values = columns[column].groups(first, min(1 << 18, dataset.n_documents - first))
         wanted = [i for i, one in enumerate(values) if one is not None and str(_for_json(one)) == value]
