@@ -136,6 +136,27 @@ def the_tokenizer_of_the_dataset(folder):
     expect_equal(tokmap("scan", folder / "ids", *scan[2:], "-q", "--tokenizer", folder / "tokenizer.json"), (0, "", ""), "ids")
 
 
+def special_tokens_are_what_they_became_in_the_dataset(folder):
+    tokenizer = folder / "tokenizer.json"
+    tokenizer.write_text(pack_corpus.small_vocabulary())
+    text = "one text and <|endoftext|> number 17 of them, and so on"
+    (folder / "in.jsonl").write_text('{"text": "another text"}\n{"text": "%s"}\n' % text)
+    (folder / "b.jsonl").write_text('{"text": "%s"}\n' % text)
+    for policy in ("text", "match", "drop"):
+        said("pack", "-q", folder / "in.jsonl", "--tokenizer", tokenizer, "--specials", policy, "-o", folder / policy)
+        said("scan", "-q", folder / policy, "--against", folder / "b.jsonl", "--name", "x", "-n", "6", "--tokenizer", tokenizer)
+        n_tokens = len(tokens_of(folder / policy)[1]) - 1  # without the end of the document
+        expect_equal([found and found[1] for found in columns(folder / policy)], [None, n_tokens], policy)
+    said("pack", "-q", folder / "in.jsonl", "--tokenizer", tokenizer, "-o", folder / "p")
+    (folder / "ids.bin").write_bytes((folder / "p.bin").read_bytes())
+    said("index", "-q", "--dtype", "u16", "--eod", "261", folder / "ids.bin")  # whose metadata does not say it
+    scan = ("scan", "-q", folder / "ids", "--against", folder / "b.jsonl", "--name", "x", "-n", "6", "--tokenizer", tokenizer)
+    code, _, err = tokmap(*scan)
+    expect(code == 3 and "b.jsonl:1: byte" in err and "the special token <|endoftext|>: the metadata of" in err, err)
+    (folder / "b.jsonl").write_text('{"text": "number 17 of them, and"}\n')
+    expect_equal(tokmap(*scan), (0, "", ""), "an example without special tokens")
+
+
 def the_report_shows_the_longest_matches(folder):
     rng = random.Random(12)
     texts = [random_texts(rng, "ab") for _ in range(200)]

@@ -99,10 +99,37 @@ static int add_ids(scan_state *s, const uint32_t *ids, size_t n_ids, example *e)
                                                                             : cli_no_memory();
 }
 
+/* Returns what became of special tokens in the texts of P; SPECIALS_ERROR: its metadata does not
+ * say it. A P that was packed with --specials error has no such texts. */
+static specials_policy find_specials(const scan_state *s)
+{
+    json_text_span options, tokens, word;
+    if (!dataset_metadata_find(s->ds, "options", &options) ||
+        json_text_find(options, "tokens", &tokens) || !json_text_find(options, "specials", &word))
+        return SPECIALS_ERROR;
+    for (const cli_word *w = tokenizer_specials_words; w->name; w++)
+        if (json_text_is_string(word, w->name))
+            return w->value == SPECIALS_ERROR ? SPECIALS_TEXT : (specials_policy)w->value;
+    return SPECIALS_ERROR;
+}
+
+static int fail_special(const scan_state *s, const uint8_t *text, size_t n_bytes)
+{
+    char what[400];
+    const special_match match = encoder_refused_special(s->encoder, text, n_bytes);
+    snprintf(what, sizeof what,
+             "the special token %.*s: the metadata of %.150s does not say what became of it when P "
+             "was packed (pack --specials); leave it out of the example",
+             (int)MIN(match.n_bytes, 100), (const char *)match.bytes, s->info.index_path);
+    return fail_row(s, what);
+}
+
 static int encode(scan_state *s, const uint8_t *text, size_t n_bytes, id_buffer *ids)
 {
     ids->n = 0;
     const tokenize_status status = encoder_encode(s->encoder, text, n_bytes, ids);
+    if (status == TOKENIZE_SPECIAL)
+        return fail_special(s, text, n_bytes);
     return status == TOKENIZE_OK         ? CLI_OK
            : status == TOKENIZE_TOO_LONG ? fail_row(s, "the text: " TOKENIZE_TOO_LONG_TEXT)
                                          : cli_no_memory();
@@ -430,7 +457,8 @@ static int run_scan(scan_state *s)
         tokenizer_get_info(s->tokenizer.tokenizer)->vocab_size > UINT16_MAX + 1)
         return cli_error(CLI_INPUT, "%s: its tokens have 2 bytes, but %s has ids above %d",
                          s->info.index_path, s->tokenizer.name, UINT16_MAX);
-    s->encoder = encoder_new(s->tokenizer.tokenizer, &(encoder_options){0});
+    s->encoder =
+        encoder_new(s->tokenizer.tokenizer, &(encoder_options){.specials = find_specials(s)});
     if (!s->encoder)
         return cli_no_memory();
     code = open_columns(s, match_suffixes, N_COLUMNS);
@@ -488,10 +516,12 @@ static const cli_manual manual = {
         "number of its example, from 1 on. A document without any has no values.\n\nWith "
         "--duplicates, the column NAME has the first document with the same tokens.",
     .options = option_table,
-    .notes = "What is found has the same tokens; an example that was written otherwise, with "
-             "another case, punctuation or line break, is not found. Each text is also looked for "
-             "with a blank before it. A text of fewer than N tokens is looked for whole, if it has "
-             "at least 8.",
+    .notes =
+        "What is found has the same tokens; an example that was written otherwise, with "
+        "another case, punctuation or line break, is not found. Each text is also looked for "
+        "with a blank before it. A text of fewer than N tokens is looked for whole, if it has "
+        "at least 8. Special tokens in a text become what they became when P was packed ('tokmap "
+        "pack --specials'); if the metadata of P does not say it, such an example is refused.",
     .examples = "  tokmap scan data/web --against mmlu.jsonl --field question --name mmlu\n"
                 "  tokmap scan data/scored --duplicates --name same_as\n"
                 "  tokmap view data/scored --where 'same_as is null'\n",
