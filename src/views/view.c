@@ -24,7 +24,8 @@ static tokmap_status check_header(const tokmap_view *v, uint64_t n_bytes, tokmap
                     ": make the view again",
                     v->path, n_bytes, v->header.n_bytes);
     if (v->header.n_documents != h->n_documents || memcmp(hash, v->header.documents_hash, 16) != 0)
-        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: is a view of other documents than those of %s",
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: is a view of other documents than those of %s: make the view again",
                     v->path, v->ds->index_path);
     return TOKMAP_OK;
 }

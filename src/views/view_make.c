@@ -266,6 +266,16 @@ static char *path_of_key(const tokmap_dataset *ds, uint64_t key)
     return tokmap_i_side_path(ds, "%016" PRIx64 ".tmw", key);
 }
 
+/* Brings a view back to what it was before its file was opened. */
+static void forget_file(tokmap_view *v)
+{
+    tokmap_i_file_close(v->fd);
+    free(v->path);
+    v->fd = -1;
+    v->path = NULL;
+    v->header = (tokmap_i_view_header){0};
+}
+
 /* Opens the file that was made from the expression, if there is one; else makes the view. */
 static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o,
                                 tokmap_i_selection *selection, tokmap_error *err)
@@ -282,8 +292,10 @@ static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o,
     if (!status)
         status = tokmap_i_view_open_file(v, path, &exists, err);
     free(path);
-    if (exists || status == TOKMAP_ERR_MEMORY)
+    /* A file of the documents that a dataset of this name had before is as good as none. */
+    if ((exists && status != TOKMAP_ERR_MISMATCH) || status == TOKMAP_ERR_MEMORY)
         return status;
+    forget_file(v);
     if (v->ds->header.n_documents > MOST_MADE)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: has more than 10,000,000 documents, and no view of this expression yet: "

@@ -24,7 +24,7 @@ static int64_t value_of(int state, uint64_t document)
     return 1 + (int64_t)((document + (uint64_t)state) % 2);
 }
 
-static tokmap_dataset *make_dataset(bool has_column)
+static tokmap_dataset *make_dataset(bool has_column, uint32_t n_tokens)
 {
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 1000, .replace = 1};
@@ -34,7 +34,7 @@ static tokmap_dataset *make_dataset(bool has_column)
         CHECK_OK(tokmap_writer_set_meta_columns(w, (const char *[]){"q"}, 1, &err), err);
     for (uint64_t d = 0; d < N_DOCUMENTS; d++) {
         const tokmap_value v = {.type = TOKMAP_VALUE_INT64, .integer = value_of(0, d)};
-        CHECK_OK(tokmap_writer_append(w, &(uint32_t){1}, 1, &err), err);
+        CHECK_OK(tokmap_writer_append(w, (uint32_t[]){1, 2}, n_tokens, &err), err);
         if (has_column)
             CHECK_OK(tokmap_writer_add_meta(w, &v, 1, &err), err);
         CHECK_OK(tokmap_writer_end_document(w, &err), err);
@@ -172,7 +172,7 @@ static void replace_while_opening(const tokmap_dataset *ds)
 static void check_replaced(bool is_in_place)
 {
     char paths[2][256];
-    tokmap_dataset *ds = make_dataset(false);
+    tokmap_dataset *ds = make_dataset(false, 1);
     in_place = is_in_place;
     for (int state = 0; state < 2; state++) {
         add_column(ds, state);
@@ -196,6 +196,29 @@ TEST(a_view_is_of_one_state_of_a_column_that_is_replaced)
 TEST(a_view_is_of_one_state_of_a_column_that_is_changed_in_place)
 {
     check_replaced(true);
+}
+
+/* The values, so the key, are those of the dataset before; its documents are longer. */
+TEST(a_view_file_of_a_replaced_dataset_is_as_good_as_none)
+{
+    tokmap_view_info info = TOKMAP_INIT(tokmap_view_info);
+    tokmap_error err;
+    for (uint32_t n_tokens = 1; n_tokens <= 2; n_tokens++) {
+        tokmap_dataset *ds = make_dataset(true, n_tokens);
+        tokmap_view *v = open_view(ds, NULL);
+        tokmap_view_get_info(v, &info);
+        CHECK(!info.path);
+        CHECK_EQ(info.n_tokens, (uint64_t)n_tokens * N_DOCUMENTS / 2);
+        check_set(v, 0, 0);
+        tokmap_view_close(v);
+        CHECK_OK(write_view(ds, &err), err);
+        v = open_view(ds, NULL);
+        tokmap_view_get_info(v, &info);
+        CHECK(info.path);
+        check_set(v, 0, 0);
+        tokmap_view_close(v);
+        tokmap_dataset_close(ds);
+    }
 }
 
 /* Flips bits of a file. */
@@ -227,7 +250,7 @@ static off_t find_value(const char *path)
 /* Lengths of documents go into a view file too. */
 TEST(no_view_file_is_made_from_damaged_lengths)
 {
-    tokmap_dataset *ds = make_dataset(false);
+    tokmap_dataset *ds = make_dataset(false, 1);
     const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_DOCUMENTS);
     tokmap_error err;
     add_column(ds, 0);
@@ -240,7 +263,7 @@ TEST(no_view_file_is_made_from_damaged_lengths)
 TEST(no_view_is_made_from_damaged_values)
 {
     for (int is_late = 0; is_late < 2; is_late++) {
-        tokmap_dataset *ds = make_dataset(!is_late);
+        tokmap_dataset *ds = make_dataset(!is_late, 1);
         const char *const path = check_path(is_late ? "P.q.tmc" : "P.tmi");
         const tokmap_view_options o = {.struct_size = sizeof o, .where = expression};
         tokmap_error err;
