@@ -39,6 +39,7 @@ static tokmap_status read_header(tokmap_column *c, uint64_t n_bytes, tokmap_erro
 {
     uint8_t bytes[TOKMAP_I_COLUMN_HEADER_BYTES];
     tokmap_i_column_header h;
+    uint8_t id[16];
     bool is_newer = false;
     if (n_bytes < sizeof bytes)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: not a column: remove it", c->path);
@@ -57,9 +58,13 @@ static tokmap_status read_header(tokmap_column *c, uint64_t n_bytes, tokmap_erro
                     c->path, n_bytes, h.n_bytes);
     if (memcmp(h.dataset_id, c->ds->header.dataset_id, sizeof h.dataset_id) != 0 ||
         h.n_documents != c->ds->header.n_documents)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: has the values of another dataset than %s: add the column again", c->path,
-                    c->ds->index_path);
+        return FAIL(
+            err, TOKMAP_ERR_MISMATCH,
+            tokmap_i_dataset_ids(c->ds, 0, id) > 1
+                ? "%s: has the values of another dataset than %s, perhaps of documents that "
+                  "were redacted: run 'tokmap redact' again, or remove the file"
+                : "%s: has the values of another dataset than %s: add the column again",
+            c->path, c->ds->index_path);
     h.column.name = c->name;
     h.column.name_bytes = strlen(c->name);
     c->late->n_columns = 1;

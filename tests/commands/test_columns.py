@@ -3,6 +3,7 @@
 """tokmap columns: what it writes is what a second implementation of docs/FORMAT.md, section 14, reads; rows find their
 documents by number and by key; what it refuses; what the other commands do with late columns."""
 
+import fcntl
 import gzip
 import itertools
 import json
@@ -251,6 +252,37 @@ def a_folder_that_cannot_be_listed(folder):
     expect_equal([path.name for path in folder.glob("q*")], [], "what redact left")
 
 
+def a_file_with_another_name_is_named_and_ignored(folder):
+    prefix = pack(folder, 20)
+    said("columns", "add", "-q", prefix, write_rows(folder / "r.jsonl", [{"score": i} for i in range(20)]))
+    for name in ("p.score copy.tmc", "p.%s.tmc" % ("x" * 65)):
+        (folder / name).write_bytes((folder / "p.score.tmc").read_bytes())
+        for command in (["info", prefix], ["columns", "list", prefix], ["cat", "--meta", prefix], ["verify", prefix],
+                        ["redact", "-q", "-f", prefix, "--documents", "3:4", "-o", folder / "q"]):
+            code, _, err = tokmap(*command)
+            expect(code == 0 and err.count(name + ": ignored: it is not a late column") == 1, "%s: %d %s" % (command, code, err))
+        expect_equal(late(folder / "q", "score")[0].values, [None if i == 3 else i for i in range(20)], "redacted")
+        (folder / name).unlink()
+
+
+def a_redact_that_ends_early_leaves_no_older_values(folder):
+    prefix, q = pack(folder, 20), folder / "q"
+    said("columns", "add", "-q", prefix, write_rows(folder / "r.jsonl", [{"score": i} for i in range(20)]))
+    said("redact", "-q", prefix, "--documents", "3:4", "-o", q)
+    older = (folder / "q.score.tmc").read_bytes()
+    with open(folder / "q.score.tmc.partial", "wb") as partial:
+        fcntl.flock(partial, fcntl.LOCK_EX)  # the column cannot be written
+        code, _, err = tokmap("redact", "-q", "-f", prefix, "--documents", "3:5", "-o", q)
+    expect(code != 0 and "q.tmi: is complete, but not all files beside it: mend that, and run the command again with --force" in err, err)
+    expect(not (folder / "q.score.tmc").exists(), "a column with a value that is redacted now")
+    (folder / "q.score.tmc").write_bytes(older)
+    code, _, err = tokmap("verify", "-q", q)
+    expect(code == 4 and "perhaps of documents that were redacted: run 'tokmap redact' again" in err, err)
+    said("redact", "-q", "-f", prefix, "--documents", "3:5", "-o", q)
+    said("verify", "-q", q)
+    expect_equal(late(q, "score")[0].values, [None if i in (3, 4) else i for i in range(20)], "redacted again")
+
+
 def redact_verify_and_merge(folder):
     prefix, q = pack(folder, 200), folder / "q"
     rows = [{"quality": i / 2, "lang": "l%d" % (i % 5)} for i in range(200)]
@@ -298,7 +330,7 @@ def join(folder):
     (folder / "cells" / "000000.q.tmc").write_bytes(data)
     code, _, err = tokmap("join", folder / "plan", "-o", folder / "bad")
     expect(code == 4 and "000000.q.tmc: damaged" in err and "pack such cells again" not in err, err)
-    expect("bad.tmi: is complete, except for its late columns: mend that, and run the command again with --force" in err, err)
+    expect("bad.tmi: is complete, but not all files beside it: mend that, and run the command again with --force" in err, err)
     expect_equal([p.name for p in folder.glob("bad.*.tmc*")], [], "columns of damaged ones")
 
 

@@ -214,6 +214,19 @@ static int redact_column(const selection *s, const tokmap_dataset *q, const char
     return code;
 }
 
+/* Removes older columns of Q, before Q gets its name: they may have values that are redacted now,
+ * and would stay if the command ended before the new ones are complete. */
+static int remove_columns(const selection *s, const char *prefix)
+{
+    input_list names;
+    int code = values_list_beside(s->ds, VALUES_COLUMNS, &names);
+    for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)
+        code = output_remove(
+            path_of(path_of(prefix, ".").s, path_of(names.names[i], VALUES_COLUMNS).s).s);
+    input_list_free(&names);
+    return code;
+}
+
 /* Writes the late columns of Q, and warns about late columns of an earlier dataset beside it. */
 static int redact_columns(const selection *s, const tokmap_dataset *q)
 {
@@ -290,6 +303,8 @@ static int write_redacted(const selection *s, const redact_command_options *o)
          tokmap_writer_redact(w, s->ds, s->documents, s->n, &done, &err) != TOKMAP_OK ||
          tokmap_writer_set_metadata(w, metadata, (size_t)metadata_bytes, &err) != TOKMAP_OK))
         code = cli_fail(&err);
+    if (code == CLI_OK)
+        code = remove_columns(s, prefix);
     /* An index must never be beside other tokens, not even for a moment. */
     if (code == CLI_OK && source.fd >= 0 && o->force)
         code = output_remove(idx.path);
@@ -297,8 +312,11 @@ static int write_redacted(const selection *s, const redact_command_options *o)
         code = cli_fail(&err);
     tokmap_writer_close(w);
     free(metadata);
-    if (code == CLI_OK)
+    if (code == CLI_OK) {
         code = finish_files(s, prefix, &source, &idx);
+        if (code != CLI_OK)
+            values_advise_again(path_of(prefix, ".tmi").s);
+    }
     output_close(&idx);
     tokmap_i_file_close(source.fd);
     return code == CLI_OK ? print_result(prefix, s, &done, o) : code;

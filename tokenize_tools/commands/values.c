@@ -73,6 +73,24 @@ static int list_folder(const char *index_path)
     return listed.code;
 }
 
+/* Whether a late column may have this name (docs/FORMAT.md, section 14). */
+static bool is_column_name(const char *name, size_t n_bytes)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    return n_bytes <= 64 && strspn(name, allowed) >= n_bytes;
+}
+
+/* Says once that a file is not a late column, and forgets its name. */
+static void ignore_name(const char *index_path, char *name)
+{
+    cli_warn(
+        "%s: ignored: it is not a late column, whose name has 1 to 64 letters, digits, _ and -. "
+        "It may contain values of documents",
+        path_beside(index_path, name).s);
+    *name = '\0';
+}
+
 int values_list_beside(const tokmap_dataset *ds, const char *suffix, input_list *found)
 {
     failure err;
@@ -84,9 +102,13 @@ int values_list_beside(const tokmap_dataset *ds, const char *suffix, input_list 
     for (size_t i = 0; code == CLI_OK && i < listed.names.n_names; i++) {
         const char *name = listed.names.names[i];
         const size_t n = strlen(name);
-        if (n > n_begin + n_end && strncmp(name, begin.s, n_begin) == 0 &&
-            path_ends_with(name, suffix) && !memchr(name + n_begin, '.', n - n_begin - n_end) &&
-            !input_list_append(found, strndup(name + n_begin, n - n_begin - n_end), &err))
+        if (n <= n_begin + n_end || strncmp(name, begin.s, n_begin) != 0 ||
+            !path_ends_with(name, suffix) || memchr(name + n_begin, '.', n - n_begin - n_end))
+            continue;
+        if (strcmp(suffix, VALUES_COLUMNS) == 0 &&
+            !is_column_name(name + n_begin, n - n_begin - n_end))
+            ignore_name(info.index_path, listed.names.names[i]);
+        else if (!input_list_append(found, strndup(name + n_begin, n - n_begin - n_end), &err))
             code = cli_print_failure(&err);
     }
     input_list_sort(found, 0);
@@ -229,7 +251,7 @@ void values_note_late(const tokmap_dataset *ds, bool quiet)
 
 void values_advise_again(const char *dataset)
 {
-    cli_warn("%s: is complete, except for its late columns: mend that, and run the command again "
+    cli_warn("%s: is complete, but not all files beside it: mend that, and run the command again "
              "with --force",
              dataset);
 }

@@ -40,7 +40,7 @@ void values_print_column(const tokmap_meta_column *column, bool json);
 int values_print_late(const tokmap_dataset *ds, const char *name, bool json);
 /* Prints a note if there are late columns, which the output will not have. */
 void values_note_late(const tokmap_dataset *ds, bool quiet);
-/* Says how to go on when a dataset is complete and its late columns could not be written. */
+/* Says how to go on when a dataset is complete, and files beside it could not be written. */
 void values_advise_again(const char *dataset);
 /* Warns about late columns and views of another dataset, which this one has just replaced. */
 void values_report_replaced(const char *dataset);
