@@ -296,6 +296,30 @@ def ledgers_have_views(folder):
     assert "but there is no expression" in str(raises(tokmap.MismatchError, tokmap.Run, ledger))
 
 
+def a_live_loader_is_traced_after_its_column_changed(folder):
+    ds = tokmap.open(folder / "a")
+    ds.add_column("score", np.arange(N) % 5)
+    for view in (ds.where("score >= 2"), ds.write_view(where="score >= 2")):
+        loader = open_loader(view, 16)
+        for _ in range(3):
+            next(loader)
+
+        def traced(loader=loader):
+            run = tokmap.Run(loader)
+            return [(row, [one.number for one in run.documents(row)]) for sample in range(run.end) for row in run.rows(sample)]
+
+        wanted = traced()
+        ds.add_column("score", np.arange(N) % 7, replace=True)
+        assert wanted and traced() == wanted
+        ds.add_column("score", np.arange(N) % 5, replace=True)
+    loader = open_loader(folder / "a", 16)
+    next(loader)
+    with tokmap.Writer(folder / "a", vocab_size=1000, replace=True) as w:
+        w.document([1] * 5000)
+    error = str(raises(tokmap.MismatchError, tokmap.Run, loader))
+    assert error.startswith("the Loader: ") and "is another dataset now" in error, error
+
+
 def printed_by(*arguments):
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tokmap.__file__))}
     return subprocess.run([sys.executable, "-m", "tokmap", *map(str, arguments)], check=True, capture_output=True, text=True, env=environment).stdout

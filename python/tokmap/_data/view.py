@@ -102,10 +102,13 @@ class View:
         return [None if info.n_documents == n else (info.set_hash, self.where or "") for info, n in zip(self._infos, self._sizes)]
 
     def _ways(self) -> Dict[int, Dict[str, Any]]:
-        """How the view of each set_hash is opened again, if by a file or a mask."""
+        """How the view of each set_hash is opened again, whatever becomes of its columns: by its file, or a mask."""
         mask = None if self._keep is None else np.unpackbits(self._keep, count=sum(self._sizes))
-        return {one: {"keep": mask[end - n:end]} if mask is not None else {"paths": [path]} for one, n, end, path in zip(
-            self.set_hashes, self._sizes, itertools.accumulate(self._sizes), self.paths) if mask is not None or path}
+        if mask is None and not all(self.paths):
+            mask = np.zeros(sum(self._sizes), np.uint8)
+            mask[self.documents()] = 1
+        return {one: {"paths": [path]} if mask is None else {"keep": mask[end - n:end]} for one, n, end, path in zip(
+            self.set_hashes, self._sizes, itertools.accumulate(self._sizes), self.paths)}
 
     def documents(self, first: int = 0, n_documents: Optional[int] = None) -> Array:
         """The numbers in the dataset of n_documents documents of the view, by default all that follow, from number `first`

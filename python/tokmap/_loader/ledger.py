@@ -238,7 +238,8 @@ def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
 
 def line_of(handle: Handle, micro_batches: int) -> Line:
     """What a ledger would say about a loader."""
-    return Ledger(os.devnull, micro_batches, handle)._line("opened", 0, None)
+    line = Ledger(os.devnull, micro_batches, handle)._line("opened", 0, None)
+    return Line(line.text, "the Loader")
 
 
 class Ledger:

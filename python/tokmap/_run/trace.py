@@ -92,6 +92,7 @@ class Run:
         if state is not None:
             until = int.from_bytes(state[24:32], "little")
         others: List[_ledger.GivenUp] = []
+        place = "the Loader" if isinstance(ledger, Loader) else os.fspath(ledger)
         if isinstance(ledger, Loader):
             if ledger._steps.changes:
                 raise ArgumentError("with batch_schedule, only a ledger says which steps there were", -1)
@@ -105,12 +106,12 @@ class Run:
         last = segments[-1].end
         end = last if until is None else number("until", until, 2**62)
         if end is None:
-            raise ArgumentError(f"{ledger}: does not say where the run ended: give until (--until), the sample after its "
+            raise ArgumentError(f"{place}: does not say where the run ended: give until (--until), the sample after its "
                                 "last one", -1)
         if last is not None and end > last:
-            raise ArgumentError(f"{ledger}: the run was closed at sample {last}, before sample {end}", -1)
+            raise ArgumentError(f"{place}: the run was closed at sample {last}, before sample {end}", -1)
         if end < segments[0].begin:
-            raise ArgumentError(f"{ledger}: begins at sample {segments[0].begin}, after sample {end}", -1)
+            raise ArgumentError(f"{place}: begins at sample {segments[0].begin}, after sample {end}", -1)
         if state is not None:
             _check_state(state, [s for s in segments if s.begin <= end])
         segments = [s for s in segments if s.begin < end] or segments[:1]
