@@ -32,7 +32,8 @@ static tokmap_status fail_missing(const tokmap_column *c, const char *name, tokm
     return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: there is no column '%.100s'%s%.*s%s",
                 c->ds->index_path, name, nearest ? "; did you mean '" : "",
                 nearest ? (int)nearest->name_bytes : 0, nearest ? nearest->name : "",
-                nearest ? "'?" : "; 'tokmap columns list' shows all");
+                nearest ? "'? 'tokmap columns list' shows all"
+                        : "; 'tokmap columns list' shows all");
 }
 
 static tokmap_status read_header(tokmap_column *c, uint64_t n_bytes, tokmap_error *err)

@@ -296,11 +296,19 @@ static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o,
     if ((exists && status != TOKMAP_ERR_MISMATCH) || status == TOKMAP_ERR_MEMORY)
         return status;
     forget_file(v);
-    if (v->ds->header.n_documents > MOST_MADE)
+    if (v->ds->header.n_documents > MOST_MADE) {
+        /* The quotes of a shell; an expression that does not fit into them is not shown. */
+        const char *quote = !strchr(o->where, '\'')        ? "'"
+                            : strpbrk(o->where, "\"$`\\!") ? ""
+                                                           : "\"";
+        const bool fits = *quote && strlen(o->where) <= 200;
+        quote = fits ? quote : "";
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: has more than 10,000,000 documents, and no view of this expression yet: "
-                    "make it with: tokmap view %s --where '%.200s'",
-                    v->ds->index_path, v->ds->index_path, o->where);
+                    "make it with: tokmap view %.100s --where %s%s%s",
+                    v->ds->index_path, v->ds->index_path, quote, fits ? o->where : "EXPRESSION",
+                    quote);
+    }
     tokmap_i_error_clear(err);
     return make_view(v, o, selection, key, err);
 }

@@ -293,7 +293,7 @@ TEST(what_cannot_be_a_column_is_refused)
     CHECK_REFUSED(tokmap_column_open(&c, ds, "late", &err), TOKMAP_ERR_ARGUMENT, err,
                   "there is no column 'late'");
     CHECK_REFUSED(tokmap_column_open(&c, ds, "ovn", &err), TOKMAP_ERR_ARGUMENT, err,
-                  "did you mean 'own'?");
+                  "did you mean 'own'? 'tokmap columns list' shows all");
     strcpy(own.name, "late");
     add_column(ds, &own, true);
     CHECK_REFUSED(tokmap_column_writer_open(&w, ds, &options, &err), TOKMAP_ERR_EXISTS, err,

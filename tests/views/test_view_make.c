@@ -198,6 +198,41 @@ TEST(a_view_is_of_one_state_of_a_column_that_is_changed_in_place)
     check_replaced(true);
 }
 
+/* Opens a view of a dataset that is too large for it; the message must end with this. */
+static void check_advice(const tokmap_dataset *ds, const char *where, const char *end)
+{
+    const tokmap_view_options o = {.struct_size = sizeof o, .where = where};
+    tokmap_view *v;
+    tokmap_error err;
+    CHECK_REFUSED(tokmap_view_open(&v, ds, &o, &err), TOKMAP_ERR_MISMATCH, err, "--where ");
+    CHECK_STR(strstr(err.text, "--where ") + strlen("--where "), end);
+}
+
+TEST(the_command_for_a_large_dataset_is_one_for_a_shell)
+{
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .vocab_size = 1000, .replace = 1};
+    const tokmap_column_options column = {.struct_size = sizeof column, .name = "q", .replace = 1};
+    tokmap_error err;
+    tokmap_column_writer *c;
+    tokmap_writer *w = must_begin(check_path("P"), &options);
+    for (uint32_t d = 0; d <= 10000000; d++)
+        CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
+    must_finish(w);
+    tokmap_dataset *ds = must_open(check_path("P"));
+    CHECK_OK(tokmap_column_writer_open(&c, ds, &column, &err), err);
+    CHECK_OK(tokmap_column_writer_finish(c, &err), err);
+    tokmap_column_writer_close(c);
+    check_advice(ds, "q == \"$HOME\"", "'q == \"$HOME\"'");
+    check_advice(ds, "q == 'de'", "\"q == 'de'\"");
+    check_advice(ds, "`q` == 'de'", "EXPRESSION");
+    char text[300] = "q == '";
+    memset(text + 6, 'x', 250);
+    strcpy(text + 256, "'");
+    check_advice(ds, text, "EXPRESSION");
+    tokmap_dataset_close(ds);
+}
+
 /* The values, so the key, are those of the dataset before; its documents are longer. */
 TEST(a_view_file_of_a_replaced_dataset_is_as_good_as_none)
 {

@@ -81,8 +81,10 @@ static const cli_option option_table[] = {
              "have as a column ('tokmap pack --meta NAME') and the files as a field: integers or "
              "strings, each once, in any order [row i belongs to document i]"},
     {"fields", 0, CLI_TEXT, TARGET(add.fields), "LIST",
-     .help = "for add: only these fields, with commas between them [all fields of the first file "
-             "that are numbers, strings or truth values, but for the key]"},
+     .help =
+         "for add: only these fields, with commas between them [all fields of the first "
+         "file, of JSON lines those of its first row, that are numbers, strings or truth values, "
+         "but for the key]"},
     {"missing", 0, CLI_WORD, TARGET(add.missing_is_null), "WORD",
      .help = "for add with --key: what becomes of a document without a row [error]",
      .words = missing_words},
