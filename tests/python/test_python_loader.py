@@ -23,6 +23,8 @@ from ref_protocol import need, program, run_in_folders
 
 import numpy as np
 import tokmap
+from tokmap._c import references as _references
+from tokmap._loader import gather as _gather
 from tokmap._loader import loader as _loader
 from tokmap._loader import ranks as _ranks
 
@@ -144,6 +146,51 @@ def memory_is_used_again_only_when_nothing_refers_to_it(folder):
     assert len(held) > 60
     seen = weakref.ref(next(loader).inputs)
     assert seen() is None and seen() is not next(loader).inputs
+
+
+# argv: where the package is, a dataset, and until when a tool keeps the frames that it sees. Prints what of held batches changed.
+KEEPING_FRAMES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+kept = []
+
+def keep(frame, event, argument):
+    kept.append(frame)
+    return keep
+
+sys.setprofile(keep) or sys.settrace(keep)
+import tokmap
+if sys.argv[3] == "import":
+    sys.setprofile(None) or sys.settrace(None)
+    kept.clear()
+outputs = ["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
+for chosen, more in ((outputs, {}), (outputs[:1], {}), (outputs[:2], {"rows": tokmap.Rows(contiguous=False)})):
+    loader = tokmap.Loader(sys.argv[2], 16, 2, seed=1, outputs=chosen, **more)
+    held = [next(loader) for _ in range(3)]
+    wanted = [[array.copy() for array in batch] for batch in held]
+    for _ in range(6):
+        next(loader)
+    print([name for batch, arrays in zip(held, wanted) for name, a in zip(chosen, arrays) if not np.array_equal(batch[name], a)])
+"""
+
+
+def a_tool_that_keeps_frames_changes_no_batch(folder):
+    for until in ("import", "end"):
+        said = subprocess.run([sys.executable, "-c", KEEPING_FRAMES, ROOT / "python", folder / "a", until], capture_output=True,
+                              text=True, check=True).stdout
+        assert said == "[]\n" * 3, (until, said)
+
+
+def memory_is_not_used_again_where_counts_are_no_proof(folder):
+    count = sys.getrefcount
+    for wrong in (lambda of: 2, lambda of: 2**31, lambda of: 2 * count(of)):
+        with unittest.mock.patch.object(_references, "count_references", wrong):
+            assert _references.count_alone() == -1
+    arrays = [np.empty(1), np.empty(1)], (np.empty(1),)
+    second = arrays[0][1]
+    alone = [count(array[i]) == _references.count_alone() for array, i in ((arrays[0], 0), (arrays[0], 1), (arrays[1], 0))]
+    assert alone == [WITH_GIL, False, WITH_GIL] and second is not None
 
 
 def other_layouts_hold_the_same(folder):
@@ -452,6 +499,21 @@ def torch_gets_tensors(folder):
             held.append((way(batch.inputs), batch.inputs.data_ptr(), wanted.inputs.tobytes()))
             del batch, wanted
         assert all(ctypes.string_at(address, len(data)) == data for _, address, data in held)
+
+
+def a_batch_after_one_of_inference_mode_can_be_trained_on(folder):
+    torch = need("torch")
+    empty = torch.empty
+    for can_pin in (False, True):
+        with unittest.mock.patch.object(_gather, "_can_pin", lambda torch: can_pin), \
+                unittest.mock.patch.object(torch, "empty", lambda *shape, pin_memory, **options: empty(*shape, **options)):
+            loader = loader_of(folder, framework="torch", outputs=ALL)
+            with torch.inference_mode():
+                next(loader)
+            for batch in (next(loader), next(loader)):
+                assert not any(array.is_inference() for array in batch)
+                weights = torch.ones(10, requires_grad=True)
+                (weights * batch.loss_mask * batch.position_ids).sum().backward()
 
 
 def what_a_loader_cannot_take_is_refused(folder):

@@ -3,9 +3,10 @@
 and takes the capsules of other libraries."""
 
 import ctypes
-import sys
 from typing import Any, List
 from ctypes import c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+
+from .._c.references import count_alone, count_references
 
 HOST, CUDA = 1, 2  # kinds of devices
 SIGNED = 0  # a kind of numbers: signed integers
@@ -48,20 +49,16 @@ def delete(tensor: Tensor) -> None:
 # If a capsule is never consumed, its tensor must still be deleted. A destructor of the capsule would be
 # Python code that could run at any time, such as during an exception or while the interpreter ends. So
 # the code that makes capsules keeps them, and sweep() deletes those that nothing else refers to.
-_probe = [object()]
-_ALONE = sys.getrefcount(_probe[0])
-
-
 def sweep(capsules: List[Any]) -> List[Any]:
     """Deletes the tensors that will never be consumed; returns the capsules that still may be."""
     left = []
     for i in range(len(capsules)):
         if not _is_capsule(capsules[i], NAME):
             continue
-        if sys.getrefcount(capsules[i]) > _ALONE:
-            left.append(capsules[i])
-        else:
+        if count_references(capsules[i]) == count_alone():
             delete(take(capsules[i]))
+        else:
+            left.append(capsules[i])
     return left
 
 

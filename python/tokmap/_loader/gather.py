@@ -3,15 +3,15 @@
 
 import ctypes
 import os
-import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, DefaultDict, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, DefaultDict, Dict, List, Tuple
 
 import numpy as np
 
 from .._c import structs as _lib
 from .._c.arguments import dtype_name, integer
 from .._c.errors import Handle, check
+from .._c.references import count_alone, count_references
 from .._c.structs import lib
 
 if TYPE_CHECKING:
@@ -23,26 +23,11 @@ _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROW
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
 _batch_gather, _cu_seqlens, _set_parts = lib.tokmap_batch_gather, lib.tokmap_batch_cu_seqlens, lib.tokmap_loader_set_parts
 _address, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
-_count_references = sys.getrefcount
 _DTYPES = {name: np.dtype(name) for name in ("int32", "int64", "uint16", "uint32", "uint8")}
 _COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
 _PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
 
-Memory = Tuple[Any, int, Tuple[int, ...]]  # an array, its address and its shape
-
-
-def _new_memory(shape: Tuple[int, ...], dtype: str) -> Memory:
-    array: Any = np.empty(shape, _DTYPES[dtype])
-    return array, _address(_from_buffer(array)), shape  # quicker than array.ctypes
-
-
-def _count_alone() -> int:
-    """What getrefcount says of an array that only a Memory refers to. -1 without a GIL, where the count is not exact."""
-    memory = _new_memory((1,), "uint8")
-    return _count_references(memory[0]) if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
-
-
-_ALONE = _count_alone()
+Memory = Tuple[Any, int, Tuple[int, ...]]  # an array (pinned: a tensor), its address and its shape
 _MOST_KEPT = 2  # batches: the next one is taken while a variable still has the last one; of parts a third is written next
 
 
@@ -57,6 +42,10 @@ def _can_pin(torch: Any) -> bool:
     if was_forked or torch.utils.data.get_worker_info() is not None:
         return False
     return bool(torch.cuda.is_available())  # last, because it starts the driver
+
+
+def _same(array: Any) -> Any:
+    return array
 
 
 class Gatherer:
@@ -90,11 +79,17 @@ class Gatherer:
         self._batch = c_batch
         self._references = ctypes.byref(c_batch), ctypes.byref(self._options), ctypes.byref(self._detail)
         self._row_length, self._length = given.sequence_length, given.sequence_length // given.ranks.cp_size
+        self._make: Callable[[str, Tuple[int, ...], str], Memory]
+        self._as_output: Callable[[Any], Any]
+        self._make, self._as_output = self._memory, _same
         if given.framework == "torch":
             import torch
 
-            self._torch, self._pinned = torch, _can_pin(torch)
-        self._make = self._memory if given.framework == "numpy" else self._tensor
+            self._torch = torch
+            if _can_pin(torch):
+                self._make = self._pinned_memory
+            else:
+                self._as_output = torch.from_numpy
         self._kept: DefaultDict[str, List[Memory]] = defaultdict(list)
 
     def set_loader(self, handle: Handle) -> None:
@@ -108,21 +103,21 @@ class Gatherer:
     def _memory(self, name: str, shape: Tuple[int, ...], dtype: str) -> Memory:
         """Returns the memory of an earlier batch that nothing refers to any longer, because new pages cost more. Each batch gets
         new views of it, so that weak references to the earlier arrays are dead."""
-        kept = self._kept[name]
+        kept, alone = self._kept[name], count_alone()
         for memory in kept:
-            if _count_references(memory[0]) == _ALONE and memory[2] == shape:
+            if count_references(memory[0]) == alone and memory[2] == shape:
                 return memory
         if len(kept) == _MOST_KEPT + (name in _PART_DTYPES):
             del kept[0]
-        kept.append(_new_memory(shape, dtype))
+        array: Any = np.empty(shape, _DTYPES[dtype])
+        kept.append((array, _address(_from_buffer(array)), shape))  # quicker than array.ctypes
         return kept[-1]
 
-    def _tensor(self, name: str, shape: Tuple[int, ...], dtype: str) -> Memory:
-        if self._pinned:  # which PyTorch uses again when copies from it are over
+    def _pinned_memory(self, name: str, shape: Tuple[int, ...], dtype: str) -> Memory:
+        """PyTorch uses it again when copies from it are over. It is of no inference mode, because it may be of a later batch."""
+        with self._torch.inference_mode(False):
             tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=True)
-            return tensor, tensor.data_ptr(), shape
-        array, address, _ = self._memory(name, shape, dtype)
-        return self._torch.from_numpy(array), address, shape
+        return tensor, tensor.data_ptr(), shape
 
     def fill(self, batch: "Batch[Any]") -> None:
         """Writes the outputs of a batch, and gives them to it."""
@@ -138,16 +133,18 @@ class Gatherer:
             if options.format == _TOKENS and self._dtype != ("uint16" if token_bytes == 2 else "uint32"):
                 raise ValueError(f"dtype is {self._dtype}, but the data have tokens of {token_bytes} bytes")
             whole, options.inputs, _ = self._make("ids", (n_rows, length + 1), self._dtype)
+            whole = self._as_output(whole)
             for name in self._ids:
                 setattr(batch, name, whole[_COLUMNS[name]])
         elif len(self._ids) == 2:
             both, address, _ = self._make("ids", (2, n_rows, length), self._dtype)
             options.inputs, options.labels = address, address + n_rows * length * self._id_bytes
+            both = self._as_output(both)
             batch.inputs, batch.labels = both[0], both[1]  # not = both, which is slower
         else:
             ids, address, _ = self._make("ids", (n_rows, length), self._dtype)
             setattr(options, self._ids[0], address)
-            setattr(batch, self._ids[0], ids[:])
+            setattr(batch, self._ids[0], self._as_output(ids)[:])
         status = _batch_gather(*self._references)
         if status:
             check(status, self._detail)
@@ -168,7 +165,7 @@ class Gatherer:
                 ctypes.memmove(memory[1], written, n_bytes)
             else:
                 in_use[written] = memory  # the rows of this batch refer to it
-            setattr(batch, name, memory[0][:])
+            setattr(batch, name, self._as_output(memory[0])[:])
             if self._gives:
                 new = self._make(name, shape, dtype)
                 following[at] = new[1]
@@ -186,4 +183,4 @@ class Gatherer:
                              "cu_seqlens cannot count: use fewer batch_rows")
         array, address, _ = self._make("cu_seqlens", (n,), "int32")
         _cu_seqlens(*arguments, address, ctypes.byref(longest))
-        batch.max_seqlen, batch.cu_seqlens = longest.value, array[:]
+        batch.max_seqlen, batch.cu_seqlens = longest.value, self._as_output(array)[:]
