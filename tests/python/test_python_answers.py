@@ -203,7 +203,7 @@ def attempts_are_shown_if_asked_for(folder):
     assert (20, True) in [(r["sample"], r["given_up"]) for r in found]
     killed = tokmap.Loader(folder / "flat", LENGTH, 4, ledger=folder / "killed")
     states = [next(killed).state for _ in range(3)]
-    killed._ledger.next_sample = None
+    killed._ledger.is_open = False
     with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=folder / "killed") as loader:
         loader.restore(states[1])
         next(loader)

@@ -97,7 +97,7 @@ def run_once(folder, rng, closes=0.5):
         if rng.random() < closes:
             loaders[0].close()
         else:  # killed: nothing is written
-            loaders[0]._ledger.next_sample = None
+            loaders[0]._ledger.is_open = False
         if rng.random() < 0.4:  # back to an earlier state
             state, rows, n_steps = saved[rng.randrange(len(saved))]
         else:
@@ -328,7 +328,7 @@ def an_attempt_without_a_state_leads_nowhere(folder):
         if state:
             loader.restore(state)
         found = [(batch.state, batch.sample_ids.tolist()) for batch in (next(loader) for _ in range(n_steps))]
-        loader._ledger.next_sample = None  # killed
+        loader._ledger.is_open = False  # killed
         return found
 
     first = train((1, 2), None, 10)

@@ -264,9 +264,10 @@ def a_signal_handler_may_ask_for_the_state_but_not_for_a_batch(folder):
 
         _loader._next = next_and_signal
 
+    before = loader.state()
     interrupt(lambda: seen.append(loader.state()))
     batch = next(loader)
-    assert seen == [batch.state]
+    assert seen == [before] and loader.state() == batch.state  # nobody has the batch yet
     interrupt(lambda: next(loader))
     assert "signal handler" in str(raises(RuntimeError, next, loader))
 

@@ -8,7 +8,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
 
 from .._c import structs as _lib
-from .._c.errors import ArgumentError, Error, NoHandle, call, check
+from .._c.errors import ArgumentError, Error, Handle, NoHandle, call, check
 from .._c.locks import new_lock
 from .._c.structs import lib
 from .._data.row import Row
@@ -25,7 +25,12 @@ class Lender(Protocol):
     drop_last: bool
     _steps: Any
     _handle: Any
-    _turn: int
+
+    def _lend(self) -> Handle:
+        """The handle, at the place of the Loader."""
+
+    def _take_back(self, handle: Handle) -> None:
+        """The handle, at the place of the stage."""
 
     def _check_rank(self) -> None:
         """Before the first batch."""
@@ -101,16 +106,15 @@ class Core:
 
     def open(self, options: Any) -> None:
         pointer = ctypes.c_void_p()
-        options.loader = self.loader._handle.pointer
+        self.loader_handle = self.loader._lend()
+        options.loader = self.loader_handle.pointer
         options.log, options.edit = self.log, self.edit
-        self.loader_handle = self.loader._handle
         try:
             call(lib.tokmap_stage_open, ctypes.byref(pointer), ctypes.byref(options))
         except Error:
             self.forget()
             raise
         self.loader._handle, self.pointer = self.lent, pointer
-        self.loader._turn += 1  # the rows of its batches are no longer valid
 
     def close(self) -> bool:
         """False: another thread is in a call."""
@@ -126,7 +130,7 @@ class Core:
         if os.getpid() == self.pid:  # a forked child has nothing to close
             lib.tokmap_stage_close(pointer)
         if self.loader._handle is self.lent:
-            self.loader._handle = self.loader_handle
+            self.loader._take_back(self.loader_handle)
         self.forget()
         return True
 

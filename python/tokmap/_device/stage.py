@@ -7,7 +7,7 @@ import sys
 import weakref
 from collections import namedtuple
 from ctypes import c_uint8
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .._c import structs as _lib
 from .._c.arguments import dtype_name, flag, integer, number, state_bytes
@@ -117,10 +117,12 @@ class DeviceBatch:
     stream for which the tensor was made (in PyTorch: first.wait_stream(other)). JAX does not tell in which stream it
     computes: let it copy the array, and wait for the copy before the array is deleted."""
 
+    _c: Any = _lib.StageBatch()  # as long as there is no other one
+
     def __init__(self, stage: "Stage", stream: int) -> None:
         self._stage, self._stream = stage, stream
         self._capsules: List[Any] = []
-        self._c: Any = _lib.StageBatch()
+        self._c = _lib.StageBatch()
         self._state = (c_uint8 * 128)()
 
     @property
@@ -189,8 +191,8 @@ class DeviceBatch:
             self.release()
 
     def __del__(self) -> None:
-        core = self._stage._core
-        if self._c.id and core.pointer:
+        if self._c.id and self._stage._core.pointer:
+            core = self._stage._core
             core.unreleased.append((self._c, self._stream))
             core.release_all()
             self._c = _lib.StageBatch()
@@ -312,6 +314,7 @@ class Stage:
             has_ignore_index=1,
             pad_id=number("pad_id", pad_id, 2**32 - 1), max_documents=self._max_documents,
             no_thread=not flag("thread", thread))
+        self._n_taken = 0
         self._core = Core(loader, log, edit)
         self._core.open(options)
         info = self.stats
@@ -334,18 +337,37 @@ class Stage:
         torch.cuda.Stream, an object with __cuda_stream__, or None for PyTorch's current stream, which is
         the default stream if PyTorch is not in use."""
         batch = DeviceBatch(self, self._find_stream(stream))
-        with self._core.turn, self._core as core:
-            try:
-                if core.take(lib.tokmap_stage_next, batch._c, batch._stream) == _END:
-                    return None
-                core.call(lib.tokmap_stage_save, batch._state)
-            except BaseException:
-                if batch._c.id:  # the caller did not get the batch: return it again
-                    step_sample = batch.step_sample
-                    batch.release()
-                    core.call(lib.tokmap_stage_seek, step_sample)
-                raise
-        return batch
+        found = self._take(lib.tokmap_stage_next, batch._c, batch._stream,
+                           lambda core: core.call(lib.tokmap_stage_save, batch._state))
+        return batch if found else None
+
+    def _take(self, function: Any, batch: Any, stream: int, finish: Callable[[Core], Any]) -> bool:
+        """Calls next or fill, and then finish. False at the end. After an exception the next call takes the same step."""
+        taken = 0
+        try:
+            with self._core.turn, self._core as core:
+                try:
+                    if core.take(function, batch, stream) == _END:
+                        return False
+                    finish(core)
+                except BaseException:
+                    self._put_back(core, batch, stream)
+                    raise
+                self._n_taken = taken = self._n_taken + 1
+            return True
+        except BaseException:
+            if taken:
+                with self._core.turn, self._core as core:
+                    if self._n_taken == taken:
+                        self._put_back(core, batch, stream)
+            raise
+
+    def _put_back(self, core: Core, batch: Any, stream: int) -> None:
+        if batch.n_rows:  # the caller did not get it
+            if batch.id:
+                core.call(lib.tokmap_stage_release, ctypes.byref(batch), stream)
+                batch.id = 0
+            core.call(lib.tokmap_stage_seek, batch.step_sample)
 
     def fill(self, *, stream: Any = None, **targets: Any) -> Optional[Filled]:
         """Writes the next step into the caller's memory, so that a CUDA graph finds it at the same addresses
@@ -360,10 +382,10 @@ class Stage:
         held = {name: self._target(name, target) for name, target in targets.items()}
         for name, (address, _) in held.items():
             setattr(batch, name, address)
-        with self._core.turn, self._core as core:
-            if core.take(lib.tokmap_stage_fill, batch, handle) == _END:
-                return None
-        return Filled(*(getattr(batch, name) for name in Filled._fields))
+        filled: List[Filled] = []
+        self._take(lib.tokmap_stage_fill, batch, handle,
+                   lambda core: filled.append(Filled(*(getattr(batch, name) for name in Filled._fields))))
+        return filled[0] if filled else None
 
     def _target(self, name: str, target: Any) -> Tuple[int, Any]:
         """(address, an object that must live meanwhile)."""
@@ -426,6 +448,10 @@ class Stage:
         current = torch.cuda.current_stream(self._device)
         self._core.streams[current.cuda_stream] = current
         return int(current.cuda_stream)
+
+    @property
+    def _is_open(self) -> bool:
+        return bool(self._core.pointer)
 
     @property
     def sample(self) -> int:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ledger of a run: a line for each change, in docs/FORMAT.md, section 12."""
 
+import contextlib
 import ctypes
 import datetime
 import fcntl
@@ -15,6 +16,7 @@ from .._c import structs as _lib
 from .._c.errors import DamagedError, Error, Handle, MismatchError, call, check
 from .._c.structs import lib
 from .mixture import Mixture
+from .place import Now, Place
 
 if TYPE_CHECKING:
     from .._data.dataset import Path
@@ -238,31 +240,54 @@ def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
 
 def line_of(handle: Handle, micro_batches: int) -> Line:
     """What a ledger would say about a loader."""
-    line = Ledger(os.devnull, micro_batches, handle)._line("opened", 0, None)
-    return Line(line.text, "the Loader")
+    return _new_line("the Loader", handle, micro_batches, "opened", 0, None)
+
+
+def _new_line(path: str, handle: Handle, micro_batches: int, event: str, sample: int, after: Optional[Line]) -> Line:
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    entry = _lib.LedgerEntry(
+        event=event.encode(), time=now.encode(),
+        host=os.uname().nodename.encode(), folder=os.fsencode(os.getcwd()), after=after.text if after else None,
+        sample=sample, micro_batches=micro_batches)
+    detail, room = _lib.ErrorDetail(), 1 << 16
+    while True:
+        memory, n_bytes = ctypes.create_string_buffer(room), ctypes.c_size_t(room)
+        status = lib.tokmap_loader_ledger_line(handle.pointer, ctypes.byref(entry), memory, ctypes.byref(n_bytes), ctypes.byref(detail))
+        if not status or n_bytes.value < room:
+            check(status, detail)
+            return Line(memory.raw[:n_bytes.value], path)
+        room = n_bytes.value + 1
 
 
 class Ledger:
-    """Where a Loader writes its lines. It belongs to the process that made it."""
+    """Where a Loader writes its lines. It belongs to the process that made it. is_open: whether a batch was begun, so that
+    the end is to be said, too."""
 
-    def __init__(self, path: "Path", micro_batches: int, handle: Handle) -> None:
+    def __init__(self, path: "Path", micro_batches: int, handle: Handle, place: Place) -> None:
         self.path, self._micro_batches, self._process = os.path.abspath(path), micro_batches, os.getpid()
-        self.handle = handle
-        self.next_sample: Optional[int] = None  # where the last batch ended
+        self.handle, self._place = handle, place
+        self.is_open = False
         self.due: Optional[int] = 0  # where the next batch begins, if that needs a line
+        self._rows = 0  # of a step, as the last line says
         self._last: Optional[bytes] = None  # the line that says what this loader does
+        self._tried: Optional[bytes] = None  # a line that is perhaps written, because something failed
         self._warned = False
 
-    def begin(self, sample: int) -> None:
-        """A batch begins at this sample."""
+    def begin(self, now: Now) -> None:
+        """A batch begins here."""
+        if self.due is None and now[1] != self._rows:
+            self.due = now[0]
         if self.due is not None:
-            self.write(None, self.due)
-            self.due, self.next_sample = None, sample
+            self.is_open = True  # the line may be written, also if something fails then
+            self.write(None, self.due, now[1])
+            self.due, self._rows = None, now[1]
 
-    def write(self, event: Optional[str], sample: int) -> None:
+    def write(self, event: Optional[str], sample: int, rows: int) -> None:
         """Writes a line, unless the last line says the same. event None: the last line decides which event it is."""
         if self._process != os.getpid():
             return
+        with contextlib.suppress(Error):  # a stage has the handle, so it has these rows
+            self._place.set_rows(self.handle, rows)
         with open(self.path, "a+b") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -273,52 +298,40 @@ class Ledger:
             data = file.read()
             whole = _whole(self.path, data)
             lines = _parse(self.path, whole)
-            last = lines[-1] if lines else None
+            last, own = lines[-1] if lines else None, (self._last, self._tried)
             line = self._line(event or "resumed", sample, last)
             if event is None:
                 if lines:
                     lines[0].check_same_run(line)
-                goes_on = self._last in [one.text for one in lines[-2 if last and last.event == "closed" else -1:]]
+                goes_on = any(one.text in own for one in lines[-2 if last and last.event == "closed" else -1:])
                 line = self._line(_event_of(line, last, goes_on), sample, last)
-                if self._last is not None and not goes_on:
+                if not goes_on:
                     self._warn()
-            elif last is None or last.text != self._last:
+            elif last is None or last.text not in own:
                 return self._warn()
             if last is not None and line.is_like(last):
                 self._last = last.text
                 return
-            self._last = line.text
+            self._tried = line.text
             os.ftruncate(file.fileno(), len(whole))
             file.write(line.text + b"\n")
             file.flush()
             os.fsync(file.fileno())
+        self._last = line.text
 
     def _warn(self) -> None:
-        if not self._warned:
+        if self._last is not None and not self._warned:
+            self._warned = True  # also if the warning is an error
             warnings.warn(f"{self.path}: another run has gone on in this ledger since this one wrote to it, so the ledger does not "
                           "say where this one ended: end the other one, or give each a ledger of its own")
-        self._warned = True
 
     def _line(self, event: str, sample: int, after: Optional[Line]) -> Line:
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        entry = _lib.LedgerEntry(
-            event=event.encode(), time=now.encode(),
-            host=os.uname().nodename.encode(), folder=os.fsencode(os.getcwd()), after=after.text if after else None,
-            sample=sample, micro_batches=self._micro_batches)
-        detail, room = _lib.ErrorDetail(), 1 << 16
-        while True:
-            memory, n_bytes = ctypes.create_string_buffer(room), ctypes.c_size_t(room)
-            status = lib.tokmap_loader_ledger_line(self.handle.pointer, ctypes.byref(entry), memory,
-                                                   ctypes.byref(n_bytes), ctypes.byref(detail))
-            if not status or n_bytes.value < room:
-                check(status, detail)
-                return Line(memory.raw[:n_bytes.value], self.path)
-            room = n_bytes.value + 1
+        return _new_line(self.path, self.handle, self._micro_batches, event, sample, after)
 
     def close(self) -> None:
-        if self.next_sample is not None:
-            self.write("closed", self.next_sample)
-            self.next_sample = None
+        if self.is_open:
+            self.write("closed", *self._place.now[:2])
+            self.is_open = False
 
 
 def _event_of(line: Line, last: Optional[Line], goes_on: bool) -> str:

@@ -27,6 +27,7 @@ from .mixture import Mixture, as_mixture, as_phases
 from .open import Before, Opener, as_outputs, explain, row_parts
 from .options import (Device, Dtype, Framework, Io, Options, Order, Output, Ranks, Reading, Record, Resume, Rows, Shuffle,
                       Slots, Windows, checked, choose, group)
+from .place import Now, Place
 from .ranks import check_found, find_rank
 from .sources import Sources, as_sources
 from .steps import Steps, as_schedule
@@ -42,6 +43,8 @@ else:
 _END = 1
 _next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
+_USED_BY_HANDLER = ("a signal handler has used the loader during next: a handler may ask for the state, but not for a batch or "
+                    "another position")
 
 
 class Sample(NamedTuple):
@@ -134,8 +137,9 @@ class Loader(Of[T]):
             as_outputs(outputs), dtype, framework, device, None if ledger is None else path("ledger", ledger),
             order, rows, own_ranks, group("reading", reading), resume, group("record", record), group("slots", slots))
         self._sources, self.outputs = given.sources, given.outputs
-        self.sequence_length, self.batch_rows = given.sequence_length, given.batch_rows
+        self.sequence_length = given.sequence_length
         self.rank, self.n_ranks = own_ranks.rank or 0, own_ranks.n_ranks or 1
+        self._place = Place(self.rank, self.n_ranks, given.batch_rows)
         self.drop_last = order.drop_last
         self._mixture = Mixture(as_phases(order.phases, [s.weight for s in self._sources]),
                                 [s.max_epochs or 0 for s in self._sources], list(order.skip))
@@ -143,8 +147,7 @@ class Loader(Of[T]):
         most_rows = self._steps.most_rows() // self.n_ranks
         if "cu_seqlens" in self.outputs and most_rows * self.sequence_length >= 2**31:
             raise ArgumentError(f"batch_rows is {most_rows}: cu_seqlens counts to 2^31 - 1 inputs of a batch", -1)
-        self._to_next = (self.n_ranks - self.rank) * self.batch_rows  # from the first row to the next step
-        self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
+        self._n_ranks_left = self.n_ranks - self.rank  # from this one on
         mask_labels, span_mask = rows.mask_labels, False
         if any(s.has_spans for s in self._sources):
             if not rows.contiguous or not {"labels", "loss_mask"} & set(self.outputs):
@@ -163,6 +166,7 @@ class Loader(Of[T]):
                              "next input")
         self._lock: Any = new_lock(self)  # held from next until the rows are copied
         self._turn = 0  # changes whenever the rows of the last batch are no longer valid
+        self._counts_tokens = False  # since metrics() was first called, where a row may have fewer tokens
         self._is_plain = False  # whether a batch needs nothing but _take_next; known at the first one
         before = resume.amend_from
         if before is None and given.ledger is not None and os.path.exists(given.ledger):
@@ -194,7 +198,6 @@ class Loader(Of[T]):
                 self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=rows.pad_id,
                 ignore_index=rows.ignore_index, **vars(given.slots))
             self._stage = self._make_stage()
-        self._token_counts: Any = None  # of each source, where a row may have fewer tokens
         record = given.record
         self._metrics_file = None if record.metrics_file is None else MetricsFile(
             os.fspath(record.metrics_file).replace("{rank}", str(self.rank)), record.metrics_seconds)
@@ -202,10 +205,10 @@ class Loader(Of[T]):
         if given.ledger is not None and self.rank == 0:
             from .ledger import Ledger
 
-            self._ledger = Ledger(given.ledger, record.micro_batches, self._own_handle)
+            self._ledger = Ledger(given.ledger, record.micro_batches, self._own_handle, self._place)
             weakref.finalize(self, self._ledger.close)
         if resume.amend is not None:
-            self._note_position(int.from_bytes(resume.amend[24:32], "little"))
+            self._stand(int.from_bytes(resume.amend[24:32], "little"))
         self._warn_of_reading()
 
     # ---- Open and close ----
@@ -253,12 +256,11 @@ class Loader(Of[T]):
             self._finder = None
             if self._ledger is not None:
                 self._ledger.handle = handle
-            self._take_turns(self._lane, self._n_lanes)
+            self._place.forget()
+            self._turn += 1
             self._count()
             if self._stage is None:
                 self._gatherer.set_loader(handle)
-            else:
-                self._stage = self._make_stage()
 
     def _count(self) -> None:
         info = self._get_info()
@@ -272,6 +274,21 @@ class Loader(Of[T]):
         if reason.startswith("direct cannot be used"):
             warnings.warn(f"{reason[:-1]}; rows are read by {way}", RuntimeWarning)
 
+    def _lend(self) -> Handle:
+        """Its handle, for a stage that takes it."""
+        with self._lock:
+            self._turn += 1  # the rows of its batches are no longer valid
+            if self._stage is None:  # else it is where its own stage begins
+                self._place.follow(self._handle, self._place.now)
+            return self._handle
+
+    def _take_back(self, handle: Handle) -> None:
+        """From a stage that was closed. The loader has the position of a stage that it did not make itself."""
+        self._handle = handle
+        self._place.at = lib.tokmap_loader_position(handle.pointer)
+        if self._stage is None:
+            self._place.stand(self._place.at)
+
     def _call(self, function: Any, *arguments: Any) -> None:
         with self._lock:
             handle = self._handle  # which another thread may replace
@@ -280,6 +297,7 @@ class Loader(Of[T]):
     def close(self) -> None:
         """Frees the loader. Arrays and states of batches stay valid. Waits for a call of another thread."""
         with self._lock:
+            self._turn += 1
             if self._ledger is not None:
                 self._ledger.close()
             if self._stage is not None:
@@ -289,7 +307,6 @@ class Loader(Of[T]):
             self._handle = self._own_handle = NoHandle("the loader is closed")
             self._origin = self._origin._replace(handle=self._own_handle)
             self._finder = None
-            self._turn += 1
 
     def __enter__(self) -> Loader[T]:
         return self
@@ -336,34 +353,60 @@ class Loader(Of[T]):
                             "by tokmap.torch.data_loader; tokmap.Samples has samples by their numbers")
 
     def __next__(self) -> Batch[T]:
-        with self._lock:
-            if self._is_plain:
-                return self._take_next()
-            self._check_rank()
-            self._is_plain = self._stage is self._ledger is self._metrics_file is None and not self._steps.changes
-            if self._ledger is None and self._metrics_file is None:
-                return self._next()
-            if self._steps.changes:
-                self._follow_schedule()
-            if self._ledger is not None:
-                self._ledger.begin(self.sample)
-            batch = self._next()
-            if self._ledger is not None:
-                self._ledger.next_sample = batch.next_sample
-            if self._metrics_file is not None:
-                self._metrics_file.update(lambda: self.metrics(text=True))
-            return batch
+        """After any other exception than StopIteration the next call takes the same step. Nothing is changed until the whole
+        batch is ready, except what the library knows, which follows `now` of the place."""
+        place = self._place
+        before: Optional[Now] = None
+        after: Optional[Now] = None
+        try:
+            with self._lock:
+                before = place.now
+                batch, after = self._take(before)
+                if place.now is not before:
+                    raise RuntimeError(_USED_BY_HANDLER)
+                place.now = after
+                if self._metrics_file is not None:
+                    self._metrics_file.update(lambda: self.metrics(text=True))
+                if batch is None:
+                    raise StopIteration
+                return batch
+        except StopIteration:
+            raise
+        except BaseException:
+            if before is not None and place.now is after:
+                place.now = before  # the caller did not get the batch, not even if a signal came while the lock was released
+            raise
 
-    def _next(self) -> Batch[T]:
-        if self._steps.changes and not self._follow_schedule():
-            return self._take_uneven()
-        return self._take_next() if self._stage is None else self._next_on_device()
+    def _take(self, now: Now) -> Tuple[Optional[Batch[T]], Now]:
+        """Returns the next batch, and where the Loader stands after it. None: this rank has no rows in the last step."""
+        if self._is_plain:
+            return self._take_next(now)
+        self._check_rank()
+        self._is_plain = self._stage is self._ledger is None and not self._steps.changes and not self._counts_tokens
+        is_even, first = True, self._steps.position(now[0])
+        if self._steps.changes:
+            n_rows = self._steps.rows(first)
+            is_even = not self._steps.changes_between(first, first + (self._place.n_lanes - 1) * n_rows)
+            now = (now[0], n_rows // self.n_ranks, now[2])
+        if self._counts_tokens and now[2] is None:
+            now = (*now[:2], (0,) * len(self._sources))
+        if self._ledger is not None:
+            self._follow(now)
+            self._ledger.begin(now)
+        if not is_even:
+            return self._take_uneven(now)
+        return self._take_next(now) if self._stage is None else self._next_on_device(now)
 
-    def _note_position(self, sample: int) -> None:
-        """The ledger gets a line if the next batch does not follow the last one."""
-        if self._ledger is not None and sample != self._ledger.next_sample:
+    def _stand(self, sample: int) -> None:
+        """The library was moved to this sample. The ledger gets a line if the next batch does not follow the last one."""
+        if self._ledger is not None and not (self._ledger.is_open and sample == self._place.now[0]):
             self._ledger.close()
             self._ledger.due = sample
+        stands_at = self._stage.sample if self._stage is not None and self._stage._is_open else \
+            lib.tokmap_loader_position(self._handle.pointer)
+        self._place.stand(stands_at)
+        if self._stage is not None:
+            self._follow(self._place.now)
 
     def _check_rank(self) -> None:
         """Before the first batch."""
@@ -371,72 +414,68 @@ class Loader(Of[T]):
             check_found(self._options.ranks)
             self._rank_is_found = False
 
-    def _take_next(self) -> Batch[T]:
+    def _take_next(self, now: Now) -> Tuple[Optional[Batch[T]], Now]:
+        place, (sample, rows, counts) = self._place, now
+        if place.at != sample or place.rows != rows:
+            place.follow(self._handle, now)
         self._turn = turn = self._turn + 1
         c_batch, handle = self._batch, self._handle  # a signal handler may close the loader meanwhile
-        c_batch.step_sample = _NO_LIMIT
-        try:
-            status = _next(handle.pointer, *self._references)
-            if not status:
-                first = c_batch.first_sample
-                batch: Batch[T] = Batch(self._origin, self._rows_of, turn, c_batch.n_rows, first,
-                                        self._after(first) if self._steps.skips else first + self._to_next)
-                self._gatherer.fill(batch)
-                if self._token_counts is not None:
-                    self._count_tokens()
-        except BaseException:
-            if self._turn == turn and c_batch.step_sample != _NO_LIMIT:
-                self.seek(c_batch.step_sample)  # the caller did not get the batch: return it again
-            raise
+        place.at = -1  # not known until the batch is ready
+        status = _next(handle.pointer, *self._references)
         if status:
             if status == _END:
-                return self._take_uneven()
+                return self._take_uneven(now)
             check(status, self._detail)
+        first = c_batch.first_sample
+        after = first + self._n_ranks_left * rows
+        if self._steps.skips:
+            after = self._after(first, rows)
+        batch: Batch[T] = Batch(self._origin, self._rows_of, turn, c_batch.n_rows, first, after)
+        self._gatherer.fill(batch)
+        if counts is not None:
+            counts = self._count_tokens(counts)
         if self._turn != turn:
-            raise RuntimeError("a signal handler has used the loader during next, and this batch is lost: a handler "
-                               "may ask for the state, but not for a batch or another position")
-        return batch
+            raise RuntimeError(_USED_BY_HANDLER)
+        if place.n_lanes > 1:
+            after = self._steps.sample(self._steps.position(sample) + self.n_ranks * place.n_lanes * rows)
+        place.at = after
+        return batch, (after, rows, counts)
 
-    def _new_batch(self, turn: int, n_rows: int, first: int, after: int) -> Batch[T]:
-        return Batch(self._origin, self._rows_of, turn, n_rows, first, after)
-
-    def _count_tokens(self) -> None:
+    def _count_tokens(self, counts: Tuple[int, ...]) -> Tuple[int, ...]:
         """Adds the inputs of the rows that were just taken."""
+        found = list(counts)
         for row in self._batch.rows[:self._batch.n_rows]:
-            self._token_counts[row.source] += row.n_tokens - 1
+            found[row.source] += row.n_tokens - 1
+        return tuple(found)
 
-    def _after(self, first: int) -> int:
+    def _after(self, first: int, rows: int) -> int:
         """The first sample of the next step of all ranks, from the first sample of this rank in a step."""
-        return self._steps.sample(self._steps.position(first) + self._to_next)
+        return self._steps.sample(self._steps.position(first) + self._n_ranks_left * rows)
 
-    def _set_rows(self, batch_rows: int) -> None:
-        if self._stage is not None:
-            self._stage.close()
-        self.batch_rows = batch_rows
-        self._to_next = (self.n_ranks - self.rank) * batch_rows
-        self._take_turns(self._lane, self._n_lanes)
-        if self._ledger is not None and self._ledger.due is None:
-            self._ledger.due = self._ledger.next_sample
-        if self._stage is not None:
+    def _follow(self, now: Now) -> None:
+        """Brings the library to this place, and the stage, which has steps of one size."""
+        place, stage = self._place, self._stage
+        if stage is not None and stage._is_open and place.rows == now[1]:
+            if place.at != now[0]:
+                place.at = -1
+                stage.seek(now[0])
+                place.at = now[0]
+            return
+        if stage is not None:
+            stage.close()
+        place.follow(self._handle, now)
+        if stage is not None:
             self._stage = self._make_stage()
 
-    def _follow_schedule(self) -> bool:
-        """Whether the next steps, one for each lane, all have the same rows, which are then set."""
-        steps, first = self._steps, self._steps.position(self.sample)
-        n_rows = steps.rows(first)
-        if n_rows != self.n_ranks * self.batch_rows:
-            self._set_rows(n_rows // self.n_ranks)
-        return not steps.changes_between(first, first + (self._n_lanes - 1) * n_rows)
-
-    def _take_uneven(self) -> Batch[T]:
+    def _take_uneven(self, now: Now) -> Tuple[Optional[Batch[T]], Now]:
         """The rows of this rank where the steps of the lanes differ: at a change of batch_schedule, and at the end, where
         the last one may not be complete."""
-        steps, start = self._steps, self.sample
+        steps, place, (start, rows, counts) = self._steps, self._place, now
         end = _NO_LIMIT if self.n_samples is None else steps.position(self.n_samples)
         own = after = steps.position(start)
         n_step = 0
-        for lane in range(self._n_lanes):
-            if lane == self._lane:
+        for lane in range(place.n_lanes):
+            if lane == place.lane:
                 own, n_step = after, steps.rows(after)
             after = min(after + steps.rows(after), end)
         left = max(end - own, 0)
@@ -444,32 +483,28 @@ class Loader(Of[T]):
             raise StopIteration
         share = n_step // self.n_ranks
         n_rows = min(max(left - self.rank * share, 0), share)
+        batch: Optional[Batch[T]] = None
         if n_rows > 0:
             first = steps.sample(own + self.rank * share)
-            batch = self._new_batch(self._turn, n_rows, first, steps.sample(min(own + n_step, end)))
-            try:
-                self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
-                self._call(lib.tokmap_loader_seek, first)
-                self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
-                self._gatherer.fill(batch)
-                batch._rows = self._rows_of(self._turn)
-                if self._token_counts is not None:
-                    self._count_tokens()
-            finally:  # also after an error: the next call tries this step again
-                self._take_turns(self._lane, self._n_lanes)
-                self._call(lib.tokmap_loader_seek, start)
-        self._call(lib.tokmap_loader_seek, steps.sample(after))
-        if n_rows == 0:
-            raise StopIteration
-        return batch
+            place.forget()
+            self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
+            self._call(lib.tokmap_loader_seek, first)
+            self._turn = turn = self._turn + 1
+            self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
+            batch = Batch(self._origin, self._rows_of, turn, n_rows, first, steps.sample(min(own + n_step, end)))
+            self._gatherer.fill(batch)
+            batch._rows = self._rows_of(turn)
+            if counts is not None:
+                counts = self._count_tokens(counts)
+        return batch, (steps.sample(after), rows, counts)
 
     def _take_turns(self, lane: int, n_lanes: int) -> None:
         """Makes this loader one of n_lanes that take turns with whole steps, each from the same position."""
         with self._lock:
-            self._call(lib.tokmap_loader_set_batch, self.rank + lane * self.n_ranks, self.n_ranks * n_lanes,
-                       self.batch_rows)
-            self._lane, self._n_lanes = lane, n_lanes
+            self._place.lane, self._place.n_lanes = lane, n_lanes
             self._turn += 1
+            self._place.forget()
+            self._place.follow(self._handle, self._place.now)
 
     def _rows_of(self, turn: int) -> Optional[List[Row]]:
         with self._lock:
@@ -478,21 +513,27 @@ class Loader(Of[T]):
             handle, batch, pad_id = self._own_handle, self._batch, self._options.rows.pad_id
             return [Row(handle, row, batch.sequence_length, pad_id) for row in _lib.unpack_rows(batch.rows, batch.n_rows)]
 
-    def _next_on_device(self) -> Batch[T]:
+    def _next_on_device(self, now: Now) -> Tuple[Optional[Batch[T]], Now]:
+        self._follow(now)
+        self._place.at = -1
         staged = self._stage.next()
         if staged is None:
             raise StopIteration
+        _, rows, counts = now
         first = staged.first_sample
-        batch: Batch[T] = self._new_batch(-1, staged.n_rows, first, self._after(first))  # its rows are those of the stage
+        after = self._after(first, rows)
+        batch: Batch[T] = Batch(self._origin, self._rows_of, -1, staged.n_rows, first, after)  # its rows are those of the stage
         for name, tensor in staged.torch()._asdict().items():
             setattr(batch, name, tensor[:staged.n_documents + 1] if name == "cu_seqlens" else tensor)
         if "cu_seqlens" in self.outputs:
             batch.max_seqlen = staged.max_seqlen
-        if self._token_counts is not None:
-            cp_size = self._options.ranks.cp_size
+        if counts is not None:
+            found, cp_size = list(counts), self._options.ranks.cp_size
             for at in map(self.locate, batch.sample_ids.tolist()):
-                self._token_counts[at.source] += at.n_tokens - 1 if cp_size == 1 else self.sequence_length // cp_size
-        return batch
+                found[at.source] += at.n_tokens - 1 if cp_size == 1 else self.sequence_length // cp_size
+            counts = tuple(found)
+        self._place.at = after
+        return batch, (after, rows, counts)
 
     def __len__(self) -> int:
         """Batches from sample 0 to the end; `n_samples` has the samples. TypeError if there is no end."""
@@ -509,9 +550,13 @@ class Loader(Of[T]):
     def sample(self) -> int:
         """The first sample of the next step."""
         with self._lock:
-            handle = self._handle
-            position: int = self._stage.sample if self._stage else lib.tokmap_loader_position(handle.pointer)
-        return position
+            (self._handle if self._stage is None else self._own_handle).pointer  # or it says why the loader cannot be used
+            return self._place.now[0]
+
+    @property
+    def batch_rows(self) -> int:
+        """The rows of this rank in a step: of the last one, where batch_schedule changes them."""
+        return self._place.now[1]
 
     @property
     def epochs(self) -> List[int]:
@@ -540,12 +585,13 @@ class Loader(Of[T]):
         """The next step starts at this sample, or, if it is skipped, at the next sample that is not."""
         sample = number("sample", sample, 2**62)
         with self._lock:
-            self._note_position(sample)
             self._turn += 1
-            if self._stage is not None:
+            self._place.forget_position()
+            if self._stage is not None and self._stage._is_open:
                 self._stage.seek(sample)
             else:
                 self._call(lib.tokmap_loader_seek, sample)
+            self._stand(sample)
 
     def locate(self, sample: int) -> Sample:
         """Where a sample comes from, without reading its tokens."""
@@ -596,7 +642,8 @@ class Loader(Of[T]):
         try:
             with self._lock:
                 self._turn += 1
-                if self._stage is not None:
+                self._place.forget_position()
+                if self._stage is not None and self._stage._is_open:
                     self._stage.restore(state)
                 else:
                     self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
@@ -604,7 +651,8 @@ class Loader(Of[T]):
             if not amends:
                 raise explain(error, state, self._before(), self._mixture) from None
             self._amend(state)
-        self._note_position(int.from_bytes(state[24:32], "little"))
+        with self._lock:
+            self._stand(int.from_bytes(state[24:32], "little"))
         self._warn_of_reading()
 
     @property
@@ -654,13 +702,15 @@ class Loader(Of[T]):
         """What was read and used so far, as a dict or as the text of OpenMetrics: position, waits, bytes read, and for
         each source the samples, tokens (inputs) and epochs of all ranks. Unless windows is "concat", tokens are only
         those that this process has given out since the first call: call it once before the loop."""
-        if self._token_counts is None and self._opener.has_short_rows:
-            self._token_counts = [0] * len(self._sources)
+        if self._opener.has_short_rows:
+            self._counts_tokens, self._is_plain = True, False
         found = self._collect()
         return as_text(found) if text else found
 
     def _collect(self) -> Dict[str, Any]:
-        position, stats, handle, counted = self.sample, self.stats, self._own_handle, self._token_counts
+        position, stats, handle, counted = self.sample, self.stats, self._own_handle, self._place.now[2]
+        if counted is None and self._counts_tokens:
+            counted = (0,) * len(self._sources)
         before, skipped = counts_before(handle, position), np.zeros(len(self._sources), np.int64)
         for begin, end in self._mixture.skip:
             if begin < position:
@@ -693,8 +743,8 @@ def note_start(given: Options, state_dict: Mapping[str, Any]) -> None:
         with reopened(given) as loader:
             loader.load_state_dict(state_dict)
             if loader._ledger is not None:
-                loader._ledger.begin(loader.sample)
-                loader._ledger.next_sample = None  # nothing is known of its end
+                loader._ledger.begin(loader._place.now)
+                loader._ledger.is_open = False  # nothing is known of its end
 
 
 def reopened(given: Options, **changed: Any) -> Loader[Any]:
