@@ -3,6 +3,7 @@
 """Arguments of a wrong type or out of range: the exception names the parameter, in Python's words, and says what it
 must be."""
 
+import contextlib
 import inspect
 import os
 import re
@@ -252,6 +253,8 @@ def torch_before_2_0_is_enough(folder):
     class Torch:
         int64, int32, uint8 = "int64", "int32", "uint8"
 
+        inference_mode = contextlib.nullcontext
+
         @staticmethod
         def empty(shape, dtype, pin_memory):
             return OldTensor(shape, dtype)
@@ -264,7 +267,11 @@ def torch_before_2_0_is_enough(folder):
     for pinned in (False, True):
         loader, wanted = (tokmap.Loader(folder / "a", 16, 4, outputs=outputs) for _ in range(2))
         gatherer = loader._gatherer
-        gatherer._torch, gatherer._pinned, gatherer._make = Torch, pinned, gatherer._tensor
+        gatherer._torch = Torch
+        if pinned:
+            gatherer._make = gatherer._pinned_memory
+        else:
+            gatherer._as_output = Torch.from_numpy
         batch, reference = next(loader), next(wanted)
         for name in outputs:
             assert (getattr(batch, name).array == getattr(reference, name)).all(), name

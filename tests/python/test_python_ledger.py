@@ -4,13 +4,16 @@
 what their ranks were given."""
 
 import gc
+import multiprocessing
 import os
 import pathlib
 import pickle
 import random
 import re
+import resource
 import shutil
 import sys
+import unittest.mock
 import warnings
 
 from grouped import grouped
@@ -197,7 +200,7 @@ def a_line_is_written_for_each_change(folder):
     for _ in range(5):
         state = next(loader).state
     pickle.loads(pickle.dumps(loader)).close()
-    twin = loader_of(folder, ledger=path, micro_batches=2)  # of the same rank, as in tensor parallelism
+    twin = loader_of(folder, ledger=path, micro_batches=2, writes_ledger=False)  # of the same rank, as in tensor parallelism
     next(twin)
     other = loader_of(folder, ledger=path, rank=1, n_ranks=2)
     next(other)
@@ -300,11 +303,150 @@ def another_run_in_the_ledger_is_reported(folder):
         assert len(caught) == 2, caught
 
 
+def a_file_that_is_not_of_the_run_is_refused_and_stays(folder):
+    for text in ('{"lr": 0.1, "layers": 12}', "my notes\nmore", "{}\n", "# EOF\n"):
+        (folder / "config.json").write_text(text)
+        for options in ({"ledger": folder / "config.json"}, {"metrics_file": folder / "config.json"}):
+            error = str(raises(tokmap.ExistsError, loader_of, folder, **options))
+            assert "config.json: already exists, and is not" in error and (folder / "config.json").read_text() == text
+    for name, beginning in (("ledger", '{"ledger":1,"ev'), ("metrics_file", "# TYPE tok")):  # cut off
+        for n in range(len(beginning) + 1):
+            (folder / "torn").write_text(beginning[:n])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                next(loader_of(folder, **{name: folder / "torn"}))
+    gc.collect()
+
+
+def a_relative_path_is_where_the_process_was(folder):
+    before = os.getcwd()
+    (folder / "A").mkdir()
+    (folder / "B").mkdir()
+    try:
+        os.chdir(folder / "A")
+        with loader_of(folder, ledger="run.ledger") as loader:
+            next(loader)
+            state = loader.state()
+        changed = loader_of(folder, ledger="run.ledger", metrics_file="m.prom", on_mismatch="amend", skip=[(40, 44)])
+        os.chdir(folder / "B")
+        changed.restore(state)
+        next(changed)
+        changed.close()
+    finally:
+        os.chdir(before)
+    assert sorted(os.listdir(folder / "A")) == ["m.prom", "run.ledger"] and os.listdir(folder / "B") == []
+
+
+class Mesh:
+    """What a Loader asks of a DeviceMesh of PyTorch."""
+
+    mesh_dim_names = ("pp", "dp", "cp", "tp")
+
+    def __init__(self, of, n, i):
+        self.sizes = {"dp": 2, of: n}
+        self.ranks = {of: i}
+
+    def size(self, i):
+        return self.sizes.get(self.mesh_dim_names[i], 1)
+
+    def get_local_rank(self, name):
+        return self.ranks.get(name, 0)
+
+
+def run_as(path, options, barrier, answers):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            loader = tokmap.Loader(path, LENGTH, 4, **grouped(io="map", batch_schedule=[(40, 16)], **options))
+            for k in range(12):
+                next(loader)
+                if barrier is not None:
+                    barrier.wait(60)
+                if k == 5:
+                    loader.seek(8)
+            is_said = "does not write the ledger" in repr(loader)
+            loader.close()
+        answers.put(is_said)
+    except BaseException as error:
+        answers.put(repr(error))
+
+
+def one_of_the_processes_of_a_rank_writes(folder):
+    fork, path = multiprocessing.get_context("fork"), folder / "ledger"
+    answers = fork.Queue()
+
+    def processes(n, ways, in_step):
+        path.unlink(missing_ok=True)
+        barrier = fork.Barrier(n) if in_step else None
+        for i, (options, environment) in enumerate(ways):
+            with unittest.mock.patch.dict(os.environ, environment):
+                process = fork.Process(target=run_as, args=(folder / "0", {"ledger": path, **options}, barrier, answers))
+                process.start()
+            yield process
+            if not in_step:
+                process.join()
+
+    alone = {"rank": 0, "n_ranks": 2}
+    for process in processes(1, [(alone, {})], False):
+        process.join()
+    wanted = events(path)
+    assert answers.get(timeout=60) is False and [event for event, *_ in wanted] == [
+        "opened", "batch", "closed", "resumed", "batch", "closed"]
+    for n in (2, 4):
+        ways = [[({"mesh": Mesh(of, n, i)}, {}) for i in range(n)] for of in ("tp", "cp", "pp")]
+        ways += [[(alone, {name: str(i)}) for i in range(n)] for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")]
+        ways += [[({**alone, "writes_ledger": i == n - 1}, {"RANK": str(i)}) for i in range(n)]]
+        for way in ways:
+            for in_step in (True, False):
+                for process in list(processes(n, way, in_step)):
+                    process.join()
+                found = [answers.get(timeout=60) for _ in range(n)]
+                assert sorted(found) == [False] + [True] * (n - 1), (way, in_step, found)
+                assert events(path) == wanted, (way, in_step, events(path))
+
+
+def a_run_that_was_killed_and_begins_again_there_says_so(folder):
+    for _ in range(3):
+        loader = loader_of(folder)
+        next(loader)
+        loader._ledger.is_open = False  # killed
+    assert events(folder / "ledger") == [("opened", 0, 0), ("resumed", 0, 0), ("resumed", 0, 0)]
+
+
+def a_full_disk_is_not_another_run(folder):
+    path = folder / "run.ledger"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fails(call, room):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + room, hard))
+        try:
+            raises(OSError, call)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    for room in (0, 100):
+        path.write_text("")
+        loader = loader_of(folder, ledger=path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", ".*not written to its end")
+            fails(lambda: next(loader), room)
+            assert loader.sample == 0 and next(loader).first_sample == 0
+            fails(loader.close, room)
+            loader.close()
+        assert [event for event, *_ in events(path)] == ["opened", "closed"]
+    path.write_text("")
+    loader = loader_of(folder, ledger=path)
+    fails(lambda: next(loader), 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loader.close()  # nothing was written, and nothing is to be said of its end
+
+
 def what_was_moved_ahead_has_a_gap(folder):
     path = folder / "moved"
-    twins = [loader_of(folder, ledger=path) for _ in range(2)]
-    for at in (0, 40, 20, 100):  # the first and the second one take turns in being first
-        twins.reverse()
+    twins = [loader_of(folder, ledger=path, writes_ledger=writes) for writes in (True, False)]
+    for at in (0, 40, 20, 100):
         for loader in twins:
             loader.seek(at)
         for loader in twins:
@@ -360,8 +502,10 @@ def what_was_changed_is_found(folder):
             (data.replace(b'"', b"'"), 1, "not a line")):
         copy.write_bytes(wrong)
         for call in (lambda: tokmap.Run(copy), lambda: next(loader_of(folder, ledger=copy))):
-            error = raises(tokmap.DamagedError, call)
-            assert "copy:%d: " % number in str(error) and text in str(error), error
+            error = raises((tokmap.DamagedError, tokmap.ExistsError), call)
+            is_ours = wrong.startswith(b'{"ledger":')  # else it is not even opened
+            assert isinstance(error, tokmap.ExistsError) or "copy:%d: " % number in str(error) and text in str(error), error
+            assert isinstance(error, tokmap.DamagedError) or not is_ours, error
         assert copy.read_bytes() == wrong  # nothing is written
     body = lines[0][:lines[0].index(b',"checksum"')].replace(b'{"ledger":1', b'{"ledger":3')
     copy.write_bytes(b'%s,"checksum":"%016x"}\n' % (body, ref_xxh3.xxh3_64(body)))

@@ -8,7 +8,16 @@ import os
 import warnings
 from typing import Iterator, Tuple
 
-from .errors import LockedError
+from .errors import ExistsError, LockedError
+
+
+def check_own(path: str, begins: bytes, what: str) -> None:
+    """ExistsError if there is a file of this name that is not empty and does not begin as what is to be written there. The
+    beginning may be cut off."""
+    if os.path.isfile(path):  # not a pipe, which would wait
+        with open(path, "rb") as file:
+            if not begins.startswith(file.read(len(begins))):
+                raise ExistsError(f"{path}: already exists, and is not {what}, which begins with {begins.decode()!r}: give another name", -9)
 
 
 def _lock(file: int, path: str) -> bool:

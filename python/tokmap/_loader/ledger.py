@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .._c import structs as _lib
 from .._c.errors import DamagedError, Error, Handle, MismatchError, call, check
+from .._c.output import check_own
 from .._c.structs import lib
 from .mixture import Mixture
 from .place import Now, Place
@@ -263,8 +264,9 @@ class Ledger:
     """Where a Loader writes its lines. It belongs to the process that made it. is_open: whether a batch was begun, so that
     the end is to be said, too."""
 
-    def __init__(self, path: "Path", micro_batches: int, handle: Handle, place: Place) -> None:
-        self.path, self._micro_batches, self._process = os.path.abspath(path), micro_batches, os.getpid()
+    def __init__(self, path: str, micro_batches: int, handle: Handle, place: Place) -> None:
+        check_own(path, b'{"ledger":', "a ledger")
+        self.path, self._micro_batches, self._process = path, micro_batches, os.getpid()
         self.handle, self._place = handle, place
         self.is_open = False
         self.due: Optional[int] = 0  # where the next batch begins, if that needs a line
@@ -283,7 +285,7 @@ class Ledger:
             self.due, self._rows = None, now[1]
 
     def write(self, event: Optional[str], sample: int, rows: int) -> None:
-        """Writes a line, unless the last line says the same. event None: the last line decides which event it is."""
+        """Writes a line, unless the last line is of this loader and says the same. event None: the last line decides which event it is."""
         if self._process != os.getpid():
             return
         with contextlib.suppress(Error):  # a stage has the handle, so it has these rows
@@ -309,7 +311,7 @@ class Ledger:
                     self._warn()
             elif last is None or last.text not in own:
                 return self._warn()
-            if last is not None and line.is_like(last):
+            if last is not None and last.text in own and line.is_like(last):  # of another run it is written again: that one ended
                 self._last = last.text
                 return
             self._tried = line.text

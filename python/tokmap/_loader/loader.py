@@ -28,7 +28,7 @@ from .open import Before, Opener, as_outputs, explain, row_parts
 from .options import (Device, Dtype, Framework, Io, Options, Order, Output, Ranks, Reading, Record, Resume, Rows, Shuffle,
                       Slots, Windows, checked, choose, group)
 from .place import Now, Place
-from .ranks import check_found, find_rank
+from .ranks import check_found, find_rank, writes_ledger
 from .sources import Sources, as_sources
 from .steps import Steps, as_schedule
 
@@ -99,13 +99,17 @@ class Loader(Of[T]):
     framework   "numpy" or "torch": what the outputs are. With a GPU, tensors are pinned, except in forks and workers
     device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory. A Stage copies them there ahead of
                 the step; it is experimental
-    ledger      a file for `tokmap trace` and `tokmap report`. The Loader of rank 0 adds a line at its first batch, at
-                each later change, and when it is closed. With workers: help(tokmap.torch.data_loader)
+    ledger      a file for `tokmap trace` and `tokmap report`. One Loader of rank 0 adds a line at its first batch, at each
+                later change, and when it is closed; writes_ledger of Record says which one. With workers: help(tokmap.torch.data_loader)
     order, rows, ranks, reading, resume, record, slots     groups of other options: help(tokmap.Order) and so on
 
     Several threads may take batches from one loader: each batch goes to one of them, and calls wait for each other.
     If something takes batches ahead of the training step (a framework that prefetches, a queue, a thread), save
-    the `state` of the last batch that was trained on, not the state of the loader."""
+    the `state` of the last batch that was trained on, not the state of the loader.
+
+    After an exception in next, such as KeyboardInterrupt, the loader is as before the call, and next may be called again. In
+    CPython 3.9 and 3.10 two places of each `with` remain: a signal that is handled just when its block ends may lose the batch,
+    or leave the loader locked for other threads."""
 
     if TYPE_CHECKING:
         @overload
@@ -128,14 +132,19 @@ class Loader(Of[T]):
                  resume: Optional[Resume] = None, record: Optional[Record] = None, slots: Optional[Slots] = None) -> None:
         order, rows, resume = group("order", order), group("rows", rows), group("resume", resume)
         choose("framework", framework, Framework)
-        own_ranks = find_rank(group("ranks", ranks))
+        given_ranks, record = group("ranks", ranks), group("record", record)
+        own_ranks = find_rank(given_ranks)
+        if ledger is not None and record.writes_ledger is None:
+            record = record._with(writes_ledger=writes_ledger(given_ranks, own_ranks))
+        if record.metrics_file is not None:  # as it is now, because the process may change its folder
+            record = record._with(metrics_file=os.path.abspath(record.metrics_file))
         # Not compared yet with what torch.distributed says at the first batch.
         self._rank_is_found = ranks is None or (ranks.rank, ranks.mesh) == (None, None)
         self._options = given = Options(
             as_sources(sources, max_epochs), number("sequence_length", sequence_length, 2**24, 1),
             number("batch_rows", batch_rows, 2**24, 1), number("seed", seed, 2**64 - 1), shuffle, windows, max_epochs,
-            as_outputs(outputs), dtype, framework, device, None if ledger is None else path("ledger", ledger),
-            order, rows, own_ranks, group("reading", reading), resume, group("record", record), group("slots", slots))
+            as_outputs(outputs), dtype, framework, device, None if ledger is None else os.path.abspath(path("ledger", ledger)),
+            order, rows, own_ranks, group("reading", reading), resume, record, group("slots", slots))
         self._sources, self.outputs = given.sources, given.outputs
         self.sequence_length = given.sequence_length
         self.rank, self.n_ranks = own_ranks.rank or 0, own_ranks.n_ranks or 1
@@ -198,11 +207,10 @@ class Loader(Of[T]):
                 self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=rows.pad_id,
                 ignore_index=rows.ignore_index, **vars(given.slots))
             self._stage = self._make_stage()
-        record = given.record
         self._metrics_file = None if record.metrics_file is None else MetricsFile(
             os.fspath(record.metrics_file).replace("{rank}", str(self.rank)), record.metrics_seconds)
         self._ledger: Any = None
-        if given.ledger is not None and self.rank == 0:
+        if given.ledger is not None and record.writes_ledger:
             from .ledger import Ledger
 
             self._ledger = Ledger(given.ledger, record.micro_batches, self._own_handle, self._place)
@@ -280,7 +288,8 @@ class Loader(Of[T]):
             self._turn += 1  # the rows of its batches are no longer valid
             if self._stage is None:  # else it is where its own stage begins
                 self._place.follow(self._handle, self._place.now)
-            return self._handle
+            handle: Handle = self._handle
+            return handle
 
     def _take_back(self, handle: Handle) -> None:
         """From a stage that was closed. The loader has the position of a stage that it did not make itself."""
@@ -329,12 +338,13 @@ class Loader(Of[T]):
             return "<tokmap.Loader: closed>"
         end = "without end" if self.n_samples is None else f"of {self.n_samples}"
         ranks = "" if self.n_ranks == 1 else f", rank {self.rank} of {self.n_ranks}"
+        silent = ", does not write the ledger" if self._options.ledger is not None and self._ledger is None else ""
         first, *others = (os.path.basename(source.datasets[0].paths[0]).removesuffix(".tmi") for source in self._sources)
         first = first if first.isprintable() and first else repr(first)
         view = self._sources[0].views[0]
         first += f" ({len(view)} of {view.dataset.n_documents} documents)" if view else ""
         return (f"<tokmap.Loader of {first}{f' and {len(others)} more' if others else ''}: {self.batch_rows} rows of "
-                f"{self.sequence_length}{ranks}, seed {self._options.seed}, at sample {self.sample} {end}, reads by {self._reading}>")
+                f"{self.sequence_length}{ranks}, seed {self._options.seed}, at sample {self.sample} {end}, reads by {self._reading}{silent}>")
 
     def _repr_html_(self) -> str:
         return html.shown("of_loader", self)
@@ -577,7 +587,8 @@ class Loader(Of[T]):
     def _free_handle(self) -> Any:
         """A handle that no stage uses. With a device it is a second handle, opened when it is first needed."""
         if self._stage is None or self._handle is self._own_handle:
-            return self._handle
+            handle: Handle = self._handle
+            return handle
         self._finder = self._finder or self._opener.open(self._mixture, batch_rows=1, io=choose("io", "map", Io))
         return self._finder
 

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .._c.errors import LockedError
-from .._c.output import complete_file
+from .._c.output import check_own, complete_file
 
 STATS = ("bytes_read", "n_waits", "ns_waited")
 WAITS = {"wait_p50_ns": "0.5", "wait_p99_ns": "0.99", "wait_p999_ns": "0.999", "wait_max_ns": "1"}
@@ -50,6 +50,7 @@ class MetricsFile:
     """A file that is written again at most every so many seconds. A reader sees all of it, or the one before."""
 
     def __init__(self, path: str, seconds: float) -> None:
+        check_own(path, b"# TYPE tokmap_", "a metrics file of tokmap")
         self._path, self._seconds, self._due = path, seconds, 0.0
         self._process: Optional[int] = os.getpid()
 
@@ -61,6 +62,6 @@ class MetricsFile:
         try:
             with complete_file(self._path) as (temporary, _), open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text())
-        except OSError as error:  # raised here, it would lose the batch that was taken
+        except OSError as error:  # the run goes on
             why = "another process is writing it" if isinstance(error, LockedError) else error.strerror
             warnings.warn(f"{self._path}: metrics cannot be written: {why}")

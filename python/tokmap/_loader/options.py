@@ -136,7 +136,7 @@ _RANGES = {"block_windows": (2**42,), "group_blocks": (2**28,), "align": (2**24,
 _RULES: Dict[str, Callable[[str, Any], Any]] = {
     "phases": lambda name, value: dict(value) if hasattr(value, "items") else value,
     "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log,
-    "amend": lambda name, value: state_bytes(value, name), "amend_from": _mixture_before}
+    "writes_ledger": flag, "amend": lambda name, value: state_bytes(value, name), "amend_from": _mixture_before}
 
 
 @_group
@@ -262,11 +262,16 @@ class Record(_Group):
     """What is written of a run beside its ledger: the argument `record` of a Loader.
 
     micro_batches   for the ledger: batches in a step of the optimizer; 0: not known
+    writes_ledger   whether this process writes the ledger. None: of the processes of rank 0, which get the same rows, the
+                one that has the local rank 0 in all dimensions of the mesh that are not in dims. Without a mesh the one
+                that torch.distributed or the launcher calls 0, so none if that one has another rank here; without a launcher
+                each
     metrics_file    a file for a collector of Prometheus: metrics(text=True), written again when a batch is taken, at
                 most every metrics_seconds. Until it is complete its name is .NAME.partial. {rank} in its name is
                 replaced by the rank"""
 
     micro_batches: int = 0
+    writes_ledger: Optional[bool] = None
     metrics_file: Optional[Path] = None
     metrics_seconds: float = 15
 

@@ -49,6 +49,23 @@ def _discover() -> Tuple[int, int, str]:
     return 0, 1, "no launcher"
 
 
+def _first_of_launcher() -> bool:
+    """Whether the launcher calls this process 0, as each without a launcher."""
+    of_torch = _ask_torch()
+    found = of_torch[0] if of_torch is not None else next(
+        (rank for rank in (_integer(os.environ.get(name, "")) for _, name, _ in _LAUNCHERS) if rank is not None), 0)
+    return found == 0
+
+
+def writes_ledger(given: Ranks, found: Ranks) -> bool:
+    """Whether this one of the processes that get the same rows writes the ledger. found: what find_rank returned."""
+    if found.rank != 0:
+        return False
+    if given.mesh is None:
+        return _first_of_launcher()
+    return all(given.mesh.get_local_rank(name) == 0 for name in given.mesh.mesh_dim_names if name not in given.dims)
+
+
 def _rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:
     """Returns (rank, n_ranks) among the processes of a DeviceMesh that differ in these dimensions. The last dimension
     counts fastest. Processes that differ only in other dimensions have the same rank."""
