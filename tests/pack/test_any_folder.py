@@ -122,6 +122,24 @@ def damaged_files_stay_errors(folder):
         expect(not list(folder.glob("out*")), list(folder.glob("out*")))
 
 
+def a_named_format_leaves_out_what_is_not_text(folder):
+    """JSON and tables are text for who names the format; damaged files stay errors."""
+    fill(folder / "in", OTHERS + TEXTS)
+    out, _ = run("pack", "in", "--skip-unsuitable", "--json", "-o", "auto", cwd=folder)
+    wanted = {kind: n for kind, n in json.loads(out)["unsuitable"].items() if not kind.startswith(("JSON", "CSV", "TSV"))}
+    for option in (["--format", "text"], ["--lines"]):
+        out, _ = run("pack", "in", *option, "--skip-unsuitable", "--json", "-o", "out", "-f", cwd=folder)
+        expect_equal(json.loads(out)["unsuitable"], wanted, option)
+        run("plan", "in", *option, "--skip-unsuitable", "--cells", "cells", "-o", "plan", "-f", "-q", cwd=folder)
+        run("pack", "--plan", "plan", "-q", "-f", cwd=folder)
+        run("join", "plan", "-o", "joined", "-q", "-f", cwd=folder)
+        expect_equal(dataset_id(folder, "joined"), dataset_id(folder, "out"), option)
+        for name in ("d.bin", "k.txt", "m.parquet", "n.md.gz", "o.parquet.gz"):
+            fill(folder / name.replace(".", "_"), [(name, dict(DAMAGED)[name]), *TEXTS])
+            _, said = run("pack", name.replace(".", "_"), *option, "--skip-unsuitable", "-o", "none", status=3, cwd=folder)
+            expect(f"/{name}: " in said and "--format text" not in said and "--utf8 raw" not in said, said)
+
+
 def nothing_left_is_an_error(folder):
     fill(folder / "in", OTHERS)
     _, said = run("pack", "in", "--skip-unsuitable", "-o", "out", status=3, cwd=folder)

@@ -66,6 +66,7 @@ typedef struct reader_options {
     size_t separator_bytes;
     corpus_utf8 utf8;
     bool utf8_given;  /* CORPUS_AUTO accepts input that is hardly UTF-8 */
+    bool only_text;   /* bytes that are not text are refused even if the format is given */
     corpus_list list; /* not LIST_NONE: of JSON lines and Parquet */
     corpus_marks marks;
     uint64_t vocab_size; /* LIST_TOKENS: ids are below it */

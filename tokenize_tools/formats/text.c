@@ -127,16 +127,10 @@ static bool read_line(text_reader *r, size_t from, size_t most, first_line *line
 
 /* ---- Refusals ---- */
 
-static size_t head_bytes(const text_reader *r)
-{
-    const reader_options *o = r->base.options;
-    return o->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
-}
-
 static wrong_file_head head_of(const text_reader *r)
 {
     const window *w = &r->base.window;
-    const size_t n = head_bytes(r);
+    const size_t n = wrong_file_head_bytes(r->base.options);
     return (wrong_file_head){
         .bytes = window_text(w),
         .n_bytes = window_size(w) < n ? window_size(w) : n,
@@ -322,7 +316,7 @@ static bool check_input(text_reader *r, failure *err)
 {
     if (!r->checked) { /* whether it is meant to be packed as text */
         r->checked = true;
-        if (!window_reach(&r->base.window, head_bytes(r), err))
+        if (!window_reach(&r->base.window, wrong_file_head_bytes(r->base.options), err))
             return false;
         const wrong_file_head head = head_of(r);
         const corpus_format format = r->base.format;
@@ -342,11 +336,12 @@ static bool check_input(text_reader *r, failure *err)
 
 static bool begin_input(text_reader *r, failure *err)
 {
-    /* Text that is packed as it is has no fields. */
-    static const char *const advice[] = {"; if NULs", ", or use --", "; use --"};
+    /* Text that is packed as it is has no fields, and is what `only_text` excludes. */
+    static const char *const advice[] = {"; if NULs", ", or use --", ", or add --", "; use --"};
+    const reader_options *o = r->base.options;
+    const bool advised = !o->fields_only && (o->format == CORPUS_AUTO || !o->only_text);
     const bool done = check_input(r, err);
-    for (size_t i = 0; !done && r->base.options->fields_only && i < sizeof advice / sizeof *advice;
-         i++) {
+    for (size_t i = 0; !done && !advised && i < sizeof advice / sizeof *advice; i++) {
         char *at = strstr(err->text, advice[i]);
         if (at)
             *at = 0;

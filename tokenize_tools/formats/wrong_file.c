@@ -296,6 +296,17 @@ bool wrong_name_may_be_json(const char *name)
 /* Adds the kind to a failure. Data that are damaged or incomplete have none. */
 #define FAIL_KIND(err, kind, ...) (fail(err, __VA_ARGS__), fail_kind(err, kind))
 
+/* Whether the named format is taken at its word. */
+static bool is_trusted(const reader_options *options)
+{
+    return options->format != CORPUS_AUTO && !options->only_text;
+}
+
+size_t wrong_file_head_bytes(const reader_options *options)
+{
+    return is_trusted(options) ? WRONG_FILE_ARCHIVE_BYTES : WRONG_FILE_HEAD_BYTES;
+}
+
 static bool check_known(const wrong_file_head *head, const reader_options *options, failure *err)
 {
     static const char *const what_to_do[] = {
@@ -323,7 +334,7 @@ static bool check_known(const wrong_file_head *head, const reader_options *optio
         return FAIL_KIND(err, "a file that is compressed twice",
                          "is compressed twice, with %s inside; decompress it once first",
                          known->name);
-    if (given && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
+    if (is_trusted(options) && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
         return true;
     if (known == &tar) /* tar_reader.c reads the outer one */
         return FAIL_KIND(err, known->name,
@@ -371,12 +382,13 @@ static bool check_content(const wrong_file_head *head, const reader_options *opt
 {
     if (!check_known(head, options, err))
         return false;
-    if (options->format != CORPUS_AUTO)
+    if (is_trusted(options))
         return true;
     size_t at;
     const uint8_t first = first_black(head, &at);
     /* A text may begin with "[Chorus]" or a link. */
-    if (first == '[' && is_one_of(next_black(head, &at), "{\"[") && !wrong_file_is_array(head))
+    if (options->format == CORPUS_AUTO && first == '[' &&
+        is_one_of(next_black(head, &at), "{\"[") && !wrong_file_is_array(head))
         return FAIL_KIND(err, "a JSON array",
                          "is a JSON array; write its elements as JSON lines, one object per line, "
                          "or " ANYWAY);

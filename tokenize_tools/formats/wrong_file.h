@@ -4,14 +4,17 @@
  *
  * With CORPUS_AUTO: files with a known magic number, a JSON array, UTF-16 and UTF-32, NUL bytes,
  * and data that is not UTF-8. If the user named the format, only Parquet and Arrow of another
- * format, archives (both unless --utf8 is raw), and data that was compressed twice. */
+ * format, archives (both unless --utf8 is raw), and data that was compressed twice; but with
+ * options->only_text all that is not text. */
 #pragma once
 
 #include "formats/options.h"
 
 #define WRONG_FILE_HEAD_BYTES ((size_t)64 * 1024)
-/* Enough to recognize archives, the only check if the format is given. */
+/* Enough to recognize archives. */
 #define WRONG_FILE_ARCHIVE_BYTES ((size_t)512)
+/* How many bytes of an input the check needs. */
+size_t wrong_file_head_bytes(const reader_options *options);
 
 typedef struct wrong_file_head { /* the first bytes of an input, decompressed */
     const uint8_t *bytes;

@@ -56,6 +56,7 @@ reader_options pack_reader_options(const pack_options *o)
     options.separator = o->separator;
     options.fields = o->fields.n_fields ? &o->fields : NULL;
     options.where = o->where;
+    options.only_text = o->skip_unsuitable;
     options.max_document = (size_t)o->max_document;
     options.page_memory = o->memory / 4 * o->n_threads;
     options.memory_option = o->memory;
