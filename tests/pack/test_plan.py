@@ -5,6 +5,7 @@ tasks that are killed, and together they are what a plain pack writes."""
 
 import fcntl
 import gzip
+import io
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 
 import pack_corpus
@@ -705,6 +707,41 @@ def updates_that_cannot_be_made_are_refused(folder):
     expect("no input is left" in said and (folder / "run.plan").read_bytes() == before, said)
     for arguments in (["-o", "x", "0.jsonl"], ["--cells", "x", "0.jsonl"], ["-o", "x", "--cells", "x"]):
         tokmap(folder, "plan", *arguments, code=2)
+
+
+def an_update_does_not_bring_text_beside_records(folder):
+    """Whichever of them has changed, also in an archive; a change of all is taken."""
+    records, text = '[{"text": "a"}, {"text": "b"}]', "<html>403 Forbidden</html>\n"
+
+    def write(name, content):
+        if name.endswith(".tar"):
+            member = tarfile.TarInfo("a.json" if content == records else "a.txt")
+            data = (records[1:14] if content == records else text).encode()
+            member.size = len(data)
+            with tarfile.open(folder / name, "w") as archive:
+                archive.addfile(member, io.BytesIO(data))
+        else:
+            (folder / name).write_text(content)
+
+    for changed, other in (("a.json", "b.json"), ("part.0001", "b.tar"), ("a.tar", "b.json"), ("a.tar", "b.tar")):
+        for was, now in ((records, text), ("", text), (text, records)):
+            if "part" in changed and records in (was, now):
+                continue
+            if not was and "tar" in changed:
+                continue
+            write(changed, was)
+            write(other, was or records)
+            tokmap(folder, "plan", "-qf", changed, other, "--cells", "cells", "-o", "run.plan")
+            before = (folder / "run.plan").read_bytes()
+            write(changed, now)
+            said = update(folder, code=3)
+            expect("is text, but" in said and "has records" in said and "--skip-input" in said, said)
+            expect_equal((folder / "run.plan").read_bytes(), before, "the plan")
+            write(other, now)
+            update(folder)
+            tokmap(folder, "plan", "-qf", changed, other, "--cells", "cells", "-o", "again.plan")
+            formats = [re.findall(rb"^input \d+ \d+ (\w+)", (folder / name).read_bytes(), re.M) for name in ("run.plan", "again.plan")]
+            expect(formats[0] == formats[1] and formats[0], formats)
 
 
 def names_of_the_plan_work_from_any_folder(folder):

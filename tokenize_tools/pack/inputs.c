@@ -384,11 +384,16 @@ static int check_mixed(const look *l)
 {
     if (l->text.n == 0 || l->records.n == 0)
         return CLI_OK;
-    cli_error(CLI_INPUT,
-              "%s: is text, but %s has records, and --format auto does not pack both in "
-              "one run (%s of text, %s of records)",
-              l->text.names[0], l->records.names[0], cli_count_of(l->text.n, "input").s,
-              cli_count_of(l->records.n, "input").s);
+    return cli_error(CLI_INPUT,
+                     "%s: is text, but %s has records, and --format auto does not pack both in "
+                     "one run (%s of text, %s of records)",
+                     l->text.names[0], l->records.names[0], cli_count_of(l->text.n, "input").s,
+                     cli_count_of(l->records.n, "input").s);
+}
+
+/* Prints the commands that pack text and records by themselves. */
+static void advise_mixed(const look *l)
+{
     fputs("Pack each kind by itself, with the same other options; --include and --exclude choose "
           "files "
           "of a folder:\n",
@@ -401,7 +406,6 @@ static int check_mixed(const look *l)
         print_argument(" -o ", l->options->output, "");
         putc('\n', stderr);
     }
-    return CLI_INPUT;
 }
 
 const char *pack_kind_name(corpus_format kind)
@@ -467,13 +471,26 @@ int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
     int code = pack_inputs_each(inputs, look_at, &l);
     if (code == CLI_OK || code == CLI_INPUT)
         code = settle_unsuitable(inputs, options, code);
-    if (code == CLI_OK)
-        code = check_mixed(&l);
     if (code != CLI_OK)
         return code;
+    code = check_mixed(&l);
+    if (code != CLI_OK) {
+        advise_mixed(&l);
+        return code;
+    }
     note_group(&l, &l.empty, "empty, without documents");
     note_group(&l, &l.not_compressed, "not compressed, although the name says so");
     return CLI_OK;
+}
+
+int pack_inputs_check_kinds(pack_inputs *inputs, const pack_options *options)
+{
+    look l = {.inputs = inputs, .options = options};
+    int code = pack_inputs_each(inputs, look_at, &l);
+    if (code == CLI_OK && inputs->unsuitable.n > 0)
+        code = unsuitable_refuse(&inputs->unsuitable, true);
+    unsuitable_free(&inputs->unsuitable);
+    return code == CLI_OK ? check_mixed(&l) : code;
 }
 
 void pack_kinds_note(const pack_inputs *inputs, const pack_options *options)

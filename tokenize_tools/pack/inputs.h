@@ -50,6 +50,9 @@ int pack_input_describe(const char *name, file_facts *facts);
  * --skip-unsuitable, removes what is recognized as something other than text. Names all that cannot
  * be packed. Returns an exit code, and prints errors and notes. */
 int pack_inputs_look(pack_inputs *inputs, const pack_options *options);
+/* Refuses text beside records and what cannot be packed, as pack_inputs_look does, of inputs that
+ * were looked at before and have changed. */
+int pack_inputs_check_kinds(pack_inputs *inputs, const pack_options *options);
 const char *pack_kind_name(corpus_format kind); /* CORPUS_AUTO is "empty" */
 /* "118 jsonl, 2 parquet, 1 empty"; an empty text if none was looked at. */
 #define PACK_KINDS_BYTES 256

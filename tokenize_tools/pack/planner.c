@@ -196,7 +196,6 @@ static int move_cells(const plan_file *plan, size_t which, corpus_cutter *cutter
     return CLI_OK;
 }
 
-/* Sets the version of an input only if it is not that of the plan. */
 static int update_input(void *context, size_t which)
 {
     pack_planner *p = context;
@@ -208,13 +207,17 @@ static int update_input(void *context, size_t which)
     const input_version now = input_version_of(&facts);
     if (!now.known)
         return cli_error(CLI_INPUT, "%s: is not a regular file", in->name);
+    p->inputs->versions[which] = now;
     if (now.n_bytes == in->n_bytes && now.mtime_ns == in->mtime_ns)
         return CLI_OK;
-    p->inputs->versions[which] = now;
     p->n_changed++;
+    const char *const was = in->format;
     corpus_cutter *cutter = open_input(p, which, &code);
     if (cutter)
         code = move_cells(p->plan, which, cutter);
+    /* The members of an archive are of any format. */
+    if (cutter && (strcmp(was, in->format) != 0 || corpus_cutter_describe(cutter).is_archive))
+        p->n_other++;
     corpus_cutter_close(cutter);
     return code;
 }
@@ -223,11 +226,13 @@ int pack_planner_update(pack_planner *p)
 {
     pack_plan_inputs of_plan = {0};
     int code = pack_plan_inputs_begin(&of_plan, p->plan);
-    const pack_inputs inputs = {
+    pack_inputs inputs = {
         .names = of_plan.names, .versions = of_plan.versions, .n = p->plan->n_inputs};
     p->inputs = &inputs;
     if (code == CLI_OK)
         code = pack_inputs_each(&inputs, update_input, p);
+    if (code == CLI_OK && p->n_other > 0 && p->options->input.format == CORPUS_AUTO)
+        code = pack_inputs_check_kinds(&inputs, p->options);
     p->plan->updated = p->plan->updated || p->n_changed + p->n_skipped > 0;
     p->inputs = NULL;
     pack_plan_inputs_free(&of_plan);

@@ -23,6 +23,7 @@ typedef struct pack_planner {
     uint64_t n_large; /* inputs, or their parts, that make a cell more than twice --cell-size */
     size_t n_skipped, n_changed, n_touched; /* inputs left out, inputs and cells that an update
                                                changes */
+    size_t n_other; /* inputs that may have another format than before */
 } pack_planner;
 
 /* Opens each input and finds its format, and the places for the cells. Prints a note for the first
@@ -31,9 +32,9 @@ int pack_planner_run(pack_planner *p);
 /* Leaves inputs out of a plan that was parsed, in its folder. A name is that of the plan, or
  * another path to the same file. */
 int pack_planner_skip(pack_planner *p, const char *const *names, size_t n_names);
-/* Takes the inputs that have changed as they are now. A cell that begins
- * inside one begins there at the same byte, or at the first place after it, or with the next
- * input. */
+/* Takes the inputs that have changed as they are now. A cell that begins inside one begins there at
+ * the same byte, or at the first place after it, or with the next input. Refuses text beside
+ * records, which a plan of all inputs would refuse. */
 int pack_planner_update(pack_planner *p);
 
 /* ---- Sessions ---- */
