@@ -54,6 +54,7 @@ typedef struct export_job {
     uint64_t shard_tokens;
     uint32_t drop_spans;
     bool force, json, quiet;
+    bool goes_on; /* an export in shards was killed, and has left the partial file of the first */
     const tokmap_dataset *ds;
     tokmap_dataset_info info;
     output_source tokens;
@@ -223,48 +224,124 @@ static int write_llmc(export_job *job, output_file *out, uint64_t first, uint64_
     int code = output_begin(out);
     if (code == CLI_OK)
         code = output_write(out, header, sizeof header);
-    if (code == CLI_OK)
-        code = copy_tokens(job, out, first, n_tokens);
-    return code == CLI_OK ? output_place(out) : code;
+    return code == CLI_OK ? copy_tokens(job, out, first, n_tokens) : code;
 }
 
-/* Writes a shard, or with 0 the only file. */
-static int export_file(export_job *job, uint64_t shard, uint64_t first, uint64_t n_tokens)
+static int export_file(export_job *job)
 {
     output_file out = {.fd = -1};
-    int code = name_bin(job, shard, &out);
+    int code = name_bin(job, 0, &out);
     if (code == CLI_OK)
-        code = write_llmc(job, &out, first, n_tokens);
+        code = write_llmc(job, &out, 0, job->info.n_tokens);
+    if (code == CLI_OK)
+        code = output_place(&out);
     if (code != CLI_OK)
         output_abandon(&out);
     return code;
 }
 
-static int export_shards(export_job *job)
+/* ---- llm.c in shards ----
+ *
+ * Readers take all files Q_*.bin for the set. So the shards keep their partial names until all are
+ * complete, and the first one gets its name last: a set without it is not complete. Its lock is
+ * held all the time. */
+
+static uint64_t shard_size(const export_job *job, uint64_t shard)
+{
+    const uint64_t left = job->info.n_tokens - (shard - 1) * job->shard_tokens;
+    return left < job->shard_tokens ? left : job->shard_tokens;
+}
+
+/* Whether a run that was killed may have named this shard; its bytes are compared later. */
+static bool is_left_over(const export_job *job, uint64_t shard, const char *path)
+{
+    file_facts facts;
+    return job->goes_on && shard > 1 && file_describe_name(path, &facts) == 0 &&
+           facts.n_bytes == LLMC_HEADER_BYTES + shard_size(job, shard) * job->info.token_bytes;
+}
+
+static int name_shard(export_job *job, uint64_t shard, output_file *out)
+{
+    const bool force = job->force;
+    job->force = force || (shard <= job->n_shards &&
+                           is_left_over(job, shard, output_path(job, shard, ".bin").s));
+    const int code = name_bin(job, shard, out);
+    out->replace = job->force = force;
+    return code;
+}
+
+static int write_shard(export_job *job, uint64_t shard, output_file *out)
+{
+    const int code = name_shard(job, shard, out);
+    return code == CLI_OK
+               ? write_llmc(job, out, (shard - 1) * job->shard_tokens, shard_size(job, shard))
+               : code;
+}
+
+/* Gives the name to a shard that is complete. */
+static int place_shard(export_job *job, uint64_t shard)
 {
     output_file out;
-    uint64_t n_tokens = job->info.n_tokens, n_written = 0;
-    uint64_t n_shards = n_tokens / job->shard_tokens + (n_tokens % job->shard_tokens != 0);
-    n_shards = n_shards == 0 ? 1 : n_shards;
+    const int code = name_shard(job, shard, &out);
+    if (code != CLI_OK)
+        return code;
+    return job->goes_on && file_is_copy(out.path, out.partial) ? output_remove(out.partial)
+                                                               : output_give_name(&out);
+}
+
+/* Gives the names to all shards, and removes those of an older set up to `end`. */
+static int place_shards(export_job *job, output_file *first, uint64_t end, uint64_t *n_placed)
+{
+    int code = job->force ? output_remove(first->path) : CLI_OK;
+    if (code == CLI_OK && job->force)
+        code = output_flush_folder(first->path);
+    for (uint64_t i = 2; i <= job->n_shards && code == CLI_OK; i++) {
+        code = place_shard(job, i);
+        *n_placed += code == CLI_OK;
+    }
+    /* The last shard first, so that after a kill the shards that are left still follow directly. */
+    for (uint64_t i = end - 1; i > job->n_shards && code == CLI_OK; i--)
+        code = output_remove(output_path(job, i, ".bin").s);
+    if (code == CLI_OK)
+        code = output_flush_folder(first->path);
+    return code == CLI_OK ? output_place(first) : code;
+}
+
+static int export_shards(export_job *job)
+{
+    output_file first = {.fd = -1}, out;
+    const uint64_t n_tokens = job->info.n_tokens;
+    const uint64_t n_shards = n_tokens / job->shard_tokens + (n_tokens % job->shard_tokens != 0);
+    uint64_t end = 2, n_written = 1, n_placed = 1;
+    job->n_shards = n_shards == 0 ? 1 : n_shards;
     if (n_shards > LLMC_MAX_SHARDS)
         return cli_usage("--shard-tokens %" PRIu64 " makes %" PRIu64 " files; the limit is %d",
                          job->shard_tokens, n_shards, LLMC_MAX_SHARDS);
+    int code = name_shard(job, 1, &first);
+    job->goes_on = code == CLI_OK && !job->force && file_name_exists(first.partial);
     /* Files Q_n.bin that directly follow the last shard would be taken for shards. */
-    uint64_t end = 1;
-    int code = name_bin(job, end, &out);
-    while (code == CLI_OK && (end <= n_shards || file_name_exists(out.path)))
-        code = name_bin(job, ++end, &out);
-    for (; code == CLI_OK && n_written < n_shards; n_written += code == CLI_OK) {
-        const uint64_t first = n_written * job->shard_tokens, left = n_tokens - first;
-        code = export_file(job, n_written + 1, first,
-                           left < job->shard_tokens ? left : job->shard_tokens);
+    if (code == CLI_OK)
+        code = name_shard(job, end, &out);
+    while (code == CLI_OK && (end <= job->n_shards || file_name_exists(out.path)))
+        code = name_shard(job, ++end, &out);
+    if (code == CLI_OK)
+        code = write_shard(job, 1, &first);
+    for (; code == CLI_OK && n_written < job->n_shards; n_written++) {
+        code = write_shard(job, n_written + 1, &out);
+        if (code == CLI_OK)
+            code = output_finish(&out);
+        if (code != CLI_OK)
+            output_close(&out);
     }
-    for (uint64_t i = 1; i <= n_written && code != CLI_OK; i++)
-        output_try_remove(output_path(job, i, ".bin").s);
-    /* The last shard first, so that after a kill the shards that are left still follow directly. */
-    for (uint64_t i = end - 1; i > n_shards && code == CLI_OK; i--)
-        code = output_remove(output_path(job, i, ".bin").s);
-    job->n_shards = n_shards;
+    if (code == CLI_OK)
+        code = place_shards(job, &first, end, &n_placed);
+    if (code == CLI_OK)
+        return CLI_OK;
+    for (uint64_t i = 2; i <= n_written; i++)
+        output_try_remove(output_path(job, i, i <= n_placed ? ".bin" : ".bin.partial").s);
+    if (job->goes_on) /* shards of the earlier run may have their names */
+        output_keep(&first);
+    output_abandon(&first);
     return code;
 }
 
@@ -276,7 +353,7 @@ static int export_llmc(export_job *job)
         return cli_usage("%s has %s tokens, but an llm.c file holds at most 2,147,483,647; "
                          "use --shard-tokens N",
                          job->info.index_path, cli_count(job->info.n_tokens).s);
-    return export_file(job, 0, 0, job->info.n_tokens);
+    return export_file(job);
 }
 
 /* ---- Result ---- */

@@ -178,6 +178,28 @@ int file_hash(int fd, uint64_t first, uint64_t n_bytes, struct XXH3_state_s *che
     return error;
 }
 
+bool file_is_copy(const char *a, const char *b)
+{
+    uint8_t block[2][1 << 14];
+    const char *const paths[] = {a, b};
+    int fds[2];
+    file_facts facts[2];
+    bool same = true;
+    for (int i = 0; i < 2; i++)
+        same =
+            file_open(paths[i], &fds[i], &facts[i]) == 0 && facts[i].kind == FILE_REGULAR && same;
+    same = same && facts[0].n_bytes == facts[1].n_bytes;
+    size_t n[2] = {1, 1};
+    for (uint64_t at = 0; same && n[0] > 0; at += n[0]) {
+        for (int i = 0; i < 2; i++)
+            same = tokmap_i_file_read(fds[i], block[i], sizeof *block, at, &n[i]) == 0 && same;
+        same = same && n[0] == n[1] && memcmp(block[0], block[1], n[0]) == 0;
+    }
+    for (int i = 0; i < 2; i++)
+        tokmap_i_file_close(fds[i]);
+    return same;
+}
+
 static int read_to_end(int fd, size_t max_bytes, whole_file *file)
 {
     size_t capacity = 0;

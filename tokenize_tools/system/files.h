@@ -62,6 +62,9 @@ int file_list_folder(const char *path, file_see_name *see, void *context);
 struct XXH3_state_s;
 int file_hash(int fd, uint64_t first, uint64_t n_bytes, struct XXH3_state_s *checksum);
 
+/* Whether two regular files have the same bytes; false also if one cannot be read. */
+bool file_is_copy(const char *a, const char *b);
+
 /* Opens a file of any kind for reading and describes it; does not wait for the other end of a pipe.
  * *fd is -1 after an error. */
 int file_open(const char *path, int *fd, file_facts *facts);

@@ -60,8 +60,7 @@ int output_take_no_locks(void *options, const char *value)
 
 /* ---- Folders ---- */
 
-/* Flushes the folder, so that the name survives a crash. */
-static int flush_folder(const char *path)
+int output_flush_folder(const char *path)
 {
     errno = tokmap_i_folder_sync(path);
     return errno == 0 ? CLI_OK : cli_fail_errno(path, "flush its folder", errno);
@@ -78,7 +77,7 @@ int output_make_folders(const char *path)
         *slash = '\0';
         if (!file_exists(folder)) { /* if it is a file, the next call fails */
             code = mkdir(folder, 0777) == 0 || errno == EEXIST
-                       ? flush_folder(folder)
+                       ? output_flush_folder(folder)
                        : cli_fail_errno(folder, "create the folder", errno);
         }
         *slash = '/';
@@ -272,7 +271,7 @@ static int rename_to_free_name(const char *from, const char *to)
     return errno == 0 ? 0 : -1;
 }
 
-static int give_name(output_file *out)
+int output_give_name(output_file *out)
 {
     const int failed = out->replace ? rename(out->partial, out->path)
                                     : rename_to_free_name(out->partial, out->path);
@@ -282,17 +281,29 @@ static int give_name(output_file *out)
                              : cli_fail_errno(out->path, "write", errno);
 }
 
-int output_place(output_file *out)
+static int flush_file(const output_file *out)
 {
     errno = tokmap_i_file_sync(out->fd);
-    if (errno != 0)
-        return cli_fail_errno(out->path, "flush", errno);
-    int code = give_name(out);
+    return errno == 0 ? CLI_OK : cli_fail_errno(out->path, "flush", errno);
+}
+
+int output_finish(output_file *out)
+{
+    const int code = flush_file(out);
+    if (code == CLI_OK)
+        output_keep(out);
+    return code;
+}
+
+int output_place(output_file *out)
+{
+    int code = flush_file(out);
+    if (code == CLI_OK)
+        code = output_give_name(out);
     if (code != CLI_OK)
         return code;
-    close(out->fd);
-    out->fd = -1;
-    return flush_folder(out->path);
+    output_keep(out);
+    return output_flush_folder(out->path);
 }
 
 /* Makes `partial` a link to the file that is open as src, and renames it to path. It is not an
@@ -301,7 +312,7 @@ static int place_link(output_file *out, const output_source *src)
 {
     if (linkat(AT_FDCWD, src->path, AT_FDCWD, out->partial, AT_SYMLINK_FOLLOW) != 0)
         return errno == EEXIST ? fail_exists(out->partial, TOKMAP_ERR_LOCKED) : CLI_OK;
-    int code = output_has_name(src->fd, out->partial) ? give_name(out) : CLI_OK;
+    int code = output_has_name(src->fd, out->partial) ? output_give_name(out) : CLI_OK;
     if (!out->is_placed)
         unlink(out->partial);
     return code;
@@ -332,7 +343,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
     *way = OUTPUT_HARD_LINK;
     int code = share_by_link(out, src);
     if (code != CLI_OK || out->is_placed)
-        return code == CLI_OK ? flush_folder(out->path) : code;
+        return code == CLI_OK ? output_flush_folder(out->path) : code;
     errno = file_describe_open(src->fd, &facts);
     if (errno != 0)
         return cli_fail_errno(src->path, "read", errno);
