@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, run_program
 
 NAMES = ["a", "b", "ab", "ba", "a.c", "b.c", "ab.md", "x-1", "x-2", "[a]", "b*", "é", "A", "a b", "..a", "a\\b", ".c", "!a"]
 PARTS = ["a", "b", "*", "?", "ab", "*.c", "*.md", "a*", "*b", "x-?", "[a-b]", "[!a]*", "[^b]", "[]a]", "x-[0-9]", "[[:alpha:]]",
@@ -115,6 +115,52 @@ def a_link_does_not_hide_what_matches(folder):
     expect_equal(len(tool.choose([], ["**/a*/" * 12 + "zz"])), 3, "many stars")
 
 
+def links_between_folders_are_walked_once_for_each_meaning(folder):
+    """Each of 40 folders has two links to the next one: 2^40 paths. Counted are the files that a pattern leaves out."""
+    n = 40
+    for i in range(n):
+        (folder / f"dag/d{i}").mkdir(parents=True)
+        for name in "ab" if i < n - 1 else "":
+            (folder / f"dag/d{i}/{name}").symlink_to(f"../d{i + 1}")
+    (folder / f"dag/d{n - 1}/x.png").touch()
+    (folder / "dag/d0/r.md").touch()
+    dag = "dag/d0"
+    for options, said in ((["--exclude", "*.png"], "left out 1 name that --exclude matches"),
+                          (["--include", "*.md"], "left out 1 file that no --include matches"),
+                          (["--exclude", "/".join(["*"] * n)], "left out 1 name"),
+                          (["--include", "a/b/**/b/*.md", "--include", "r.md"], "left out 3 files that no --include matches")):
+        done = run_program("tokmap", "pack", dag, *options, "--dry-run", "--json", "-o", "out", cwd=folder, text=True, timeout=60)
+        expect(done.returncode == 0 and said in done.stderr, (options, done.stderr))
+    # Where the meaning differs, the folder is walked again, and its file is taken under the name that matches.
+    tool = Tool(folder / "dag/d0")
+    path = "b/a/" + "a/" * (n - 3) + "x.png"
+    expect_equal(tool.choose(["/" + path]), {path}, "one path of 2^39")
+    expect_equal(len(tool.choose(["/b/a/**/b/x.png"])), 1, "many paths, of which the first is taken")
+    expect_equal(len(tool.choose([], ["a/a/**"])), 2, "excluded under some names")
+
+
+def patterns_that_match_nothing_are_named(folder):
+    for name in ("a.txt", "docs/b.md", "docs/c.md", "gone/d.log"):
+        (folder / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "in" / name).write_text("text\n")
+
+    def notes(*options):
+        done = run_program("tokmap", "pack", "in", *options, "-o", "out", "-f", cwd=folder, text=True)
+        expect_equal(done.returncode, 0, done.stderr)
+        return [line.split(": ", 1)[1] for line in done.stderr.splitlines() if "matches no name" in line]
+
+    no_name = "matches no name in a folder"
+    expect_equal(notes("--exclude", "*.lgo"), [f"*.lgo: --exclude {no_name}"], "a misspelt one")
+    expect_equal(notes("--exclude", "*.lgo", "-q"), [], "-q")
+    expect_equal(notes("--exclude", "./a.txt", "--exclude", "a//b", "--exclude", "../in", "--exclude", "x", "--include", "y", "--include", "a.*"),
+                 [f"y: --include {no_name}", f"./a.txt, a//b, ../in and 1 more: --exclude {no_name}"], "several")
+    # One that another one covers has matched.
+    expect_equal(notes("--exclude", "*.log", "--exclude", "d.log", "--include", "docs/", "--include", "*.md", "--include", "gone/*"), [], "covered")
+    expect_equal(notes("--exclude", "gone/", "--exclude", "*.log"), [f"*.log: --exclude {no_name}"], "in a folder that is excluded")
+    done = run_program("tokmap", "plan", "in", "--exclude", "*.lgo", "--cells", "c", "-o", "p", cwd=folder, text=True)
+    expect(f"*.lgo: --exclude {no_name}" in done.stderr, done.stderr)
+
+
 def a_set_ends_at_its_bracket(folder):
     """Where a ] is the first of the set, escaped, or that of a class, another one must follow."""
     for name in "]!^:[a\\":
@@ -132,7 +178,8 @@ def patterns_without_a_meaning_are_refused(folder):
     tool = Tool(folder)
     for pattern, why in (("!a", "! has no meaning"), ("", "is empty"), ("a[b", "a [ has no ]"), ("[a/b]", "a [ has no ]"),
                          ("a\\", "last backslash"), ("a\\/b", "last backslash"), ("a**/b", "must stand alone"),
-                         ("x" * 256, "longer than 255")):
+                         ("x" * 256, "longer than 255"),
+                         ("[[=a=]]", "[= and [. have no meaning"), ("b[c[.a.]]", "[= and [. have no meaning"), ("[[.]", "[= and [. have no meaning")):
         said = tool.choose([pattern])
         expect(isinstance(said, str) and why in said, (pattern, said))
 

@@ -118,7 +118,7 @@ typedef struct walk {
     input_list *folders; /* collects the paths of folders, with a slash at the end; NULL: files */
     size_t root_bytes;   /* of the path of the folder */
     size_t cut_bytes;    /* are left out at the beginning of the path of a folder */
-    void *seen;          /* a tree of file_id */
+    void *seen;          /* a tree of seen_folder */
     const name_filter *filter; /* NULL: all is wanted */
     bool is_included;          /* the current folder matches, and so does what is in it */
     size_t n_hidden, n_special, n_unfinished, n_again, n_beside, n_excluded, n_others;
@@ -154,17 +154,31 @@ static bool is_beside_data(const char *name)
     return name[0] == '_' && !strchr(name, '.');
 }
 
-static bool see_folder(walk *w, file_id folder, bool *again)
+/* A folder whose files were taken, or are being taken; with `below` one in which none was taken: it
+ * is walked again only where the filter may match other names below it. */
+typedef struct seen_folder {
+    file_id id;
+    uint64_t below; /* 0, or what the filter and is_included say of it */
+} seen_folder;
+
+static int compare_seen(const void *a, const void *b)
 {
-    file_id *id = malloc(sizeof *id);
-    file_id **node = NULL;
-    if (id) {
-        *id = folder;
-        node = tsearch(id, &w->seen, file_id_compare);
+    const seen_folder *x = a, *y = b;
+    const int order = file_id_compare(&x->id, &y->id);
+    return order ? order : (x->below > y->below) - (x->below < y->below);
+}
+
+static bool see_folder(walk *w, seen_folder folder, bool *again)
+{
+    seen_folder *copy = malloc(sizeof *copy);
+    seen_folder **node = NULL;
+    if (copy) {
+        *copy = folder;
+        node = tsearch(copy, &w->seen, compare_seen);
     }
-    *again = node && *node != id;
+    *again = node && *node != copy;
     if (!node || *again)
-        free(id);
+        free(copy);
     return node != NULL || fail_memory(w->err);
 }
 
@@ -206,17 +220,22 @@ static bool is_no_match(const char *path, int sys_errno)
            (sys_errno == ENOENT && !file_link_target(path, target, sizeof target));
 }
 
+static const char *name_below_root(const walk *w, const char *path)
+{
+    return path + w->root_bytes + strspn(path + w->root_bytes, "/");
+}
+
 /* Whether the filter wants it, else counts it. */
 static bool is_wanted(walk *w, const char *name, bool is_folder, bool *is_included)
 {
     *is_included = w->is_included;
     if (!w->filter)
         return true;
+    *is_included |= name_patterns_match(&w->filter->include, name, is_folder);
     if (name_patterns_match(&w->filter->exclude, name, is_folder)) {
         w->n_excluded++;
         return false;
     }
-    *is_included = *is_included || name_patterns_match(&w->filter->include, name, is_folder);
     const bool is_other = !is_folder && has_includes(w) && !*is_included;
     w->n_others += is_other;
     return !is_other;
@@ -225,7 +244,7 @@ static bool is_wanted(walk *w, const char *name, bool is_folder, bool *is_includ
 static bool walk_entry(walk *w, const char *path)
 {
     file_facts facts = {0};
-    const char *name = path + w->root_bytes + strspn(path + w->root_bytes, "/");
+    const char *name = name_below_root(w, path);
     bool is_included;
     const int sys_errno = file_describe(path, &facts);
     if (w->folders && facts.kind != FILE_FOLDER)
@@ -310,13 +329,20 @@ static bool take_folder(walk *w, const char *path)
     return input_list_append(w->folders, name, w->err);
 }
 
-static void forget_folder(walk *w, file_id folder)
+static void forget_folder(walk *w, seen_folder folder)
 {
-    file_id **node = tfind(&folder, &w->seen, file_id_compare);
-    file_id *id = node ? *node : NULL;
-    if (id)
-        tdelete(&folder, &w->seen, file_id_compare);
-    free(id);
+    seen_folder **node = tfind(&folder, &w->seen, compare_seen);
+    seen_folder *found = node ? *node : NULL;
+    if (found)
+        tdelete(&folder, &w->seen, compare_seen);
+    free(found);
+}
+
+/* Under another name the files of a folder may match. */
+static seen_folder folder_in_vain(const walk *w, const char *path, file_id folder)
+{
+    const uint64_t below = name_filter_below(w->filter, name_below_root(w, path));
+    return (seen_folder){folder, below << 2 | (uint64_t)w->is_included << 1 | 1};
 }
 
 static bool walk_folder(walk *w, const char *path, file_id folder)
@@ -325,7 +351,11 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     folder_listing l = {.walk = w, .path = path, .ok = true};
     input_list *names = &l.names;
     bool again;
-    if (!see_folder(w, folder, &again))
+    const seen_folder here = {folder, 0};
+    const seen_folder in_vain = w->filter ? folder_in_vain(w, path, folder) : here;
+    if (w->filter && tfind(&in_vain, &w->seen, compare_seen))
+        return true;
+    if (!see_folder(w, here, &again))
         return false;
     w->n_again += again;
     if (again)
@@ -339,9 +369,10 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     for (size_t i = 0; i < names->n_names && ok; i++)
         ok = walk_entry(w, names->names[i]);
     input_list_free(names);
-    if (w->filter && w->list->n_names == n_before)
-        forget_folder(w, folder); /* under another name its files may match */
-    return ok;
+    if (!w->filter || w->list->n_names > n_before)
+        return ok;
+    forget_folder(w, here);
+    return ok && see_folder(w, in_vain, &again);
 }
 
 /* Reports what was left out of a folder or pattern. */

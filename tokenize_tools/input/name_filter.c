@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 
 #define PART_BYTES 256 /* of a pattern or a path, with the NUL */
 
@@ -34,8 +35,12 @@ static bool check_part(const char *part, size_t n, failure *err)
     if (stars && n > 2)
         return fail(err, "** must stand alone between slashes");
     for (const char *at = part; at < part + n; at++) {
+        const char *set = at;
         if (*at == '[' && !(at = set_end(at)))
             return fail(err, "a [ has no ]");
+        /* Collation: fnmatch(3) has it, git has not. */
+        if (memmem(set, (size_t)(at - set), "[=", 2) || memmem(set, (size_t)(at - set), "[.", 2))
+            return fail(err, "[= and [. have no meaning in a set");
         if (*at == '\\' && ++at >= part + n)
             return fail(err, "nothing follows its last backslash");
     }
@@ -61,8 +66,10 @@ bool name_patterns_add(name_patterns *patterns, const char *pattern, failure *er
 {
     if (!check_pattern(pattern, err))
         return false;
-    if (!array_grow(&patterns->list, patterns->n, sizeof *patterns->list))
+    if (!array_grow(&patterns->list, patterns->n, sizeof *patterns->list) ||
+        !array_grow(&patterns->has_matched, patterns->n, sizeof *patterns->has_matched))
         return fail_memory(err);
+    patterns->has_matched[patterns->n] = false;
     patterns->list[patterns->n++] = pattern;
     return true;
 }
@@ -126,8 +133,35 @@ static bool pattern_matches(const char *pattern, const char *path, bool is_folde
 
 bool name_patterns_match(const name_patterns *patterns, const char *path, bool is_folder)
 {
-    size_t i = 0;
-    while (i < patterns->n && !pattern_matches(patterns->list[i], path, is_folder))
-        i++;
-    return i < patterns->n;
+    bool found = false;
+    for (size_t i = 0; i < patterns->n; i++) {
+        const bool need = !found || !patterns->has_matched[i];
+        if (need && pattern_matches(patterns->list[i], path, is_folder))
+            found = patterns->has_matched[i] = true;
+    }
+    return found;
+}
+
+static uint64_t add_bit(uint64_t sum, bool bit)
+{
+    const uint64_t pair[] = {sum, bit};
+    return tokmap_i_checksum(pair, sizeof pair);
+}
+
+/* What a pattern matches below a folder follows from which of its beginnings match the folder. */
+static uint64_t add_beginnings(const name_patterns *patterns, const char *folder, uint64_t sum)
+{
+    for (size_t i = 0; i < patterns->n; i++) {
+        const char *pattern = patterns->list[i] + (*patterns->list[i] == '/');
+        for (const char *end = pattern; (end = strchr(end, '/')); end++)
+            sum = add_bit(sum, path_matches(pattern, end, folder));
+    }
+    return sum;
+}
+
+uint64_t name_filter_below(const name_filter *filter, const char *folder)
+{
+    /* A pattern that begins with a slash, and has no other, matches only in the first folder. */
+    const uint64_t sum = add_beginnings(&filter->include, folder, add_bit(0, *folder == '\0'));
+    return add_beginnings(&filter->exclude, folder, sum);
 }

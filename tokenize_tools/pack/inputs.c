@@ -157,6 +157,47 @@ void pack_print_note(void *context, const char *text)
     cli_warn("%s", text);
 }
 
+#define MAX_NAMED 3
+
+/* Inputs, or patterns, that a message names together. */
+typedef struct input_group {
+    size_t n;
+    const char *names[MAX_NAMED]; /* the first ones */
+} input_group;
+
+static void add_to(input_group *group, const char *name)
+{
+    if (group->n < MAX_NAMED)
+        group->names[group->n] = name;
+    group->n++;
+}
+
+/* "a.txt, b.txt, c.txt and 2 more" */
+static void note_group(const pack_options *options, const input_group *group, const char *what)
+{
+    char names[1024] = "";
+    if (group->n == 0 || options->quiet)
+        return;
+    for (size_t i = 0; i < group->n && i < MAX_NAMED; i++) {
+        const size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%.300s", i ? ", " : "", group->names[i]);
+    }
+    if (group->n > MAX_NAMED)
+        cli_warn("%s and %zu more: %s", names, group->n - MAX_NAMED, what);
+    else
+        cli_warn("%s: %s", names, what);
+}
+
+static void note_unmatched(const pack_options *options, const name_patterns *patterns,
+                           const char *what)
+{
+    input_group unmatched = {0};
+    for (size_t i = 0; i < patterns->n; i++)
+        if (!patterns->has_matched[i])
+            add_to(&unmatched, patterns->list[i]);
+    note_group(options, &unmatched, what);
+}
+
 static bool is_skipped(const char *name, const pack_options *options)
 {
     size_t i = 0;
@@ -249,6 +290,10 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
     if (code == CLI_OK)
         code = check_skipped(files, arguments, n_arguments, options);
     leave_out(files, 0, "--skip-input", is_skipped, options);
+    if (code == CLI_OK) {
+        note_unmatched(options, &options->filter.include, "--include matches no name in a folder");
+        note_unmatched(options, &options->filter.exclude, "--exclude matches no name in a folder");
+    }
     if (code == CLI_OK && files->n_names == 0)
         return cli_error(CLI_INPUT, "no files are left to pack");
     if (code != CLI_OK)
@@ -273,26 +318,11 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
 
 /* Usually enough to recognize a file; a longer record is read as a whole. */
 #define READ_BYTES ((size_t)16 * 1024)
-#define MAX_NAMED 3
-
-/* Inputs that a message names together. */
-typedef struct input_group {
-    size_t n;
-    const char *names[MAX_NAMED]; /* the first ones */
-} input_group;
-
 typedef struct look {
     pack_inputs *inputs;
     const pack_options *options;
     input_group empty, not_compressed, text, records;
 } look;
-
-static void add_to(input_group *group, const char *name)
-{
-    if (group->n < MAX_NAMED)
-        group->names[group->n] = name;
-    group->n++;
-}
 
 /* Counts the input; with --format auto, also in the groups that messages name. */
 static void sort_input(look *l, const char *name, const reader *r, const pack_seen *seen)
@@ -336,22 +366,6 @@ static int look_at(void *context, size_t which)
     sort_input(l, source.path, r, seen);
     reader_close(r);
     return CLI_OK;
-}
-
-/* "a.txt, b.txt, c.txt and 2 more" */
-static void note_group(const look *l, const input_group *group, const char *what)
-{
-    char names[1024] = "";
-    if (group->n == 0 || l->options->quiet)
-        return;
-    for (size_t i = 0; i < group->n && i < MAX_NAMED; i++) {
-        const size_t n = strlen(names);
-        snprintf(names + n, sizeof names - n, "%s%.300s", i ? ", " : "", group->names[i]);
-    }
-    if (group->n > MAX_NAMED)
-        cli_warn("%s and %zu more: %s", names, group->n - MAX_NAMED, what);
-    else
-        cli_warn("%s: %s", names, what);
 }
 
 /* Prints an argument for a shell: what comes before it, a name and its ending. */
@@ -478,8 +492,8 @@ int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
         advise_mixed(&l);
         return code;
     }
-    note_group(&l, &l.empty, "empty, without documents");
-    note_group(&l, &l.not_compressed, "not compressed, although the name says so");
+    note_group(options, &l.empty, "empty, without documents");
+    note_group(options, &l.not_compressed, "not compressed, although the name says so");
     return CLI_OK;
 }
 

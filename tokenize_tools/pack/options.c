@@ -308,6 +308,8 @@ void pack_options_free(pack_options *options)
     free(options->skipped);
     free(options->filter.include.list);
     free(options->filter.exclude.list);
+    free(options->filter.include.has_matched);
+    free(options->filter.exclude.has_matched);
     field_list_free(&options->fields);
     where_free(options->where);
 }

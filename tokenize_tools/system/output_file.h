@@ -61,8 +61,8 @@ int output_write(output_file *out, const void *data, size_t n_bytes);
 int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint64_t n_bytes);
 /* Flushes and renames the file, and flushes the folder. */
 int output_place(output_file *out);
-/* The steps of output_place, for files that get their names together: flushes and closes the partial
- * file; gives it its name; flushes the folder. */
+/* The steps of output_place, for files that get their names together: flushes and closes the
+ * partial file; gives it its name; flushes the folder. */
 int output_finish(output_file *out);
 int output_give_name(output_file *out);
 int output_flush_folder(const char *path);
