@@ -17,7 +17,7 @@ import threading
 import foreign_writers as writers
 import ref_reader
 import ref_writer
-from ref_protocol import Skip, expect, expect_equal, program, reads, run_in_folders, run_program
+from ref_protocol import NAMING_CALLS, Skip, expect, expect_equal, kills, program, reads, run_in_folders, run_program
 
 USAGE, INPUT, DATASET, EXISTS, AGAIN = 2, 3, 4, 5, 75
 DOCUMENTS = [[5, 6, 7], [], [8], [9, 10, 11, 12, 65535], []]
@@ -232,37 +232,32 @@ def old_shards_do_not_follow_on_the_last_new_one(folder):
 
 def killed_shards_are_no_set_and_the_same_command_goes_on(folder):
     """Killed at each call that names, removes or flushes a file: the first shard has its name only if all have theirs."""
-    if not shutil.which("strace"):
-        raise Skip("there is no strace")
     p = make_dataset(folder, documents=[list(range(1, 26)), list(range(25))])
     export = ("export", "-q", "--to", "llmc", p, "-o", folder / "s", "--shard-tokens", "10")
     tokmap(*export)
-    old, last = writers.write_file(folder / "old", b"old") and digest(folder / "old"), content(folder / "s_000003.bin")
+    old, last = digest(writers.write_file(folder / "old", b"old")), content(folder / "s_000003.bin")
     wanted = {name: data for name, data in folder.files().items() if name.startswith("s_")}
-    calls, n_killed = "link,linkat,rename,renameat,renameat2,unlink,unlinkat,fsync,fdatasync", 0
-    for force in ((), ("--force",)):
-        n = 0
-        while True:
-            for name in set(folder.files()) - {"p.bin", "p.tmi"}:
-                os.unlink(folder / name)
-            if force:  # over another set
-                tokmap(*export[:-1], "9")
-                writers.write_file(folder / "s_000001.bin", b"old")
-            done = subprocess.run(["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=" + calls, "-e",
-                                   "inject=%s:signal=KILL:when=%d" % (calls, n + 1), program("tokmap"), *export, *force],
-                                  capture_output=True)
+    n_kills = 0
+
+    def empty():
+        for name in set(folder.files()) - {"p.bin", "p.tmi"}:
+            os.unlink(folder / name)
+
+    def write_old():
+        empty()
+        tokmap(*export[:-1], "9")
+        writers.write_file(folder / "s_000001.bin", b"old")
+
+    for prepare, force in ((empty, ()), (write_old, ("--force",))):
+        for place in kills(prepare, *export, *force, calls=(*NAMING_CALLS, "fsync", "fdatasync")):
             now = folder.files()
-            if done.returncode == 0:
-                break
-            if done.returncode not in (-9, 137):
-                raise Skip("strace cannot kill: %r" % done.stderr[-200:])
-            n += 1
             if now.get("s_000001.bin", old) != old:
-                expect(all(now.get(name) == data for name, data in wanted.items()), "kill %d: %s" % (n, sorted(now)))
+                expect(all(now.get(name) == data for name, data in wanted.items()), "%s: %s" % (place, sorted(now)))
             tokmap(*export, *force, exit_code=EXISTS if "s_000001.bin" in now and not force else 0)
             now = {name: data for name, data in folder.files().items() if name.startswith("s_")}
-            expect_equal(now, wanted, "the shards after kill %d" % n)
-        n_killed += n
+            expect_equal(now, wanted, "the shards after " + place)
+            n_kills += 1
+    empty()
     # What is not of the killed run stays.
     tokmap(*export, "--force")
     os.rename(folder / "s_000001.bin", folder / "s_000001.bin.partial")
@@ -270,7 +265,7 @@ def killed_shards_are_no_set_and_the_same_command_goes_on(folder):
         writers.write_file(folder / "s_000003.bin", other)
         tokmap(*export, exit_code=EXISTS, says="s_000003.bin: already exists")
         expect_equal(content(folder / "s_000003.bin"), other, "the file of another program")
-    return "%d kills" % n_killed
+    return "%d kills" % n_kills
 
 
 def results_in_json_and_quiet(folder):

@@ -5,9 +5,11 @@ import functools
 import gc
 import importlib
 import inspect
+import itertools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -110,6 +112,27 @@ def program(name):
     if not os.access(path, os.X_OK):
         raise Skip("%s is not built: make build/%s" % (name, name))
     return path
+
+
+NAMING_CALLS = ("link", "linkat", "rename", "renameat", "renameat2", "unlink", "unlinkat")
+
+
+def kills(prepare, *arguments, calls=NAMING_CALLS, **options):
+    """Runs tokmap again and again: killed at the first use of a call, at the second and so on, as strace counts each call
+    apart; `prepare` runs before each. Yields after each kill."""
+    if not shutil.which("strace"):
+        raise Skip("there is no strace")
+    for call in calls:
+        for n in itertools.count(1):
+            prepare()
+            done = subprocess.run(["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=?" + call, "-e",
+                                   "inject=?%s:signal=KILL:when=%d" % (call, n), program("tokmap"), *map(str, arguments)],
+                                  capture_output=True, text=True, **options)
+            if done.returncode == 0:
+                break
+            if done.returncode not in (-9, 137):
+                raise Skip("strace cannot kill: " + done.stderr[-200:])
+            yield "%s %d" % (call, n)
 
 
 def split_texts(data):

@@ -580,6 +580,33 @@ def an_updated_plan_takes_cells_of_its_earlier_ones(folder):
     expect("0 cells packed" in pack_all(folder), "the cells")
 
 
+def a_cell_that_was_being_replaced_is_packed_by_the_same_command(folder):
+    """Outdated, or damaged with --verify, and killed at each call that names or removes a file, without a checkpoint."""
+    lines = ['{"text": "text %d"}\n' % i for i in range(500)]
+    (folder / "0.jsonl").write_text(lines[0])
+    tokmap(folder, "plan", "0.jsonl", "--cells", "cells", "-qo", "run.plan")
+    pack_all(folder, "-q")
+    cell, n_kills = folder / "cells/000000.bin", 0
+
+    def write_more():
+        (folder / "0.jsonl").write_text("".join(lines[:2 + n_kills]))
+        update(folder)
+
+    def damage():
+        data = cell.read_bytes()
+        cell.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+
+    for prepare, options in ((write_more, []), (damage, ["--verify"])):
+        for place in ref_protocol.kills(prepare, "pack", "--plan", "run.plan", "-q", *options, cwd=folder,
+                                        env={**os.environ, "TOKMAP_CHECKPOINT_MS": "100000"}):
+            pack_all(folder, "-q", *options)
+            n_kills += 1
+        tokmap(folder, "join", "-qf", "run.plan", "-o", "joined")
+        tokmap(folder, "verify", "-q", "joined")
+    expect(n_kills > 20, n_kills)
+    return f"{n_kills} kills"
+
+
 def a_new_plan_takes_the_cells_that_are_the_same(folder):
     work = small_work(folder)
     pack_all(folder, "-q")

@@ -167,6 +167,16 @@ static int clear_up(const plan_file *plan, size_t cell, bool look)
     return code;
 }
 
+/* Whether a run was killed while it replaced the cell, which may then be replaced. */
+static bool was_being_replaced(const plan_file *plan, size_t cell)
+{
+    bool found = false;
+    for (size_t i = 0; i < plan->splits.n && !found; i++)
+        found = file_name_exists(
+            plan_file_cell_path(plan, cell, plan->splits.names[i], ".tmi.replaced").s);
+    return found;
+}
+
 /* ---- One cell ---- */
 
 static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
@@ -182,7 +192,8 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
                               .cell = &of};
     strcpy(options.prefix, plan_file_cell_path(&t->plan, cell, "", "").s);
     options.restart = options.restart || found->discard;
-    options.force = options.force || state == CELL_DAMAGED || state == CELL_OUTDATED;
+    options.force = options.force || state == CELL_DAMAGED || state == CELL_OUTDATED ||
+                    was_being_replaced(&t->plan, cell);
     int code = pack_names_check(&options);
     if (code != CLI_OK)
         return code;
