@@ -161,6 +161,15 @@ def nuls_are_refused_unless_they_are_wanted(folder):
     expect_equal(pack(folder, "--on-error", "skip"), (0, ""), "a bad line")
 
 
+def one_nul_beside_a_blank_does_not_make_utf16(folder):
+    for at in range(2):
+        lines = [b'{"text": "document %d"}' % i for i in range(200)]
+        lines[100] = b'{"text": "xy",%s\0 "k": 1}' % (b" " * at)
+        refused(pack(folder, data=b"\n".join(lines) + b"\n"), ":101: byte")
+        expect_equal(pack(folder, "--on-error", "skip"), (0, ""), "one bad line")
+        refused(pack(folder, data=b"text, " * 900 + b" " * at + b"\0 more"), "a NUL, so this is not text")
+
+
 def more_than_one_percent_that_is_not_utf8_is_refused_unless_a_policy_is_given(folder):
     for n_bad, ok in ((1, True), (2, False)):
         for data in (b"\xe9" * n_bad + b"x" * (100 - n_bad), b"x" * (100 - n_bad) + b"\xe9" * n_bad,

@@ -158,6 +158,16 @@ def same_for_threads_memory_and_a_plan(folder, write):
     check(folder, "joined", rows)
 
 
+def a_mask_that_is_read_is_not_said_to_be_missing(folder):
+    for marks in ("[1, 0, 1]", "[true, false, true]"):
+        (folder / "a.jsonl").write_text('{"input_ids": [1, 2, 3], "m": %s}\n' % marks)
+        said = pack(folder, "out", ["a.jsonl"], "--loss-mask", "m", "--vocab-size", "9", "-f")
+        expect("missing" not in said and "wherever" not in said, said)
+    (folder / "a.jsonl").write_text('{"input_ids": [1, 2], "labels": [1, -100], "n": [1]}\n{"input_ids": [1], "labels": [1]}\n')
+    said = pack(folder, "out", ["a.jsonl"], "--labels", "labels", "--meta", "n", "--vocab-size", "9", "-f")
+    expect("the field n is an object or a list" in said and "labels" not in said, said)
+
+
 def a_killed_run_goes_on(folder):
     return killed_run_of_tokens(folder, write_lines, 2)
 

@@ -358,8 +358,8 @@ static void open_container(line_reader *r, bool object)
         r->reason = "nested more than 128 levels deep, which tokmap does not read";
         return;
     }
-    if (r->value)
-        r->value->is_container = true;
+    if (r->value) /* marks are a list, and are read */
+        r->value->is_container = object || !r->paths->lists || !is_marks(r, r->value);
     if (!object && take_list(r))
         return;
     if (object && (i == 0 || (r->value && r->value->first_child))) {

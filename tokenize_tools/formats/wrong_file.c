@@ -172,7 +172,9 @@ static bool is_wide(const uint8_t *b, size_t n, size_t unit_bytes, bool big_endi
         n_blank += c == ' ' || c == '\n';
         n_low_nul += (c & 0xFF) == 0;
     }
-    return n >= unit_bytes && (unit_bytes == 4 || (n_blank > 0 && n_latin > 3 * n_low_nul));
+    /* Two ASCII bytes look like one CJK character, and a NUL beside a blank like a blank. */
+    return n >= unit_bytes && (unit_bytes == 4 || (n_blank > 0 && n_latin > 3 * n_low_nul &&
+                                                   n_latin * 8 > n / unit_bytes));
 }
 
 static size_t count_malformed(const wrong_file_head *head)
