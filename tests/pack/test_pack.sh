@@ -601,16 +601,20 @@ for suffix in bin.partial tmi.partial tmj.partial skipped.partial report.partial
     done
 done
 clash a_report_does_not_replace_the_dataset "$twice" own.jsonl --report z.bin -o z
-clash a_report_does_not_replace_a_device "is not a regular file" own.jsonl --report /dev/null -o z
+if mknod device c 1 3 2>/dev/null; then # never one of the machine: a mistake would replace it
+    clash a_report_does_not_replace_a_device "is not a regular file" own.jsonl --report device -o z
+    [ -c device ]
+    verdict the_device_is_still_there $? "it is no device any more"
+else
+    skip a_report_does_not_replace_a_device "devices cannot be made here"
+fi
 echo "not ours" >there.json
 clash a_report_does_not_replace_a_file_without_force "there.json: already exists" \
     own.jsonl --format jsonl --report there.json -o z
 same and_the_file_and_the_dataset_are_as_before "not ours " "$(cat there.json) $(ls z.bin z.tmi 2>/dev/null)"
 tokmap pack -q -f --on-error skip own.jsonl --format jsonl --report there.json -o z
 same with_force_it_does 1 "$(grep -c '"schema_version"' there.json)"
-rm -f z.*
-[ -c /dev/null ]
-verdict the_device_is_still_there $? "/dev/null is no device any more"
+rm -f z.* device
 
 # appends NAME ARGUMENTS: a command that would add to its own input is refused, and the file stays.
 appends()
