@@ -61,6 +61,10 @@ OTHERS = [("a.pdf", b"%PDF-1.4\n1 0 obj\n", "PDF document"), ("b.png", b"\x89PNG
           ("j.json", b'{\n "name": "x"\n}\n', "JSON without the field of the text"), ("k.map", b'{"version":3,"names":[]}', None),
           ("l.json", b'["a", "b"]', "JSON array"), ("m.warc.gz", gzip.compress(b"WARC/1.0\r\nWARC-Type: warcinfo\r\n"), "WARC file"),
           ("n.xz", b"\xfd7zXZ\0\0\4", "xz file"), ("o.gz", gzip.compress(gzip.compress(b"x")), "file that is compressed twice")]
+OTHERS += [(name, data, "JSON without the field of the text") for name, data in (
+    ("p.json", b'[\n {"a": 1}\n]\n'), ("q.json.gz", gzip.compress(b'[{"a": 1}, {"b": [{"text": "x"}]}]')),
+    ("tsconfig.json", b'{\n  // "text": "a" /* */\n  "paths": ["a//b", "/*", "\\"/*",], /* b */\n}\n'),
+    ("s.jsonc", b'{\n "a": 1, // end\n}\n'))]
 KINDS = {"g.tar.gz": "tar archive without text", "k.map": "JSON without the field of the text"}
 TEXTS = [("1.txt", TEXT), ("2.md", "# " + TEXT), ("3.pas", "{ a comment }\nbegin end.\n"), ("4.css", "{\n}\n"), ("5.xml", "<a/>\n")]
 # Damaged or incomplete, so never left out.
@@ -71,7 +75,8 @@ DAMAGED = [("a.txt.gz", gzip.compress(TEXT.encode() * 99)[:-9]), ("b.parquet", T
            ("p.json", b'{"text": "a long story that was cut in the midd'), ("q.json", b'{"id":1}{"text":"b"}'),
            ("r.json", b'{\n "text": "the field is there"\n}\n'), ("s.json", b'{\n "name": "x",\n'), ("t.00001", b'{"text": "cut in the midd'),
            ("u.jsonl~", b'{"text": "cut'), ("v.tar", make_tar_of([("a.txt", b"%PDF-1.4\n"), ("b.txt", TEXT.encode())])),
-           ("w.json", b'[{"text": "a"},,{"text": "b"}]'), ("x.json", b'[{"text": "a"},]'),
+           ("z.json", b'[{"a": 1}, {"b": 1}'), ("a.jsonc", b'{\n "a": 1, // cut\n'),
+           ("b.jsonc", b'{\n "a": 1 /* cut\n}\n'), ("w.json", b'[{"text": "a"},,{"text": "b"}]'), ("x.json", b'[{"text": "a"},]'),
            ("n.md.gz", b"\x1f\x8c" + bytes(99)), ("o.parquet.gz", gzip.compress(b"PAR1\x15\0\x15"))]
 
 
@@ -157,7 +162,7 @@ def a_refusal_is_one_screen(folder):
     fill(folder / "in", files + TEXTS)
     _, said = run("pack", "in", "-o", "out", status=3, cwd=folder)
     expect(len(said.splitlines()) < 24, said)
-    for words in (f"{len(files)} inputs cannot be packed", "      40  JSON without the field", "      20  zip archive: in/0-c.zip, in/1-c.zip, ",
+    for words in (f"{len(files)} inputs cannot be packed", "     120  JSON without the field", "      20  zip archive: in/0-c.zip, in/1-c.zip, ",
                   "--skip-unsuitable", "--exclude", "--format text"):
         expect(words in said, (words, said))
     _, said = run("pack", "in/0-a.pdf", "in/0-h.csv", "-o", "out", status=3, cwd=folder)
@@ -244,6 +249,19 @@ def broken_arrays_are_refused_at_their_place(folder):
     (folder / "a.txt").write_text(good)
     _, said = run("pack", "a.txt", "-o", "out", status=3, cwd=folder)
     expect("is a JSON array" in said, said)
+    (folder / "a.json").write_text('{\n  "text": "a"\n}\n')
+    _, said = run("pack", "a.json", "-o", "out", status=3, cwd=folder)
+    expect("a.json: is one JSON object over several lines, with the field" in said and "--field" not in said, said)
+    (folder / "a.json").write_text('[{"no": "a"}]')
+    (folder / "b.json").write_text('[{"no": "a"}, {"no": "b"}]')
+    (folder / "c.jsonl").write_text('{"text": "c"}\n')
+    for options in ([], ["--on-error", "skip"]):
+        _, said = run("pack", "a.json", "c.jsonl", "b.json", *options, "-o", "out", status=3, cwd=folder)
+        expect("a.json: byte 1: no object" in said and "b.json: byte 1: no object" in said, said)  # all at once
+    (folder / "a.json").write_text('[{"no": "a"}, {"text": "b"}]')
+    run("pack", "a.json", "c.jsonl", "--on-error", "skip", "-o", "out", "-q", cwd=folder)
+    for path in folder.glob("out*"):
+        path.unlink()
     (folder / "a.tar").write_bytes(make_tar_of([("a.json", good.encode())]))
     _, said = run("pack", "a.tar", "-o", "out", status=3, cwd=folder)
     expect("a JSON array, which is read only from a .json file of its own" in said, said)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/json_array.h"
 
+#include <string.h>
+
 #include "base/json_parts.h"
 
 #define WRONG (-1)
@@ -42,6 +44,43 @@ static int change_byte(json_array *a, uint8_t c)
     a->depth += c == '[' || c == '{';
     a->depth -= c == ']' || c == '}';
     return a->depth == 1 && c == '[' ? ' ' : c;
+}
+
+/* The byte after the comment, string or byte that begins here. */
+static size_t end_of_piece(const uint8_t *b, size_t at, size_t n)
+{
+    const bool is_long = b[at] == '/' && at + 1 < n && b[at + 1] == '*';
+    const bool is_line = b[at] == '/' && at + 1 < n && b[at + 1] == '/';
+    size_t end = at + (is_long || is_line ? 2 : 1);
+    if (b[at] == '"') {
+        while (end < n && b[end] != '"')
+            end += b[end] == '\\' ? 2 : 1;
+        return end < n ? end + 1 : n;
+    }
+    while (is_line && end < n && b[end] != '\n')
+        end++;
+    if (!is_long)
+        return end;
+    const uint8_t *close = memmem(b + end, n - end, "*/", 2);
+    return close ? (size_t)(close - b) + 2 : at + 1; /* one without an end is none */
+}
+
+void json_blank_comments(uint8_t *b, size_t n)
+{
+    size_t comma = n; /* the last byte that is neither white space nor a comment, if it is one */
+    for (size_t at = 0, end; at < n; at = end) {
+        end = end_of_piece(b, at, n);
+        const uint8_t c = b[at];
+        if (c == '/' && end > at + 1)
+            memset(b + at, ' ', end - at);
+        else if (c == ',')
+            comma = at;
+        else if (!json_is_space(c)) {
+            if (comma < n && (c == '}' || c == ']'))
+                b[comma] = ' ';
+            comma = n;
+        }
+    }
 }
 
 bool json_array_change(void *array, uint8_t *bytes, size_t n_bytes, failure *err)

@@ -17,6 +17,9 @@ typedef struct json_array { /* start with {0} at the first byte of the file */
     bool after_comma; /* the array has had a comma */
 } json_array;
 
+/* Makes blanks of the comments of a whole JSON text, and of commas before a closing bracket. */
+void json_blank_comments(uint8_t *bytes, size_t n_bytes);
+
 /* Changes the next bytes; for window_change. No bytes: the end of the file, which must not come
  * before that of the array. */
 bool json_array_change(void *array, uint8_t *bytes, size_t n_bytes, failure *err);

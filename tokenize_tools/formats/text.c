@@ -221,22 +221,62 @@ static bool look_at_next(text_reader *r, const first_line *line, bool *are_lines
     return true;
 }
 
-/* *is_other: all that follows is one JSON text, without the field of the text. Returns false when
- * out of memory. */
-static bool is_whole_other(text_reader *r, size_t from, bool *is_other)
+#define OTHER_JSON "JSON without the field of the text"
+
+static bool lacks_field(json_line_status status)
+{
+    return status == JSON_LINE_NO_FIELD || status == JSON_LINE_NO_OBJECT;
+}
+
+/* What all that follows is as one JSON text, which may have comments; JSON_LINE_MALFORMED if it is
+ * none, or larger than what is looked at. Returns false when out of memory. */
+static bool read_whole_json(text_reader *r, size_t from, json_line_status *status)
 {
     window *w = &r->base.window;
     failure ignored; /* of reading: it is found again, or the text is not whole */
     json_line_result result;
+    *status = JSON_LINE_MALFORMED;
     if (!window_reach(w, LOOK_BYTES, &ignored) || !w->at_end)
         return true;
     const size_t n = window_size(w) - from;
-    if (!reserve_decoded(r, n + 1, &ignored))
+    uint8_t *copy = malloc(n + INPUT_PADDING);
+    if (!copy || !reserve_decoded(r, n + 1, &ignored)) {
+        free(copy);
         return false;
-    const json_line_status status =
-        json_line_text(r->paths, window_text(w) + from, n, r->decoded, NULL, &result);
-    *is_other = status == JSON_LINE_NO_FIELD || status == JSON_LINE_NO_OBJECT;
+    }
+    memcpy(copy, window_text(w) + from, n);
+    memset(copy + n, 0, INPUT_PADDING);
+    json_blank_comments(copy, n);
+    *status = json_line_text(r->paths, copy, n, r->decoded, NULL, &result);
+    free(copy);
     return true;
+}
+
+/* Refuses an array, which is read as JSON lines, if none of its objects has the field. */
+static bool check_array(text_reader *r, failure *err)
+{
+    const window *w = &r->base.window;
+    first_line line = {.to = bom_bytes(r), .status = JSON_LINE_OK};
+    size_t from;
+    if (!find_nonblank(r, line.to, &from, err))
+        return false;
+    const size_t first = from;
+    while (from < LOOK_BYTES) {
+        if (!read_line(r, from, LOOK_BYTES, &line, err))
+            return false;
+        if (!line.whole || !lacks_field(line.status))
+            return true;
+        if (!find_nonblank(r, line.to, &from, err))
+            return false;
+    }
+    if (!lacks_field(line.status) || !w->at_end || window_size(w) > LOOK_BYTES)
+        return true;
+    set_reason(r, line.status, &line.result);
+    fail(err,
+         "byte %zu: no object of the array has the expected field (%s): use --field to name the "
+         "field, or --format text to pack it as it is",
+         first, r->reason);
+    return fail_kind(err, OTHER_JSON);
 }
 
 /* Decides by the first line. An empty input has no format. */
@@ -287,10 +327,15 @@ static bool decide_format(text_reader *r, failure *err)
                                : "--parts");
     bool is_other =
         line.status != JSON_LINE_MALFORMED && !are_lines && !wrong_name_promises_records(head.name);
-    if (line.status == JSON_LINE_MALFORMED && wrong_name_is_whole_json(head.name) &&
-        !is_whole_other(r, from, &is_other))
+    json_line_status whole = JSON_LINE_MALFORMED;
+    if (line.status == JSON_LINE_MALFORMED && wrong_name_is_one_json(head.name) &&
+        !read_whole_json(r, from, &whole))
         return fail_memory(err);
-    return fail_kind(err, is_other ? "JSON without the field of the text" : NULL);
+    if (whole == JSON_LINE_OK || whole == JSON_LINE_NULL)
+        fail(err, "is one JSON object over several lines, with the field of the text; write it on "
+                  "one line, for example with jq -c . FILE, or use --format text to pack it as it "
+                  "is");
+    return fail_kind(err, is_other || lacks_field(whole) ? OTHER_JSON : NULL);
 }
 
 /* Only records of JSON have fields and lists. */
@@ -326,6 +371,8 @@ static bool check_input(text_reader *r, failure *err)
             wrong_file_is_array(&head)) {
             set_format(r, CORPUS_JSON_LINES);
             if (!window_change(&r->base.window, json_array_change, &r->array, err))
+                return false;
+            if (format == CORPUS_AUTO && !r->base.options->fields_only && !check_array(r, err))
                 return false;
         }
     }

@@ -276,6 +276,11 @@ bool wrong_name_is_whole_json(const char *name)
     return name_ends(name, ".json");
 }
 
+bool wrong_name_is_one_json(const char *name)
+{
+    return wrong_name_is_whole_json(name) || name_ends(name, ".jsonc");
+}
+
 bool wrong_name_may_be_json(const char *name)
 {
     static const char *const endings[] = {".json", ".jsonl", ".ndjson", ".tar", ".tgz"};

@@ -35,6 +35,8 @@ bool wrong_name_check(const wrong_file_head *head, failure *err);
 bool wrong_name_may_be_json(const char *name);
 /* Whether it ends in .json, before .gz and .zst: then it may be one JSON text over all lines. */
 bool wrong_name_is_whole_json(const char *name);
+/* Whether it ends in .json or .jsonc, before .gz and .zst; .jsonc is JSON with comments. */
+bool wrong_name_is_one_json(const char *name);
 /* Whether it ends as that of a file of records: then other content means that it is damaged. */
 bool wrong_name_promises_records(const char *name);
 /* Whether the bytes begin a JSON array of objects, and its name says that it is one JSON text. */

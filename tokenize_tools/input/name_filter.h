@@ -5,8 +5,8 @@
  * a slash, or with one at its end only, it is compared with the last part of the path. A slash at
  * its end: only folders match. Else its parts are compared with those of the path from the first
  * one on, and ** stands for any number of parts: none or more, at its end one or more. In a part,
- * *, ? and [...] are as for fnmatch(3), without [= and [., and do not spare a leading dot. What is in a folder that
- * matches, matches. */
+ * *, ? and [...] are as for fnmatch(3), without [= and [., and do not spare a leading dot. What is
+ * in a folder that matches, matches. */
 #pragma once
 
 #include <stdbool.h>

@@ -232,7 +232,9 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
     if (p->n_out < p->n_read && p->slots[p->n_out % p->n_slots].done && !p->no_memory)
         return PACK_JOB;
     if (p->no_memory) {
-        pack_error_set(err, CLI_AGAIN, "out of memory; use fewer threads (-j)");
+        pack_error_set(err, CLI_AGAIN,
+                       "out of memory; use fewer threads (-j), or --max-document to refuse large "
+                       "documents");
         return PACK_FAILED;
     }
     if (!p->at_end || p->n_out < p->n_read)
