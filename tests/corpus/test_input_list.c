@@ -333,6 +333,8 @@ TEST(lists_name_one_argument_a_line)
               "/list:1: ./-: No such file or directory");
     CHECK(file_store(check_path("list"), "a\0b\n", 4));
     CHECK_STR(refuse(argument, 0) + strlen(check_dir()), "/list:1: a: is followed by a NUL");
+    /* Not read on to a newline that may never come. */
+    CHECK_SAYS(refuse("@/dev/zero", 0), "/dev/zero:1: is longer than 65536 bytes");
     snprintf(argument, sizeof argument, "@%s", check_path("nothing"));
     CHECK_SAYS(refuse(argument, ENOENT), "nothing: No such file");
 }

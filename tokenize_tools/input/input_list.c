@@ -616,20 +616,33 @@ static size_t end_line(char *line, size_t n)
     return n;
 }
 
+#define LINE_BYTES ((size_t)64 * 1024) /* of a list, with the newline and a NUL */
+
+/* Reads a line with its newline; *n is 0 at the end, and LINE_BYTES if the line is too long. */
+static void read_list_line(FILE *f, char *line, size_t *n)
+{
+    int c = 0;
+    for (*n = 0; *n < LINE_BYTES && c != '\n' && (c = getc(f)) != EOF; ++*n)
+        line[*n] = (char)c;
+    line[*n < LINE_BYTES ? *n : *n - 1] = '\0';
+}
+
 static bool add_list(input_list *list, const char *name, failure *err)
 {
     FILE *f = input_file_open_text(name);
-    char *line = NULL;
-    size_t capacity = 0, number = 0;
-    bool ok = true;
     name = f == stdin ? "stdin" : name;
     if (!f)
         return fail_system(err, errno, "%.400s", name);
-    errno = 0;
-    for (ssize_t n_read; ok && (n_read = getline(&line, &capacity, f)) >= 0; errno = 0) {
-        size_t n = end_line(line, (size_t)n_read);
+    char *line = malloc(LINE_BYTES);
+    size_t n, number = 0;
+    bool ok = line != NULL || fail_memory(err);
+    while (ok && (read_list_line(f, line, &n), n > 0)) {
+        const bool fits = n < LINE_BYTES;
+        n = fits ? end_line(line, n) : n;
         number++;
-        if (strlen(line) != n)
+        if (!fits)
+            ok = fail(err, "is longer than %zu bytes, so this is not a list of inputs", LINE_BYTES);
+        else if (strlen(line) != n)
             ok = fail(err, "%.400s: is followed by a NUL", line);
         else if (n > 0) /* a name that begins with - or @ is a name */
             ok = add_argument(list, strcmp(line, "-") == 0 ? "./-" : line, err);
@@ -640,7 +653,7 @@ static bool add_list(input_list *list, const char *name, failure *err)
             err->status = status;
         }
     }
-    if (ok && !feof(f)) /* getline stops when out of memory, without setting ferror */
+    if (ok && ferror(f))
         ok = fail_system(err, errno ? errno : EIO, "%.400s", name);
     free(line);
     input_file_close_text(f);
