@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/real.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "core/bench_file.h"
@@ -86,7 +87,7 @@ static int parse_steps(void *line, const char *text)
     bool fine = text[strspn(text, "0123456789.,")] == 0;
     o->n_step_ms = 0;
     do {
-        const double ms = strtod(at, &end);
+        const double ms = real_read(at, &end);
         fine = fine && end > at && ms >= 0.1 && ms <= 10000 && o->n_step_ms < BENCH_MAX_STEPS;
         for (uint32_t i = 0; i < o->n_step_ms && fine; i++)
             fine = o->step_ms[i] != ms;

@@ -47,6 +47,8 @@
  * Joined    The tokens of a joined dataset are in several files, its segments, one after another.
  *           All calls treat them as one sequence of tokens, except that tokmap_dataset_tokens
  *           returns TOKMAP_IN_PIECES for a range that is not in one map.
+ * Locale    Numbers in expressions, ledgers and messages have a point, whatever the locale of the
+ *           process is. The library does not change it.
  * fork      A child process may use a dataset of its parent. It opens the token files of a joined
  *           dataset again, and descriptors of them that it inherited stay open until it ends.
  * Damage    Open takes constant time (of a joined dataset it reads the list of segments) and checks

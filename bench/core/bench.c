@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/real.h"
 #include "cli/cli.h"
 #include "cli/json_out.h"
 
@@ -69,7 +70,7 @@ static bool read_system_line(const char *path, const char *key, char *rest, size
 double bench_system_number(const char *path, const char *key)
 {
     char rest[64];
-    return read_system_line(path, key, rest, sizeof rest) ? strtod(rest, NULL) : -1;
+    return read_system_line(path, key, rest, sizeof rest) ? real_read(rest, NULL) : -1;
 }
 
 bench_times bench_read_times(void)
@@ -79,7 +80,7 @@ bench_times bench_read_times(void)
     struct rusage own;
     read_system_line("/proc/stat", "cpu ", rest, sizeof rest);
     for (int i = 0; i < 8; i++)
-        all += part[i] = strtod(at, &at) / (double)sysconf(_SC_CLK_TCK);
+        all += part[i] = real_read(at, &at) / (double)sysconf(_SC_CLK_TCK);
     getrusage(RUSAGE_SELF, &own);
     const double own_user = (double)own.ru_utime.tv_sec + (double)own.ru_utime.tv_usec / 1e6;
     return (bench_times){all, part[0] + part[1] - own_user, part[7]};

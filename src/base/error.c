@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/real.h"
+
 const char *tokmap_version(void)
 {
     return TOKMAP_VERSION_TEXT;
@@ -67,7 +69,7 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
     char text[8192];
     va_list args;
     va_start(args, format);
-    if (vsnprintf(text, sizeof text - 200, format, args) < 0)
+    if (real_print_list(text, sizeof text - 200, format, args) < 0)
         text[0] = 0;
     va_end(args);
     if (cause.sys_errno) {
@@ -90,7 +92,7 @@ __attribute__((format(printf, 2, 0))) static void set_text(failure *f, const cha
                                                            va_list args, const char *after)
 {
     char text[sizeof f->text];
-    const int n = vsnprintf(text, sizeof text, format, args);
+    const int n = real_print_list(text, sizeof text, format, args);
     if (n >= 0 && (size_t)n < sizeof text)
         snprintf(text + n, sizeof text - (size_t)n, "%s", after);
     memcpy(f->text, text, strlen(text) + 1);

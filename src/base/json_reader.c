@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/real.h"
 #include "base/utf8.h"
 
 #define LEVEL_BEGUN 0x80
@@ -34,7 +35,7 @@ bool json_fail(json_reader *r, const char *format, ...)
     if (r->failure[0])
         return false;
     va_start(args, format);
-    vsnprintf(r->failure, sizeof r->failure, format, args);
+    real_print_list(r->failure, sizeof r->failure, format, args);
     va_end(args);
     r->failure_at = r->at < r->n_bytes ? r->at : r->n_bytes;
     return false;

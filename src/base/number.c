@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/le.h"
+#include "base/real.h"
 
 #define DIGITS_BYTES 320 /* for any whole double */
 #define MOST_EXPONENT ((int64_t)100000000000000000)
@@ -21,7 +22,7 @@ tokmap_value number_read(const char *text, size_t n_bytes)
         return (tokmap_value){.type = TOKMAP_VALUE_INT64,
                               .integer = (int64_t)(negative ? 0 - n : n)};
     return (tokmap_value){.type = TOKMAP_VALUE_FLOAT64,
-                          .real = strtod(text, NULL),
+                          .real = real_read(text, NULL),
                           .text = text,
                           .text_bytes = n_bytes};
 }
@@ -159,7 +160,7 @@ static decimal decimal_of(const tokmap_value *v, char digits[DIGITS_BYTES])
     else if (v->integer)
         snprintf(digits, DIGITS_BYTES, "%" PRIu64, (uint64_t)v->integer);
     else
-        snprintf(digits, DIGITS_BYTES, "%.0f", v->real);
+        real_print(digits, DIGITS_BYTES, "%.0f", v->real);
     return read_decimal(digits, strlen(digits));
 }
 

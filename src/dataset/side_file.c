@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/real.h"
 #include "dataset/dataset.h"
 
 /* Checks that a file, if there is one, begins as one that may be replaced. */
@@ -84,11 +85,11 @@ char *tokmap_i_side_path(const tokmap_dataset *ds, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    const size_t n_bytes = n_prefix + (size_t)vsnprintf(NULL, 0, format, args) + 1;
+    const size_t n_bytes = n_prefix + (size_t)real_print_list(NULL, 0, format, args) + 1;
     char *path = malloc(n_bytes);
     if (path) {
         snprintf(path, n_prefix + 1, "%s", index);
-        vsnprintf(path + n_prefix, n_bytes - n_prefix, format, again);
+        real_print_list(path + n_prefix, n_bytes - n_prefix, format, again);
     }
     va_end(again);
     va_end(args);

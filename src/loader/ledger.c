@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/options.h"
+#include "base/real.h"
 #include "loader/loader.h"
 
 #define BEGINNING "{\"ledger\":"
@@ -30,7 +31,7 @@ __attribute__((format(printf, 2, 3))) static void add(text *t, const char *forma
     va_list arguments;
     char *to = t->n < t->max ? t->s + t->n : NULL;
     va_start(arguments, format);
-    const int n = vsnprintf(to, to ? t->max - t->n : 0, format, arguments);
+    const int n = real_print_list(to, to ? t->max - t->n : 0, format, arguments);
     va_end(arguments);
     t->n += n > 0 ? (size_t)n : 0;
 }
@@ -124,16 +125,6 @@ static void add_sources(text *t, const tokmap_loader *l)
     add(t, "]");
 }
 
-/* Adds a weight with a point, whatever the locale. */
-static void add_weight(text *t, const char *separator, double weight)
-{
-    char digits[32];
-    snprintf(digits, sizeof digits, "%.17g", weight);
-    const int n_whole = (int)strspn(digits, "-0123456789");
-    const char *point = digits + n_whole, *rest = point + strcspn(point, "0123456789e");
-    add(t, "%s%.*s%s%s", separator, n_whole, digits, rest > point ? "." : "", rest);
-}
-
 static void add_phases(text *t, const tokmap_loader *l)
 {
     add(t, ",\"phases\":[");
@@ -141,7 +132,8 @@ static void add_phases(text *t, const tokmap_loader *l)
         const tokmap_i_mixture_phase phase = tokmap_i_mixture_get_phase(l->mixture, i);
         add(t, "%s{\"sample\":\"%" PRIu64 "\",\"weights\":[", i ? "," : "", phase.from);
         for (uint32_t k = 0; k < l->n_sources; k++)
-            add_weight(t, k ? "," : "", i ? l->o.phases[i - 1].weights[k] : l->o.sources[k].weight);
+            add(t, "%s%.17g", k ? "," : "",
+                i ? l->o.phases[i - 1].weights[k] : l->o.sources[k].weight);
         add(t, "],\"quotas\":[");
         for (uint32_t k = 0; k < l->n_sources; k++)
             add(t, "%s%" PRIu32, k ? "," : "", phase.quotas[k]);

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/real.h"
 #include "dataset/token_files.h"
 #include "loader/loader.h"
 #include "system/platform_memory.h"
@@ -188,9 +189,9 @@ static void explain(tokmap_loader *l, const residency *p)
     if (!p->unknown)
         snprintf(in_memory, sizeof in_memory, "%" PRIu32 " of %d places are not in memory",
                  p->n_cold, PROBES);
-    snprintf(l->io_reason, sizeof l->io_reason, "%s; %.1f GiB of data, %.1f GiB of memory%s",
-             in_memory, (double)p->n_bytes / (1 << 30), (double)p->available / (1 << 30),
-             p->fits ? "" : ": they do not fit");
+    real_print(l->io_reason, sizeof l->io_reason, "%s; %.1f GiB of data, %.1f GiB of memory%s",
+               in_memory, (double)p->n_bytes / (1 << 30), (double)p->available / (1 << 30),
+               p->fits ? "" : ": they do not fit");
 }
 
 tokmap_status tokmap_i_loader_choose_io(tokmap_loader *l, tokmap_error *err)

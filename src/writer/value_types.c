@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/real.h"
 #include "format/format_limits.h"
 
 enum {
@@ -22,7 +23,7 @@ static tokmap_status fail_sort(const tokmap_i_meta_state *c, const tokmap_i_valu
     else if (v->type == TOKMAP_VALUE_INT64)
         snprintf(is, sizeof is, "number %" PRId64, v->integer);
     else
-        snprintf(is, sizeof is, "number %.17g", v->real);
+        real_print(is, sizeof is, "number %.17g", v->real);
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "%s: column '%s' is a %s in document %" PRIu64 ", but the %s in document %" PRIu64,
                 at->path, at->column, c->type != TOKMAP_VALUE_STRING ? "number" : "string",

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "base/real.h"
 #include "fields/where.h"
 #include "support/check.h"
 #include "support/must.h"
@@ -314,7 +315,7 @@ typedef struct text_buffer {
 } text_buffer;
 
 #define ADD(t, ...)                                                                                \
-    ((t)->n += (size_t)snprintf((t)->s + (t)->n, sizeof(t)->s - (t)->n, __VA_ARGS__))
+    ((t)->n += (size_t)real_print((t)->s + (t)->n, sizeof(t)->s - (t)->n, __VA_ARGS__))
 
 /* A literal that is near the values of a column of this sort. */
 static void add_literal(text_buffer *t, uint32_t sort, const column_model *c, uint32_t n)

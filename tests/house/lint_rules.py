@@ -70,6 +70,15 @@ FORBIDDEN_CALL = re.compile(
     r"|errx?|warnx?|v?syslog|system|popen)\s*\("
 )
 STANDARD_STREAM = re.compile(r"\b(stdout|stderr|stdin)\b")
+# src/base/real.h is where doubles are read and written. The commands never set a locale, so they may print.
+REAL = "src/base/real.c"
+LOCALE_CALL = re.compile(r"\b(strto(?:f|d|ld)(?:_l)?|atof|(?:set|new|use)locale|localeconv|nl_langinfo)\s*\(")
+LIBRARY_LOCALE_CALL = re.compile(
+    r"\b(vsn?printf|vasprintf|is(?:alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit)|to(?:lower|upper)"
+    r"|strn?casecmp|strcasestr|strcoll|strxfrm|strftime|v?s?scanf|mbr?towc|mbs(?:nr)?towcs|fnmatch|qsort_l)\s*\(")
+PRINTED_REAL = re.compile(r'\bs(?:n|as)?printf\s*\((?:"(?:\\.|[^"\\])*"|[^;"])*?"(?:\\.|[^"\\%]|%[^aefgAEFG"])*?'
+                          r"%[-+ #0-9.*]*l?L?[aefgAEFG]")
+PYTHON_LOCALE = re.compile(r"""\b(import locale|locale\.|re\.LOCALE)|["'{][^"'{]*:n\}|strftime\([^)]*%[aAbBcpxX]""")
 CUDA = re.compile(r"\b[Cc][Uu][Dd][Aa]|\bcu[A-Z]\w*\s*\(|__CUDA")
 
 
@@ -360,6 +369,26 @@ def check_library(path, code, breaches):
             breaches.error(path, number, f"{what}: the library neither prints nor ends its process")
 
 
+def check_locale(path, text, code, breaches):
+    """No number depends on the locale of the process."""
+    if str(path) == REAL or path.parts[0] not in ("src", "tokenize_tools", "bench"):
+        return
+    for number, line in enumerate(code.split("\n"), 1):
+        call = LOCALE_CALL.search(line) or is_of_a_library(path) and LIBRARY_LOCALE_CALL.search(line)
+        if call:
+            breaches.error(path, number, f"{call.group(1)}: follows the locale of the process; use base/real.h")
+    for match in PRINTED_REAL.finditer(text) if is_of_a_library(path) else ():
+        breaches.error(path, text.count("\n", 0, match.start()) + 1, "a double is printed by real_print of base/real.h")
+
+
+def check_python_locale(root, breaches):
+    for path in sorted((root / "python/tokmap").rglob("*.py")):
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            match = PYTHON_LOCALE.search(line)
+            if match:
+                breaches.error(path.relative_to(root), number, f"{match.group()}: follows the locale of the process")
+
+
 def check_cuda(path, code, breaches):
     if path.parts[0] in ("src", "tokenize_tools") and path.parts[1] != "stage":
         for number, line in enumerate(code.split("\n"), 1):
@@ -406,6 +435,7 @@ def check(root):
             sources[path] = code_only(text)
             check_lengths(path, text, sources[path], breaches)
             check_cuda(path, sources[path], breaches)
+            check_locale(path, text, sources[path], breaches)
             check_words(path, text, breaches)
             if is_of_a_library(path):
                 check_library(path, sources[path], breaches)
@@ -416,6 +446,7 @@ def check(root):
     check_names(sources, breaches)
     check_page(root, sources, breaches)
     check_texts(root, breaches)
+    check_python_locale(root, breaches)
     python_layers.check(root, breaches)
     return breaches
 

@@ -25,8 +25,8 @@ PLANTED = [
      "includes dataset/dataset.h: src/base may not use src/dataset"),
     ("a_private_header_in_a_command", "tokenize_tools/main.c", '#include "order/skips.h"\n', 1,
      "includes order/skips.h: tokenize_tools may not use src/order"),
-    ("a_private_header_by_its_path", "bench/main.c", '#include "../src/base/hash.h"\n', 1,
-     "includes ../src/base/hash.h: bench may not use src/base"),
+    ("a_private_header_by_its_path", "bench/main.c", '#include "../src/order/skips.h"\n', 1,
+     "includes ../src/order/skips.h: bench may not use src/order"),
     ("a_cycle_of_includes", "src/base/base.h", '#include "base/hash.h"\n#include "base/base.h"\n', -1,
      "a circle of includes: src/base/base -> src/base/hash -> src/base/base"),
     ("a_circle_of_calls", "src/order/skips.c", "void planted_above(void)\n{\n    planted_below();\n}\n", -1,
@@ -41,6 +41,13 @@ PLANTED = [
      "open: the system belongs to tokenize_tools/system"),
     ("a_printing_library", HASH, function_with('printf("x");'), 3, "printf: the library neither prints"),
     ("an_exiting_library", HASH, function_with("exit(x);"), 3, "exit: the library neither prints"),
+    ("a_double_by_the_locale", CORPUS, function_with("x = strtod(s, 0);"), 3, "strtod: follows the locale of the process"),
+    ("a_locale_in_a_command", "bench/main.c", function_with('setlocale(LC_ALL, "");'), 3, "setlocale: follows the locale"),
+    ("a_letter_by_the_locale", HASH, function_with("x = isalpha(x);"), 3, "isalpha: follows the locale of the process"),
+    ("a_double_printed_by_the_locale", HASH, function_with('snprintf(s, n, "%d%% of "\n        "%s %.17g", x, s, y);'), 3,
+     "a double is printed by real_print"),
+    ("a_locale_in_python", "python/tokmap/_c/output.py", "import locale\n", 1, "import locale: follows the locale"),
+    ("a_number_of_the_locale_in_python", "python/tokmap/_c/output.py", "planted = f'{1.5:n}'\n", 1, "follows the locale"),
     ("cuda_in_a_common_file", HASH, function_with("cuInit(0);"), 3, "CUDA"),
     ("a_long_function", HASH, function_with("x++;", 57), 1, "planted has 61 lines"),
     ("many_arguments", HASH, "int planted(int a, int b, int c, int d,\n            int e, int (*f)(int, int))\n{\n}\n", 1,
@@ -100,7 +107,8 @@ PLANTED = [
 ]
 # What looks like a breach and is none.
 HARMLESS = {HASH: '    /* printf("x"); */ x = \'"\'; /* exit(1) */ x = snprintf("printf(%d)");'
-                  ' /* of it: is no longer there, as there is no limit */ x = f("is no /* Of "); /* The same as hash_it */',
+                  ' /* of it: is no longer there, as there is no limit */ x = f("is no /* Of "); /* The same as hash_it */'
+                  ' x = snprintf(s, n, "%d%%e %zu", x); real_print(s, n, "%g", y);',
             "tokenize_tools/main.c": 'x = fprintf(stderr, "");',
             "bench/main.c": "if (read_of(&x) && x > 0)\n        x = 2 * read_of(&x);\n    int y = read_of(&x), z = x;\n"
                             "    y = x > 0 ? use(read_of(&x), &x, sizeof x) : x;\n    s->n = s->all->read_of(&s);"}
@@ -147,6 +155,7 @@ def main():
         wrong = [one for one in found.errors if "fprintf" in one or "snprintf" in one or ", more than" in one or
                  "bench/main.c" in one and "beside a call" in one]
         expect_equal([one for one in wrong if "columns" not in one], [], "errors")
+        expect_equal(sum("a double is printed" in one for one in found.errors), 1, "errors")
 
     return run_tests([(f"{test[0]}_is_found", lambda number=number: is_found(number))
                       for number, test in enumerate(PLANTED)] + [("harmless_lines_and_lengths_are_no_errors", nothing_else_is)])

@@ -2,6 +2,7 @@
 #include "support/check.h"
 
 #include <ftw.h>
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -194,6 +195,7 @@ int main(int argc, char **argv)
 {
     int n_run = 0;
     check.pid = getpid();
+    setlocale(LC_ALL, "");            /* of LC_ALL: tests/base/test_locale.py */
     setvbuf(stdout, NULL, _IOLBF, 0); /* a forked child must not print our lines again */
     for (int i = 0; i < check.n_tests; i++) {
         bool wanted = argc == 1;

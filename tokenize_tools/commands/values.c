@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/json_text.h"
+#include "base/real.h"
 #include "cli/cli.h"
 #include "cli/json_out.h"
 #include "cli/paths.h"
@@ -345,16 +346,12 @@ uint64_t values_hash(const tokmap_value *v)
  * that it stays a float. */
 static void print_real(FILE *out, double value)
 {
-    char digits[40];
+    char digits[REAL_BYTES];
     if (isnan(value) || isinf(value)) {
         fputs(isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"", out);
         return;
     }
-    for (int n = 15; n <= 17; n++) {
-        snprintf(digits, sizeof digits, "%.*g", n, value);
-        if (strtod(digits, NULL) == value)
-            break;
-    }
+    real_write(digits, value);
     fprintf(out, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "cli/cli.h"
 #include "commands/commands.h"
 #include "commands/each.h"
@@ -210,7 +211,7 @@ static int parse_sample(void *options, const char *text)
 {
     char *end;
     double *sample = &((verify_command_options *)options)->sample;
-    *sample = strtod(text, &end);
+    *sample = real_read(text, &end);
     if (end == text || *end || !(*sample > 0 && *sample <= 1))
         return cli_usage("--sample %s: must be a number above 0 and at most 1", text);
     return CLI_OK;

@@ -8,6 +8,7 @@
 
 #include <xxhash.h>
 
+#include "base/real.h"
 #include "system/memory_file.h"
 #include "cli/line_text.h"
 #include "tokenizer/choice/tokenizer_choice.h"
@@ -82,11 +83,8 @@ static void put_options(FILE *out, const pack_options *o)
     put_word(out, "--also", o->also ? cli_word_name(pack_also_words, o->also) : NULL);
     fputs("--split ", out);
     for (size_t i = 0; i < o->n_splits; i++) {
-        char digits[32]; /* the fewest that are read as the same number */
-        int n = 1;
-        do
-            snprintf(digits, sizeof digits, "%.*g", n, o->splits[i].fraction);
-        while (n++ < 17 && strtod(digits, NULL) != o->splits[i].fraction);
+        char digits[REAL_BYTES];
+        real_write(digits, o->splits[i].fraction);
         fprintf(out, "%s%s=%s", i ? " " : "", o->splits[i].name, digits);
     }
     fputs(o->n_splits ? "\n" : "none\n", out);

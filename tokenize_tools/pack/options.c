@@ -15,6 +15,7 @@
 #include "system/platform.h"
 #include "system/protected.h"
 #include "base/array.h"
+#include "base/real.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokenizer/file/stated_tokens.h"
 
@@ -127,7 +128,7 @@ static int parse_split(void *target, const char *text)
     split->name[n_name] = '\0';
     const char *digits = text + n_name + 1;
     char *end;
-    split->fraction = strtod(digits, &end);
+    split->fraction = real_read(digits, &end);
     const bool plain = strspn(digits, "0123456789.") == strlen(digits) && !*end;
     if (!plain || split->fraction <= 0 || split->fraction >= 1)
         return cli_usage("--split %s: the fraction must be a number between 0 and 1, such as 0.01",

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/json_reader.h"
+#include "base/real.h"
 #include "base/utf8.h"
 #include "tokenizer/model/name_table.h"
 
@@ -53,7 +54,7 @@ bool model_fail(failure *err, size_t offset, const char *format, ...)
     char text[480];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    real_print_list(text, sizeof text, format, args);
     va_end(args);
     for (char *c = text; *c; c++) /* names from the file must not break the line */
         *c = (unsigned char)*c < ' ' || *c == 0x7F ? ' ' : *c;
