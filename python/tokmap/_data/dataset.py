@@ -484,8 +484,10 @@ class Dataset:
     def add_column(self, name: str, values: Any, *, replace: bool = False) -> None:
         """Adds a late column: a value for each document, in a file P.NAME.tmc beside each dataset, which stays as it is.
         values: an array of numbers or truth values, masked where a document has no value; a list of numbers, strings
-        and None; a column of pandas, polars or Arrow. Read it with meta(name). name: letters, digits, _ and -.
-        replace: whether a late column of this name may be replaced, else ExistsError."""
+        and None; a column of pandas, polars or Arrow. Integers stay integers beside missing values. Nothing is rounded: an
+        integer above 2^63 - 1 is an OverflowError, and one beside floats that no float64 is equal to a ValueError. Read it
+        with meta(name). name: letters, digits, _ and -. replace: whether a late column of this name may be replaced, else
+        ExistsError."""
         array, shards = _meta.as_array(values), self._shards()
         if array.shape != (self.n_documents,):
             raise ValueError(f"values has the shape {array.shape}: must be one for each of the {self.n_documents} documents")

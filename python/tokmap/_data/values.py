@@ -213,24 +213,28 @@ def name_array(names: Sequence[str]) -> Any:
     return (ctypes.c_char_p * len(encoded))(*encoded)
 
 
-def value_of(name: str, value: Any) -> _lib.Value:
-    """The value as the library takes it; `keep` holds its text."""
-    if isinstance(value, np.generic):
+def value_of(name: str, value: Any, document: Optional[int] = None) -> _lib.Value:
+    """The value as the library takes it; `keep` holds its text. Exceptions name the column, and the document if given."""
+    place = name if document is None else f"{name}, document {document}"
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # whose item() may be an int
         value = value.item()
     if value is None:
         return _lib.Value(type=NULL)
     if isinstance(value, int):
         if not -2**63 <= value < 2**63:
-            raise OverflowError(f"{name}: {value} does not fit into 64 bits")
+            raise OverflowError(f"{place}: {value} does not fit into a signed integer of 64 bits")
         return _lib.Value(type=INT64, integer=value)
     if isinstance(value, float):
         return _lib.Value(type=FLOAT64, real=value)
     if isinstance(value, str):
-        text = value.encode("utf-8", "surrogateescape")
+        try:
+            text = value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{place}: {error.reason}: {value!r:.80}") from None
         found = _lib.Value(type=STRING, text=ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), text_bytes=len(text))
         found.keep = text
         return found
-    raise TypeError(f"{name}: a value is an int, a float, a string or None, not a {type(value).__name__}")
+    raise TypeError(f"{place}: a value is an int, a float, a string or None, not a {type(value).__name__}")
 
 
 def row_of(names: Sequence[str], values: Mapping[str, Any]) -> Any:
@@ -252,33 +256,58 @@ _VALUE = np.dtype({"names": ["type", "integer", "real", "text", "text_bytes"], "
                    "itemsize": ctypes.sizeof(_lib.Value)})
 
 
+# Types of Arrow and polars that NumPy has too. A dictionary may have nulls that null_count does not count.
+_PLAIN_TYPE = re.compile("bool(ean)?|u?int(8|16|32|64)|(half)?float(16|32|64)?|double", re.IGNORECASE)
+
+
 def as_array(values: Any) -> Array:
-    """What a user gives as a column: an array, masked where there is no value, or of objects with None."""
+    """What a user gives as a column: an array, masked where there is no value, or of objects with None. No number is
+    rounded: NumPy and pandas make float64 of integers beside a float or a missing value, so these stay objects, or get a
+    mask."""
     if isinstance(values, np.ndarray):
         return values
-    if hasattr(values, "isna"):  # pandas, for which NaN means that there is no value
-        missing, values = np.asarray(values.isna(), bool), values.to_numpy()
-        values = np.where(missing, None, values) if values.dtype.kind == "O" else np.ma.MaskedArray(values, missing)
-        return np.asanyarray(values)
-    n_nulls = getattr(values, "null_count", 0)  # of Arrow, and a method of polars
-    if n_nulls() if callable(n_nulls) else n_nulls:
-        values = values.to_list() if hasattr(values, "to_list") else values.to_pylist()
-    is_plain = isinstance(values, (list, tuple)) and any(one is None or isinstance(one, str) for one in values)
-    return np.array(values, object) if is_plain else np.asarray(values)
+    if hasattr(values, "isna"):
+        return _of_pandas(values)
+    as_list = getattr(values, "to_pylist", getattr(values, "to_list", None))  # of Arrow, and of polars
+    if as_list:
+        n_nulls = values.null_count
+        has_nulls = n_nulls() if callable(n_nulls) else n_nulls
+        if has_nulls or not _PLAIN_TYPE.fullmatch(str(getattr(values, "type", getattr(values, "dtype", "")))):
+            values = as_list()
+    return np.asarray(values) if hasattr(values, "__array__") else np.array(values, object)
 
 
-def _rows_of(name: str, values: Array) -> Tuple[Array, Any]:
-    """The values of a chunk as the library takes them, and what holds their texts."""
+def _of_pandas(values: Any) -> Array:
+    """A column of pandas, for which NaN means that there is no value."""
+    missing, own = np.asarray(values.isna(), bool), getattr(values, "array", values)
+    if hasattr(own, "codes"):  # a code of each category
+        categories, codes = as_array(own.categories), np.where(missing, 0, own.codes)
+        data = categories[codes] if len(categories) else np.full(len(missing), None)
+    elif hasattr(values.dtype, "numpy_dtype") and values.dtype.kind in "biuf":  # nullable, or of Arrow
+        data = values.to_numpy(dtype=values.dtype.numpy_dtype, na_value=values.dtype.numpy_dtype.type(0).item())
+    elif not isinstance(values.dtype, np.dtype):
+        data = values.to_numpy(dtype=object)
+    else:
+        data = np.asarray(values)
+    found: Array = np.where(missing, None, data) if data.dtype.kind == "O" else np.ma.MaskedArray(data, missing)
+    return found
+
+
+def _rows_of(name: str, values: Array, first: int) -> Tuple[Array, Any]:
+    """The values of documents from `first` on as the library takes them, and what holds their texts."""
     rows = np.zeros(len(values), _VALUE)
     mask, data = np.ma.getmaskarray(values), np.ma.getdata(values)
-    if data.dtype.kind in "biuf":
-        if data.dtype.kind == "u" and (data[~mask] >= 2**63).any():
-            raise OverflowError(f"{name}: a number does not fit into a signed integer of 64 bits")
-        is_real = data.dtype.kind == "f"
-        rows["type"] = np.where(mask, NULL, FLOAT64 if is_real else INT64)
-        rows["real" if is_real else "integer"] = np.where(mask, 0, data)
+    kind = data.dtype.kind
+    if kind in "biu" or kind == "f" and data.dtype.itemsize <= 8:
+        if kind == "u":
+            too_large = np.flatnonzero(~mask & (data >= 2**63))
+            for i in too_large[:1].tolist():
+                value_of(name, int(data[i]), first + i)  # raises
+        rows["type"] = np.where(mask, NULL, FLOAT64 if kind == "f" else INT64)
+        rows["real" if kind == "f" else "integer"] = np.where(mask, 0, data)
         return rows, None
-    found = [value_of(name, None if missing else one) for one, missing in zip(data.tolist(), mask.tolist())]
+    plain = data if kind in "mM" else data.tolist()
+    found = [value_of(name, None if missing else one, first + i) for i, (one, missing) in enumerate(zip(plain, mask.tolist()))]
     kept = (_lib.Value * len(found))(*found)
     return np.frombuffer(memoryview(kept).cast("B"), _VALUE), (kept, found)
 
@@ -291,7 +320,7 @@ def add_column(shard: Any, name: str, values: Array, replace: bool) -> None:
     check(status, detail, ": set replace=True to replace it" if detail.text.endswith(b": exists") else "")
     try:
         for first in range(0, len(values), _CHUNK):
-            rows, kept = _rows_of(name, values[first:first + _CHUNK])
+            rows, kept = _rows_of(name, values[first:first + _CHUNK], first)
             call(lib.tokmap_column_writer_put, pointer, first, rows.ctypes.data, len(rows))
         call(lib.tokmap_column_writer_finish, pointer)
     finally:
