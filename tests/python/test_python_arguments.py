@@ -109,6 +109,50 @@ def each_argument_is_named(folder):
     return "%d named" % n_named
 
 
+def a_path_a_text_or_a_list_of_another_kind_is_refused_by_its_name(folder):
+    """A number is no path: open() takes it for the descriptor of an open file, and closes it."""
+    a, ds = folder / "a", tokmap.open(folder / "a")
+    descriptor = os.open(folder / "a.tmi", os.O_RDONLY)
+    writer = tokmap.Writer(folder / "w", 10, meta=["x"])
+    files = sorted(os.listdir(folder))
+    texts = [5, True, np.int64(descriptor), 2**70, 0.5, "a\0b", "\ud800", object(), int, [1], {1: 1}]
+    paths, lists = [*texts, ""], [5, 0.5, object(), str]
+    for name, call, wrong in (
+            ("path", tokmap.open, [one for one in paths if one != [1]]), ("path", tokmap.open, [[1], ["\ud800"]]),
+            ("ledger", tokmap.Run, paths), ("dataset", tokmap.View, [5, "x", None, str]),
+            ("paths", lambda one: tokmap.View(ds, paths=one), ["x", b"x", 5, *([one] for one in texts)]),
+            ("where", lambda one: tokmap.View(ds, one), texts), ("where", ds.where, texts),
+            ("path", lambda one: ds.write_view(one, keep=np.ones(len(ds))), paths),
+            ("name", lambda one: ds.add_column(one, np.ones(len(ds))), texts), ("name", ds.meta, texts),
+            ("name", lambda one: ds.scan(one, duplicates=True), texts),
+            ("against", lambda one: ds.scan("x", against=one), [5, 0.5, b"x", object, [1], "a\0b", "\ud800", ""]),
+            ("pattern", lambda one: ds.scan("x", against=["a"], pattern=one), texts),
+            ("index", ds.__getitem__, ["x", 0.5, None]), ("index", ds.labels, ["x", 0.5, None]),
+            ("prefix", lambda one: tokmap.Writer(one, 10), paths),
+            ("meta", lambda one: tokmap.Writer(folder / "v", 10, meta=one), ["x", b"x", *lists]),
+            ("a name of meta", lambda one: tokmap.Writer(folder / "v", 10, meta=[one]), texts),
+            ("name", writer.end_input, paths), ("meta", lambda one: writer.document([1], one), [5, "x", [1], object()]),
+            ("ids", writer.document, [5, None, object(), [2**62], [2**70], np.array([2**63], np.uint64), [0.5], ["x"], [[1]]]),
+            ("train", lambda one: writer.document([1, 2], None, one), [5, "x", [(0, 1), (1,)], np.ma.array([1, 1], mask=[0, 1])]),
+            ("file", tokmap.Tokenizer, paths), ("pattern", lambda one: tokmap.Tokenizer("bytes", pattern=one), texts),
+            ("specials_file", lambda one: tokmap.Tokenizer("bytes", specials_file=one), paths),
+            ("outputs", lambda one: tokmap.Loader(a, 8, outputs=one), ["inputs", *lists]),
+            ("ledger", lambda one: tokmap.Loader(a, 8, ledger=one), paths),
+            ("rows_files", lambda one: tokmap.Source(a, rows_files=one), ["a\0b", "\ud800", 5])):
+        for one in wrong:
+            try:
+                call(one)
+            except (TypeError, ValueError, OverflowError) as error:
+                assert name in str(error) and not OF_C.search(str(error)), (name, one, error)
+                assert not isinstance(error, UnicodeError), (name, one)
+            else:
+                raise AssertionError(f"{name}={one!r} is taken")
+    os.fstat(descriptor)
+    os.close(descriptor)
+    assert sorted(os.listdir(folder)) == files
+    writer.close()
+
+
 def weights_of_nothing_are_refused(folder):
     a = folder / "a"
     for wrong in ([(a, 0)], [(a, 0.0)], [tokmap.Source(a, 0)], tokmap.Source(a, 0), [(a, 0), (a, 0)]):

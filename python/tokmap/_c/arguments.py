@@ -48,12 +48,28 @@ def flag(name: str, value: Any) -> bool:
     raise TypeError(f"{name} is {value!r:.80}: must be True or False")
 
 
-def path(name: str, value: Any) -> str:
-    """A path as text."""
+def text(name: str, value: Any, what: str) -> bytes:
+    """The bytes of a text that is given to the library. what: what it must be, such as "an expression"."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r:.80}: must be {what}")
     try:
-        return os.fsdecode(value)
+        encoded = value.encode("utf-8", "surrogateescape")  # in every locale
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is {value!r:.80}: has a character that cannot be encoded") from None
+    if b"\0" in encoded:
+        raise ValueError(f"{name} is {value!r:.80}: has a zero byte")
+    return encoded
+
+
+def path(name: str, value: Any) -> str:
+    """A path as text. Not a number, which open() takes for the descriptor of an open file."""
+    try:
+        found = os.fsdecode(value)
     except TypeError:
         raise TypeError(f"{name} is {value!r:.80}: must be a path") from None
+    if not text(name, found, "a path"):
+        raise ArgumentError(f"{name} is {value!r}: must be a path", -1)
+    return found
 
 
 def dtype_name(dtype: Any, name: str = "dtype") -> str:

@@ -5,14 +5,13 @@ import bisect
 import ctypes
 import errno
 import itertools
-import operator
 import os
 import re
 from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
 
 import numpy as np
 
-from .._c import html
+from .._c import arguments, html
 from .._c import structs as _lib
 from .._c.arguments import flag, integer, number, real
 from .._c.errors import DamagedError, Handle, MismatchError, call, make_error
@@ -64,11 +63,8 @@ class Segment(NamedTuple):
     token_offset: int
 
 
-def encode_path(path: Path) -> bytes:
-    encoded = os.fsencode(path)
-    if b"\0" in encoded:
-        raise ValueError("a path cannot contain a zero byte")
-    return encoded
+def encode_path(path: Path, name: str = "path") -> bytes:
+    return os.fsencode(arguments.path(name, path))
 
 
 def natural_order(path: str) -> Any:
@@ -127,7 +123,7 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     """The datasets that a user means with a path, a pattern, or a list of both."""
     if isinstance(path, (list, tuple)):
         return [one for item in path for one in find_paths(item)]
-    text: str = os.fsdecode(path)  # type: ignore[arg-type]  # it is no list here
+    text = arguments.path("path", path)
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not set("*?[") & set(text):
         return [text]
@@ -370,7 +366,7 @@ class Dataset:
     def __getitem__(self, index: Union[int, slice]) -> Union[Array, List[Array]]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self.n_documents))]
-        index = operator.index(index)
+        index = integer("index", index)
         shard, found, _ = self._find(index, index + self.n_documents if index < 0 else index)
         return shard.range(found.first_token, found.n_tokens)
 
@@ -465,6 +461,8 @@ class Dataset:
         a document without a value. A late column is compared with its checksums; columns of the index are checked by
         verify."""
         columns = self._columns()
+        if name is not None:
+            arguments.text("name", name, "the name of a column")
         if name is None:
             types = {one: [shard[one].type for shard in columns] for one in columns[0]}
             return {one: _meta.TYPE_NAMES[max(found)] for one, found in types.items()}
@@ -512,6 +510,9 @@ class Dataset:
         columns."""
         from .scan import scan  # here, because few programs need it
 
+        for what, given in (("field", field), ("pattern", "" if pattern is None else pattern)):
+            arguments.text(what, given, "a string")
+        n_threads = number("n_threads", n_threads, 64)
         if flag("duplicates", duplicates) == (against is not None):
             raise ValueError("scan needs one of against and duplicates=True")
         if duplicates:
@@ -521,13 +522,17 @@ class Dataset:
             options = ["--duplicates"]
         else:
             options = ["--field", field, "--ngram", str(integer("ngram", ngram))]
-            options += ["--threads", str(integer("n_threads", n_threads))] if n_threads else []
-            options += ["--tokenizer", os.fsdecode(encode_path(tokenizer))] if tokenizer is not None else []
+            options += ["--threads", str(n_threads)] if n_threads else []
+            options += ["--tokenizer", os.fsdecode(encode_path(tokenizer, "tokenizer"))] if tokenizer is not None else []
             options += ["--pattern", pattern] if pattern is not None else []
             options += ["--report"] if flag("report", report) else []
+        arguments.text("name", name, "the name of a column")
         options += ["--name", name, *(["--force"] if flag("replace", replace) else [])]
         if isinstance(against, (str, os.PathLike)):
-            against = os.path.abspath(os.fsdecode(encode_path(against)))
+            against = os.path.abspath(arguments.path("against", against))
+        elif against is not None and (isinstance(against, (bytes, type)) or not hasattr(against, "__iter__")
+                                      or not all(isinstance(one, str) for one in against)):
+            raise TypeError(f"against is {against!r:.80}: must be the path of a file, or a list of texts")
         elif against is not None and field != "text":
             raise ValueError("field is for the examples of a file, not for a list of texts")
         names = [name + end for end in ("_ngrams", "_longest", "_example")] if not duplicates else [name]

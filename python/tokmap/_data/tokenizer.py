@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._c import arguments
 from .._c import find as _native
 from .._c.arguments import integer, number
 from .._c.errors import Handle, call
@@ -181,14 +182,14 @@ class Tokenizer:
     specials_file    a JSON file with more special tokens: {"CONTENT": ID}"""
 
     def __init__(self, file: Path, *, pattern: Optional[str] = None, specials_file: Optional[Path] = None) -> None:
-        self._file, self._pattern = os.fspath(file), pattern
+        self._file, self._pattern = arguments.path("file", file), pattern
         # Absolute, because the process may change its folder before the tokenizer is pickled.
-        self._full_paths = [path if path in (None, "bytes") else os.path.abspath(os.fsdecode(path))
-                            for path in (self._file, specials_file)]
-        options = TokenizerOptions(pattern=None if pattern is None else encode_path(pattern),
-                                   specials_file=None if specials_file is None else encode_path(specials_file))
+        self._full_paths = [path if path is None or path == "bytes" else os.path.abspath(path) for path in (
+            self._file, None if specials_file is None else arguments.path("specials_file", specials_file))]
+        options = TokenizerOptions(pattern=None if pattern is None else arguments.text("pattern", pattern, "a string"),
+                                   specials_file=None if specials_file is None else encode_path(specials_file, "specials_file"))
         self._handle = Handle(_library().tokmap_tokenizer_close)
-        call(_library().tokmap_tokenizer_open, byref(self._handle.pointer), encode_path(file), byref(options))
+        call(_library().tokmap_tokenizer_open, byref(self._handle.pointer), encode_path(file, "file"), byref(options))
         self._info = TokenizerInfo()  # its texts belong to the handle
         _library().tokmap_tokenizer_get_info(self._handle.pointer, byref(self._info))
 

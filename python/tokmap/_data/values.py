@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 
 import numpy as np
 
+from .._c import arguments
 from .._c import structs as _lib
 from .._c.errors import DamagedError, Error, Handle, call, check
 from .._c.structs import lib
@@ -205,11 +206,7 @@ def join(columns: Sequence[Column]) -> Array:
 
 
 def name_array(names: Sequence[str]) -> Any:
-    if isinstance(names, str):
-        raise TypeError("meta is a list of names, not one string")
-    encoded = [name.encode() for name in names]
-    if any(b"\0" in name for name in encoded):
-        raise ValueError("a name cannot contain a zero byte")
+    encoded = [arguments.text("a name of meta", name, "a string") for name in names]
     return (ctypes.c_char_p * len(encoded))(*encoded)
 
 
@@ -239,6 +236,8 @@ def value_of(name: str, value: Any, document: Optional[int] = None) -> _lib.Valu
 
 def row_of(names: Sequence[str], values: Mapping[str, Any]) -> Any:
     """The values of a document in the order of the columns; what is missing is null."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"meta is {values!r:.80}: must be a mapping from names to values")
     unknown = [name for name in values if name not in names]
     if unknown:
         raise KeyError(f"there is no column {unknown[0]!r}: the columns are {', '.join(map(repr, names)) or 'none'}")
@@ -280,6 +279,7 @@ def as_array(values: Any) -> Array:
 def _of_pandas(values: Any) -> Array:
     """A column of pandas, for which NaN means that there is no value."""
     missing, own = np.asarray(values.isna(), bool), getattr(values, "array", values)
+    data: Any
     if hasattr(own, "codes"):  # a code of each category
         categories, codes = as_array(own.categories), np.where(missing, 0, own.codes)
         data = categories[codes] if len(categories) else np.full(len(missing), None)
@@ -289,8 +289,8 @@ def _of_pandas(values: Any) -> Array:
         data = values.to_numpy(dtype=object)
     else:
         data = np.asarray(values)
-    found: Array = np.where(missing, None, data) if data.dtype.kind == "O" else np.ma.MaskedArray(data, missing)
-    return found
+    found: Any = np.where(missing, None, data) if data.dtype.kind == "O" else np.ma.MaskedArray(data, missing)
+    return np.asanyarray(found)
 
 
 def _rows_of(name: str, values: Array, first: int) -> Tuple[Array, Any]:
@@ -313,7 +313,7 @@ def _rows_of(name: str, values: Array, first: int) -> Tuple[Array, Any]:
 
 
 def add_column(shard: Any, name: str, values: Array, replace: bool) -> None:
-    options = _lib.ColumnOptions(name=name.encode(), replace=replace)
+    options = _lib.ColumnOptions(name=arguments.text("name", name, "the name of a column"), replace=replace)
     pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
     status = lib.tokmap_column_writer_open(ctypes.byref(pointer), shard.handle.pointer, ctypes.byref(options),
                                            ctypes.byref(detail))

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .._c import html
+from .._c import arguments, html
 from .._c import structs as _lib
 from .._c.arguments import integer
 from .._c.errors import Handle, MismatchError, call
@@ -35,19 +35,11 @@ def as_mask(keep: Any, sizes: Sequence[int]) -> Array:
     return np.ascontiguousarray(mask, bool).view(np.uint8)
 
 
-def _encoded(name: str, text: str) -> bytes:
-    if not isinstance(text, str):
-        raise TypeError(f"{name} is {text!r:.80}: must be an expression, such as 'quality >= 3'")
-    if "\0" in text:
-        raise ValueError(f"{name} has a zero byte")
-    return os.fsencode(text)
-
-
 def _options(sizes: Sequence[int], where: Optional[str], mask: Optional[Array], paths: Sequence[Optional[str]]) -> List[Any]:
     """What the library is told of datasets of these sizes."""
     found = []
     for n, end, path in zip(sizes, itertools.accumulate(sizes), paths):
-        one = _lib.ViewOptions(where=None if where is None else _encoded("where", where),
+        one = _lib.ViewOptions(where=None if where is None else arguments.text("where", where, "an expression, such as 'quality >= 3'"),
                                path=None if path is None else os.fsencode(path))
         if mask is not None:
             one.mask = mask[end - n:end]  # lives as long
@@ -74,11 +66,15 @@ class View:
 
     def __init__(self, dataset: Any, where: Optional[str] = None, *, keep: Any = None,
                  paths: Optional[Sequence[str]] = None) -> None:
+        if not hasattr(dataset, "_shards"):
+            raise TypeError(f"dataset is {dataset!r:.80}: must be a Dataset")
+        if isinstance(paths, (str, bytes)) or paths is not None and not hasattr(paths, "__len__"):
+            raise TypeError(f"paths is {paths!r:.80}: must be a list with a view file for each dataset")
         shards = dataset._shards()
         if paths is not None and len(paths) != len(shards):
             raise ValueError(f"{len(paths)} view files for {len(shards)} datasets: must be one for each")
         self.dataset, self.where = dataset, where
-        self._given = None if paths is None else [os.path.abspath(one) for one in paths]  # how it is opened again
+        self._given = None if paths is None else [os.path.abspath(arguments.path("paths", one)) for one in paths]  # how it is opened again
         self._sizes = [int(shard.info.n_documents) for shard in shards]
         self._keep: Any = None  # packed
         self._handles: List[Handle] = []

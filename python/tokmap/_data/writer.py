@@ -20,13 +20,20 @@ from .dataset import Path, encode_path
 
 
 def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
-    array = ids if isinstance(ids, np.ndarray) else np.asarray(ids if hasattr(ids, "__array__") else list(ids))
+    if not hasattr(ids, "__array__"):
+        try:
+            ids = list(ids)
+        except TypeError:
+            raise TypeError(f"ids is {ids!r:.80}: must be an array or an iterable of ids") from None
+    array = ids if isinstance(ids, np.ndarray) else np.asarray(ids)
     if np.ma.is_masked(array):
         raise ValueError("ids are masked: a document has all of its ids")
     if array.ndim != 1:
-        raise ValueError(f"a document has one dimension, this array has {array.ndim}")
+        raise ValueError(f"ids: a document has one dimension, this array has {array.ndim}")
     if array.size == 0:
         return np.empty(0, np.uint32)
+    if array.dtype.kind == "O" and all(isinstance(one, int) for one in array.tolist()):  # more than 64 bits
+        raise OverflowError(f"ids are 0 to 2^32 - 1, these are {min(array)} to {max(array)}")
     if array.dtype.kind not in "iu":
         raise TypeError(f"ids are integers, these are {array.dtype.name}")
     if array.dtype.kind == "i" and int(array.min()) < 0 or array.dtype.itemsize > 4 and int(array.max()) >= 2**32:
@@ -36,7 +43,12 @@ def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint3
 
 def _masked_spans(train: Any, n_ids: int) -> List[Tuple[int, int]]:
     """[(first, number)] of the ids that are not trained on."""
-    mask = np.asarray(train)
+    if np.ma.is_masked(train):
+        raise ValueError("train is masked: must say for each id whether it counts")
+    try:
+        mask = np.asarray(train)
+    except ValueError:
+        raise ValueError(f"train is {train!r:.80}: must be a list of truth values, or of pairs") from None
     if mask.ndim == 2 and mask.shape[1] == 2 and mask.dtype.kind in "iu":
         if (mask < 0).any() or (mask > n_ids).any() or (np.diff(mask.ravel()) < 0).any():
             raise ValueError(f"train is {train!r:.80}: its pairs must ascend, up to the number of ids, {n_ids}")
@@ -68,12 +80,16 @@ class Writer:
 
     def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
                  replace: bool = False, meta: Sequence[str] = (), spans: bool = False) -> None:
+        if isinstance(meta, (str, bytes)) or not hasattr(meta, "__iter__") or isinstance(meta, type):
+            raise TypeError(f"meta is {meta!r:.80}: must be a list of names")
+        self._columns = list(meta)
+        names = _meta.name_array(self._columns)
         options = _lib.WriterOptions(
             vocab_size=number("vocab_size", vocab_size, 2**31, 1),
             has_eod=eod_id is not None, replace=flag("replace", replace),
             eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1), has_spans=flag("spans", spans))
         pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
-        path = os.path.join(os.getcwdb(), encode_path(prefix))  # the process may change its folder
+        path = os.path.join(os.getcwdb(), encode_path(prefix, "prefix"))  # the process may change its folder
         status = lib.tokmap_writer_open(ctypes.byref(pointer), path, ctypes.byref(options),
                                         ctypes.byref(detail))
         can_replace = not replace and b": already exists" in detail.text
@@ -82,9 +98,8 @@ class Writer:
         self._lock: Any = new_lock(self)
         # At exit too: an unfinished dataset leaves nothing on the disk.
         self._closer = weakref.finalize(self, lib.tokmap_writer_close, pointer)
-        self._columns = list(meta)
         try:
-            call(lib.tokmap_writer_set_meta_columns, pointer, _meta.name_array(meta), len(self._columns))
+            call(lib.tokmap_writer_set_meta_columns, pointer, names, len(self._columns))
         except BaseException:
             self.close()
             raise
@@ -102,7 +117,7 @@ class Writer:
         label, or (first, end) of each run of ids that count; None: all ids count."""
         array = _as_ids(ids)
         spans = [] if train is None else _masked_spans(train, array.size)
-        row = _meta.row_of(self._columns, meta or {})
+        row = _meta.row_of(self._columns, {} if meta is None else meta)
         with self._lock:
             call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
             for first, n in spans:
@@ -116,7 +131,7 @@ class Writer:
         input_bytes = number("input_bytes", input_bytes, 2**64 - 1)
         input_checksum = number("input_checksum", input_checksum, 2**64 - 1)
         with self._lock:
-            call(lib.tokmap_writer_end_input, self._open(), encode_path(name), input_bytes, input_checksum)
+            call(lib.tokmap_writer_end_input, self._open(), encode_path(name, "name"), input_bytes, input_checksum)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Stores names and values that JSON can hold, for Dataset.metadata."""

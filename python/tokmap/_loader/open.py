@@ -14,7 +14,7 @@ from .mixture import Mixture, amended
 from .options import CpMode, Io, Options, Output, Shuffle, Weights, WholeDocuments, Windows, choose
 
 def as_outputs(given: Any) -> Tuple[Output, ...]:
-    if isinstance(given, (str, set, frozenset)) or not hasattr(given, "__iter__"):
+    if isinstance(given, (str, set, frozenset, type)) or not hasattr(given, "__iter__"):
         raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
     for name in (outputs := tuple(given)):
         choose("outputs: an output", name, Output)

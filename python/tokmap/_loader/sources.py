@@ -68,7 +68,7 @@ class Source:
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
         files: List[Any] = list(rows_files) if isinstance(rows_files, (list, tuple)) else [rows_files]
         for file in files:
-            if file is not None and (not isinstance(file, (str, os.PathLike)) or not encode_path(file)):
+            if file is not None and (not isinstance(file, (str, os.PathLike)) or not encode_path(file, "rows_files")):
                 raise TypeError(f"{file!r} in rows_files is not a path")
         self.rows_files = [None if file is None else os.path.abspath(file) for file in files]  # the process may change its folder
         self.order_of: List[Any] = list(order_of) if isinstance(order_of, (list, tuple)) else [order_of]

@@ -9,7 +9,7 @@ from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, S
 import numpy as np
 
 from .._c import structs as _lib
-from .._c.arguments import integer, number, state_bytes
+from .._c.arguments import integer, number, path, state_bytes
 from .._c.errors import ArgumentError, Error, MismatchError
 from .._c.structs import lib
 from .._data.dataset import Array, Dataset, Path
@@ -101,7 +101,7 @@ class Run:
                 segments[0].line.ways.update(view._ways())
             until = ledger.sample if until is None else until
         else:
-            lines = _ledger.read(ledger)
+            lines = _ledger.read(path("ledger", ledger))
             segments, others = _ledger.history(lines), _ledger.given_up(lines)
         last = segments[-1].end
         end = last if until is None else number("until", until, 2**62)
