@@ -279,6 +279,18 @@ def one_command_has_one_commit(folder):
         assert texts_of(folder / "p") == ["two", "three", "four", "five", "six"] and all(old in one.name for one in tokmap.open(folder / "p").inputs)
 
 
+def a_revision_may_have_the_signs_between_revisions(folder):
+    """One command has several processes, which tell each other what a revision means."""
+    with serve() as hub:
+        for branch in ("a=b", "a;c=d", "a%b"):
+            hub.set_branch("datasets", "o/n", data_files())
+            hub.repositories["datasets", "o/n"][branch] = hub.repositories["datasets", "o/n"].pop("main")
+            name = f"hf://datasets/o/n@{urllib.parse.quote(branch)}"
+            succeed(folder, hub, "pack", "-f", f"{name}/data/*", f"{name}/c.jsonl", "-o", "p", "--download")
+            assert texts_of(folder / "p") == ["two", "three", "four", "six"], branch
+            succeed(folder, None, "pack", "-f", f"{name}/data/*", f"{name}/c.jsonl", "-o", "p")
+
+
 def names_that_could_be_lines_are_refused(folder):
     (folder / "secret.jsonl").write_bytes(lines(["SECRET"]))
     for name in ("a.jsonl\nF secret.jsonl", "d\ne/b.jsonl"):

@@ -17,7 +17,7 @@ import time
 
 import terminal
 from package import ROOT
-from ref_protocol import run_in_folders
+from ref_protocol import need_parquet, run_in_folders
 
 import numpy as np
 import tokmap
@@ -211,6 +211,68 @@ def masks_of_megatron_are_kept(folder):
         (folder / f"bad.{name}").write_bytes(data)
         done = run("import", "megatron", folder / "bad", "-o", folder / "c", "--vocab-size", 500)
         assert done.returncode == 3 and "bad." in done.stderr and not (folder / "c.tmi").exists(), (name, at, done)
+
+
+def empty_lists_and_files_go_with_all_others(folder):
+    with tarfile.open(folder / "e.tar", "w") as tar:
+        for i, text in enumerate((b"[]", b"[1, 2]", b"[]", b"[5, 3]", b"[]")):
+            info = tarfile.TarInfo(f"{i}.json")
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text))
+    done = run("import", "webdataset", folder / "e.tar", "-o", folder / "e", "--vocab-size", 10, "--field", "json", "--stream", "--eod", 5)
+    assert done.returncode == 0 and [one.tolist() for one in tokmap.open(folder / "e")] == [[1, 2, 5], [3]], done
+    pa, pq = need_parquet()
+    ids = pa.list_(pa.int32())
+    for name, rows in (("none", []), ("some", [([1, 2, 3], [1, -100, 3])]), ("plain", [([4, 5], None)])):
+        columns = {"input_ids": pa.array([one for one, _ in rows], ids)}
+        if name != "plain":
+            columns["labels"] = pa.array([other for _, other in rows], ids)
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    none, some, plain = (folder / f"{name}.parquet" for name in ("none", "some", "plain"))
+
+    def take(*files):
+        script = f"import sys; sys.argv[1:] = {list(map(str, ('import', 'parquet', *files, '-o', folder / 'm', '-f', '--vocab-size', 10)))!r}"
+        return subprocess.run([sys.executable, "-c", script + "; from tokmap.__main__ import main; main()"], capture_output=True,
+                              text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+
+    for files in ((none, some), (none, none, some, none), (some, none)):
+        done, ds = take(*files), tokmap.open(folder / "m")
+        assert done.returncode == 0 and ds.labels(0).tolist() == [1, -100, 3] and len(ds) == 1, done
+        assert [one.name for one in ds.inputs] == list(map(str, files))
+        ds.close()
+    assert take(none, none).returncode == 0 and len(tokmap.open(folder / "m")) == 0
+    assert "some have none" in take(none, some, plain).stderr
+
+
+def what_a_store_says_of_itself_is_not_a_row(folder):
+    """A stand-in for lmdb: stores for training have __len__ or __keys__ beside the rows."""
+    (folder / "lmdb.py").write_text("""import contextlib
+class Store(dict):
+    cursor = dict.items
+    begin = lambda self: contextlib.nullcontext(self)
+def open(path, **_): return contextlib.nullcontext(Store(eval(__import__('pathlib').Path(path).read_text())))
+""")
+    (folder / "store").write_text(repr({b"0": b"\3\0", b"1": b"\1\0\2\0", b"__len__": b"odd", b"__keys__": b"evenbyte"}))
+
+    def take(*more):
+        script = f"import sys; sys.argv[1:] = {list(map(str, ('import', 'lmdb', folder / 'store', '-o', folder / 'd', '-f', *more)))!r}"
+        return subprocess.run([sys.executable, "-c", script + "; from tokmap.__main__ import main; main()"], capture_output=True,
+                              text=True, env={**os.environ, "PYTHONPATH": f"{folder}:{ROOT / 'python'}"})
+
+    done = take("--vocab-size", 10, "--dtype", "uint16")
+    assert done.returncode == 0 and [one.tolist() for one in tokmap.open(folder / "d")] == [[3], [1, 2]], done
+    assert "__len__" in done.stderr and "__keys__" in done.stderr, done
+    done = take("--vocab-size", 10, "--dtype", "uint32")
+    assert done.returncode == 3 and "a row has 2 bytes" in done.stderr and "uint32" in done.stderr, done
+
+
+def a_program_of_another_version_is_refused(folder):
+    for version, command, said in (("9.8.7", "trace", "tokmap trace: /bin/tokmap is of version 9.8.7, but the Python package "),
+                                   (tokmap.__version__, "pack", "tokmap: the Python package has no command 'pack'")):
+        script = f"import sys; sys.argv[1:] = {[version, '/bin/tokmap', command, '--help']}; from tokmap.__main__ import run_for_program as run; run()"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        assert done.returncode == 2 and done.stderr.startswith(said) and not done.stdout, done
 
 
 def missing_packages_are_named(folder):

@@ -51,7 +51,7 @@ class _Repository:
         self.revision = urllib.parse.unquote(revision or "main")
         if not {"", ".", ".."}.isdisjoint(self.revision.split("/")):
             raise Refused(f"{name}: there can be no revision {self.revision}")
-        self.key = f"{self.kind}/{self.id}@{self.revision}"
+        self.key = f"{self.kind}/{self.id}@{urllib.parse.quote(self.revision)}"  # without = and ;
         known = dict(one.split("=") for one in os.environ.get(_KNOWN, "").split(";") if one)
         self.known = self.revision if _COMMIT.fullmatch(self.revision) else known.get(self.key)
         self.folder = os.path.join(_cache(), f"{self.kind}s--{self.id.replace('/', '--')}")

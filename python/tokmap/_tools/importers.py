@@ -67,6 +67,8 @@ def _check_rows(rows_hold_ids: bool, path: str, o: argparse.Namespace) -> None:
 def _from_bytes(data: bytes, path: str, o: argparse.Namespace) -> Array:
     if o.dtype is None:
         raise Refused(f"{path}: the ids are stored as bytes: say by --dtype which type they have")
+    if len(data) % np.dtype(o.dtype).itemsize:
+        raise Refused(f"{path}: a row has {len(data)} bytes: not a whole number of ids of {o.dtype}")
     return np.frombuffer(data, o.dtype)
 
 
@@ -191,8 +193,11 @@ def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
 def _read_lmdb(path: str, o: argparse.Namespace) -> Iterator[Array]:
     lmdb = _need("lmdb")
     with lmdb.open(path, readonly=True, lock=False, subdir=os.path.isdir(path)) as store, store.begin() as reading:
-        for _, value in reading.cursor():
-            yield _from_bytes(value, path, o)
+        for key, value in reading.cursor():
+            if key[:2] == key[-2:] == b"__":  # about the store, such as __len__ and __keys__
+                warn("import", f"{path}: {plain(key.decode(errors='replace'))}: is left out, because it is not a row")
+            else:
+                yield _from_bytes(value, path, o)
 
 
 def _read_tfrecord(path: str, o: argparse.Namespace) -> Iterator[Array]:
@@ -370,8 +375,9 @@ def _split(pieces: Iterable[Array], eod_id: Optional[int]) -> Iterator[Array]:
         for end in (np.flatnonzero(piece == eod_id) + 1).tolist():
             yield np.concatenate([*rest, piece[begin:end]])
             begin, rest = end, []
-        rest.append(piece[begin:])
-    if sum(map(len, rest)):
+        if begin < len(piece):  # an empty list has no type
+            rest.append(piece[begin:])
+    if rest:
         yield np.concatenate(rest)
 
 
@@ -420,22 +426,24 @@ def _write(o: argparse.Namespace) -> None:
         return iter(_split(rows, o.eod)) if o.stream else rows  # type: ignore[arg-type]
 
     try:
-        rows = read(path)
-        first = list(itertools.islice(rows, 1))
+        for first_file, path in enumerate(o.inputs):
+            rows = read(path)
+            first = list(itertools.islice(rows, 1))
+            if first:  # the first row says whether there are masks
+                break
         masked = bool(first) and isinstance(first[0], tuple) and first[0][1] is not None
         if first and not masked and (o.labels or o.loss_mask):
             raise Refused(f"{path}: --labels and --loss-mask are for columns beside the ids, and not with --no-mask")
         path = o.output
         with Writer(o.output, o.vocab_size, o.eod, replace=o.force, spans=masked) as writer:
-            for number, path in enumerate(o.inputs, 1):
-                rows = itertools.chain(first, rows) if first else read(path)
-                for row in show_count(rows, "import", f"documents of file {number} of {len(o.inputs)}", o.quiet):
+            for number, path in enumerate(o.inputs):
+                rows = read(path) if number > first_file else itertools.chain(first, rows) if number == first_file else iter(())
+                for row in show_count(rows, "import", f"documents of file {number + 1} of {len(o.inputs)}", o.quiet):
                     ids, train = row if isinstance(row, tuple) else (row, None)
                     if (train is None) is masked:
                         raise Refused(f"{path}: some rows have a mask, and some have none: --no-mask ignores all")
                     writer.document(ids, train=train)
                     lengths[len(ids)] += 1
-                first = []
                 writer.end_input(path, os.path.getsize(path) if os.path.isfile(path) else 0)
             writer.set_metadata({"imported_from": o.format, "field": o.field, "stream": o.stream})
     except (ExistsError, LockedError, FileError, MemoryError):
