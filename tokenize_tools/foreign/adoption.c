@@ -254,8 +254,8 @@ static int decode_files(adoption *a)
     if (!r->decode(&a->layout, &files, &err))
         return print_refusal(r->table_is_refused ? a->table.path : a->tokens.path, &err);
     const char *suffix = a->reader->loss_suffix;
-    if (!a->request->quiet && suffix && file_suffix_exists(a->tokens.path, suffix))
-        cli_warn("%s%s: is ignored, because a tokmap dataset has no loss mask", a->tokens.path,
+    if (suffix && file_suffix_exists(a->tokens.path, suffix)) /* with --quiet too: data are lost */
+        cli_warn("%s%s: is not read: all tokens of the dataset count as labels", a->tokens.path,
                  suffix);
     if (!is_raw)
         return CLI_OK;

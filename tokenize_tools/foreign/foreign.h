@@ -73,7 +73,7 @@ typedef struct foreign_reader {
     const char *tokens_suffix;   /* NULL: any name */
     const char *table_suffix;    /* lists the documents; the user may also name this file */
     const char *metadata_suffix; /* may be missing */
-    const char *loss_suffix;     /* a loss mask, which is ignored with a warning */
+    const char *loss_suffix;     /* a loss mask, which is not read; a warning says so */
     bool table_is_refused;       /* messages name the table instead of the file with the tokens */
     /* Whether these are the first bytes of the table or, if the format has none, of the tokens.
      * NULL: only the names of the files decide. */
