@@ -102,7 +102,8 @@ def a_tokenizer_file_is_found_by_its_name(folder):
 def loaders_and_batches_show_sources_and_samples(folder):
     a, b = make(folder, "a", [NASTY * 20, "b" * 500]), make(folder, "b", ["c" * 900])
     with tokmap.Loader([(a, 0.75), (b, 0.25)], 32, 8, seed=1, outputs=["inputs", "cu_seqlens"]) as loader:
-        cells, _ = shown(loader)
+        cells, text = shown(loader)
+        assert "lengths" not in text  # of one source only
         assert cells[str(a) + ".tmi"][:6] == "75.00%" if len(str(a)) < 56 else True
         before = loader.sample
         batch = next(loader)
@@ -116,7 +117,8 @@ def loaders_and_batches_show_sources_and_samples(folder):
         assert "source 1" in shown(pickle.loads(pickle.dumps(batch)))[0]
     assert "closed" in shown(loader)[1]
     with tokmap.Loader(a, 64, windows="best_fit", max_epochs=1) as loader:
-        cells = shown(loader)[0]
+        cells, text = shown(loader)
+        assert "lengths" in text
         piece = loader.pieces(0)[0]
         text = bytes(next(loader).rows[0].tokens[:min(piece.n_tokens, 30)].astype(np.uint8).tolist()).decode()
         assert cells["0"].startswith(text)
