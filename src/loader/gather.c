@@ -120,6 +120,8 @@ static void copy_scalar(const span *s, bool streaming)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "base/blend.h"
+
 /* Inline assembly in place of intrinsics: clang merges the two equal stores of the two branches,
  * and the result is an ordinary store. */
 #define STREAM(type, dst, x) __asm__("vmovntdq %1, %0" : "=m"(*(type *)(dst)) : "v"(x))
@@ -227,7 +229,7 @@ INLINE AVX2 __m256i vector_avx2(const span *s, size_t i, __m256i other, bool mas
     const __m256i x = widen_avx2(s->src + i * s->from, s->from, s->to);
     if (!masked)
         return x;
-    return _mm256_blendv_epi8(x, other, is_zero_avx2(mask_avx2(s->mask + i, s->to), s->to));
+    return blend_bytes(x, other, is_zero_avx2(mask_avx2(s->mask + i, s->to), s->to));
 }
 
 LOOP(AVX2, avx2, __m256i)

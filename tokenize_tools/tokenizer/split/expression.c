@@ -486,16 +486,16 @@ static inline uint8_t read_symbol(const expression *x, const view *v, size_t i, 
 __attribute__((target("avx2"))) static size_t
 next_avx2(const uint8_t begins[2][16], const uint8_t *text, size_t i, size_t n_bytes)
 {
-    const __m256i half = _mm256_set1_epi8(0x0F),
+    const __m256i half = _mm256_set1_epi8(0x0F), top = _mm256_set1_epi8((char)0x80),
                   bits = _mm256_set1_epi64x((int64_t)0x8040201008040201);
     const __m256i ascii = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)begins[0]));
     const __m256i wide = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)begins[1]));
     for (; i < n_bytes; i += 32) {
         const __m256i v = _mm256_loadu_si256((const __m256i *)(text + i));
-        const __m256i low = _mm256_and_si256(v, half);
         const __m256i high = _mm256_and_si256(_mm256_srli_epi16(v, 4), half);
-        const __m256i rows =
-            _mm256_blendv_epi8(_mm256_shuffle_epi8(ascii, low), _mm256_shuffle_epi8(wide, low), v);
+        /* A shuffle gives 0 for bytes of 0x80 and more. */
+        const __m256i rows = _mm256_or_si256(_mm256_shuffle_epi8(ascii, v),
+                                             _mm256_shuffle_epi8(wide, _mm256_xor_si256(v, top)));
         const __m256i wanted = _mm256_shuffle_epi8(bits, high);
         const __m256i found = _mm256_cmpeq_epi8(_mm256_and_si256(rows, wanted), wanted);
         const uint32_t mask = (uint32_t)_mm256_movemask_epi8(found);

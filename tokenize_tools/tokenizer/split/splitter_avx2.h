@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "base/blend.h"
 #include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/unicode/unicode.h"
 
@@ -126,10 +127,10 @@ TARGET_AVX2 SPLITTER_INLINE void begin_half(const uint8_t *p, wide_half *h)
             third3 = both(inner, both(is_inner32(before1), is_lead3(before2)));
     __m256i lead2 = is_lead2(v), lead3 = is_lead3(v), second3 = both(inner, is_lead3(before1));
     __m256i second = either(both(inner, is_lead2(before1)), second3);
-    h->first = _mm256_blendv_epi8(_mm256_blendv_epi8(v, before1, second), before2, third3);
+    h->first = blend_bytes(blend_bytes(v, before1, second), before2, third3);
     h->second = either(both(lead3, after1), either(both(second3, v), both(third3, before1)));
-    h->last = _mm256_blendv_epi8(v, after1, either(lead2, second3));
-    h->last = _mm256_blendv_epi8(h->last, load32(p + 2), lead3);
+    h->last = blend_bytes(v, after1, either(lead2, second3));
+    h->last = blend_bytes(h->last, load32(p + 2), lead3);
     h->classes = both(in_range_avx2(h, all_letters_from, all_letters_to), all32(CLASS_LETTER));
 }
 
@@ -153,12 +154,12 @@ TARGET_AVX2 SPLITTER_INLINE __m256i paint_page(wide_half *h, const page *t)
         both(_mm256_cmpeq_epi8(h->first, t->first), _mm256_cmpeq_epi8(h->second, t->second));
     __m256i index = both(h->last, all32(0x0F));
     __m256i bit4 = _mm256_slli_epi16(h->last, 3), bit5 = _mm256_slli_epi16(h->last, 2);
-    __m256i low = _mm256_blendv_epi8(_mm256_shuffle_epi8(t->quarters[0], index),
-                                     _mm256_shuffle_epi8(t->quarters[1], index), bit4);
-    __m256i high = _mm256_blendv_epi8(_mm256_shuffle_epi8(t->quarters[2], index),
-                                      _mm256_shuffle_epi8(t->quarters[3], index), bit4);
-    __m256i classes = _mm256_blendv_epi8(low, high, bit5);
-    h->classes = _mm256_blendv_epi8(h->classes, classes, of_page);
+    __m256i low = blend_bytes(_mm256_shuffle_epi8(t->quarters[0], index),
+                              _mm256_shuffle_epi8(t->quarters[1], index), bit4);
+    __m256i high = blend_bytes(_mm256_shuffle_epi8(t->quarters[2], index),
+                               _mm256_shuffle_epi8(t->quarters[3], index), bit4);
+    __m256i classes = blend_bytes(low, high, bit5);
+    h->classes = blend_bytes(h->classes, classes, of_page);
     return of_page;
 }
 
