@@ -393,7 +393,7 @@ static void list_takes_undecided_blocks(const splitter *s, const uint8_t *text, 
 {
     uint64_t got[MAX_WORDS];
     for (size_t at = 0; at < n_bytes; at += 64) {
-        const block_reader r = {.text = text, .n_bytes = n_bytes};
+        block_reader r = {.text = text, .n_bytes = n_bytes};
         memset(got, 0, sizeof got);
         memcpy(got, wanted, at / 64 * sizeof *got);
         got[0] |= 1;

@@ -181,6 +181,7 @@ static size_t find_words(const splitter *s, simd_level e, view whole, size_t sto
         split_scanner *walk = scanners->of[level];
         const bool only_bytes = s->joins[k] == JOIN_BYTES;
         const size_t end = k == 0 ? stop : SIZE_MAX;
+        whole.piece_end = 0;
         if (walk && stage->words && !whole.as_bytes)
             whole.n_bytes = walk(s, k, text, whole.n_bytes, end, starts);
         else if (!only_bytes)

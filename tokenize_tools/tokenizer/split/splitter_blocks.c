@@ -95,10 +95,11 @@ bool block_reader_classify_fours(const block_reader *r, const uint8_t *p, unsign
 
 /* ---- The walk ---- */
 
-size_t split_undecided(const splitter *s, unsigned stage, const block_reader *r, size_t at,
+size_t split_undecided(const splitter *s, unsigned stage, block_reader *r, size_t at,
                        uint64_t *starts)
 {
     view range = {.text = r->text, .begin = r->begin, .n_bytes = r->n_bytes};
+    range.piece_end = r->piece_end;
     range.vectors = simd_best() != SIMD_SCALAR;
     if (range.begin < at) {
         size_t k = at / 64;
@@ -107,7 +108,10 @@ size_t split_undecided(const splitter *s, unsigned stage, const block_reader *r,
         range.begin = k * 64 - 1 - (size_t)__builtin_clzll(starts[k - 1]);
     }
     range.n_bytes = split_range(s, stage % SPLIT_ALL, &range, at + 64, starts);
-    for (unsigned k = 1; stage == SPLIT_ALL && k < s->n_stages; k++)
+    r->piece_end = range.piece_end;
+    for (unsigned k = 1; stage == SPLIT_ALL && k < s->n_stages; k++) {
+        range.piece_end = 0;
         split_range(s, k, &range, SIZE_MAX, starts);
+    }
     return range.n_bytes;
 }

@@ -75,6 +75,7 @@ enum {
 typedef struct block_reader {
     const uint8_t *text;
     size_t begin, n_bytes; /* the text before `begin` reads as zeros */
+    size_t piece_end;      /* what split_range() keeps */
     /* First bytes of characters of two, three and four bytes in the block before: the highest bits
      * say which of this block's bytes belong to them. */
     uint64_t lead2, lead3, lead4;
@@ -165,8 +166,8 @@ typedef struct pieces {
 /* Splits a block that the algebra cannot decide with the scalar splitter: from the last known start
  * of a word to the first one of `stage`, or of the first stage, after the block. Returns where that
  * is. */
-__attribute__((cold)) size_t split_undecided(const splitter *s, unsigned stage,
-                                             const block_reader *r, size_t at, uint64_t *starts);
+__attribute__((cold)) size_t split_undecided(const splitter *s, unsigned stage, block_reader *r,
+                                             size_t at, uint64_t *starts);
 
 /* Reads a block, of which b->exists is set. */
 typedef void classify_function(block_reader *r, size_t at, unsigned wanted, block *b);

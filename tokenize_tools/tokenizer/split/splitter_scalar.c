@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/split/splitter_scalar.h"
 
-size_t split_range(const splitter *s, unsigned k, const view *range, size_t stop, uint64_t *starts)
+size_t split_range(const splitter *s, unsigned k, view *range, size_t stop, uint64_t *starts)
 {
     const split_join join = s->joins[k];
     const split_stage *stage = s->stages[k];
@@ -18,7 +18,10 @@ size_t split_range(const splitter *s, unsigned k, const view *range, size_t stop
             return range->n_bytes;
         if (i >= v.n_bytes) { /* the piece that it is in */
             v = *range;
-            v.n_bytes = split_next_start(starts, i + 1, range->n_bytes);
+            if (range->piece_end <= i)
+                range->piece_end =
+                    k == 0 ? range->n_bytes : split_next_start(starts, i + 1, range->n_bytes);
+            v.n_bytes = range->piece_end;
             last = SIZE_MAX;
         }
         size_t end = stage->match ? stage->match(&v, i) : 0;
@@ -28,7 +31,8 @@ size_t split_range(const splitter *s, unsigned k, const view *range, size_t stop
             split_set_bit(starts, i);
         if (end > i && i == last && join == JOIN_MATCHES)
             split_clear_bit(starts, i);
-        if (i >= stop && (starts[i / 64] >> i % 64 & 1) != 0)
+        /* What v remembers would be searched for again by the next call. */
+        if (i >= stop && i >= v.run_end && i >= v.vain_to && (starts[i / 64] >> i % 64 & 1) != 0)
             return i;
         if (end > i && end < v.n_bytes && join != JOIN_NEXT)
             split_set_bit(starts, end);

@@ -7,6 +7,6 @@
 #include "tokenizer/split/view.h"
 
 /* Splits what the stages before left of a range, and sets bits in starts, up to the first start of
- * a word from byte `stop` on. Returns where that is, or the end of the range. */
-size_t split_range(const splitter *s, unsigned stage, const view *range, size_t stop,
-                   uint64_t *starts);
+ * a word from byte `stop` on after which nothing is searched for again. Returns where that is, or
+ * the end of the range. range->piece_end is kept for the next call. */
+size_t split_range(const splitter *s, unsigned stage, view *range, size_t stop, uint64_t *starts);

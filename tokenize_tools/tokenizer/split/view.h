@@ -34,6 +34,7 @@ typedef struct character {
 typedef struct view {
     const uint8_t *text;
     size_t begin, n_bytes;
+    size_t piece_end; /* of a range: where a piece ends that was searched for; 0: none was */
     /* What matches remember, so that time stays linear in a long run. */
     size_t run_end, run_left; /* of a run of digits: its end, and how many are left in it */
     bool run_grouped;
