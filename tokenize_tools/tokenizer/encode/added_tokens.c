@@ -129,6 +129,24 @@ static bool is_single_word(const uint8_t *text, size_t n_bytes, size_t start, si
     return end == n_bytes || utf8_decode(text + end, n_bytes - end, &c) == 0 || !unicode_is_word(c);
 }
 
+static size_t find_blanks_after(const uint8_t *text, size_t n_bytes, added_match *match)
+{
+    if (match->next > match->blanks_end)
+        match->blanks_end = unicode_blanks_after(text, n_bytes, match->next);
+    return match->blanks_end;
+}
+
+static size_t find_blanks_before(const uint8_t *text, added_match *match)
+{
+    const bool known = match->before_end > match->taken;
+    const size_t floor = known ? match->before_end : match->taken;
+    const size_t start = unicode_blanks_before(text, floor, match->at);
+    if (!known || start > floor)
+        match->before_start = start;
+    match->before_end = match->at;
+    return match->before_start > match->taken ? match->before_start : match->taken;
+}
+
 bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
                        added_match *match)
 {
@@ -142,12 +160,12 @@ bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_byte
             from = match->next; /* what is inside it is not searched */
             continue;
         }
-        match->end = t->rstrip ? unicode_blanks_after(text, n_bytes, match->next) : match->next;
+        match->end = t->rstrip ? find_blanks_after(text, n_bytes, match) : match->next;
         if (t->lstrip && match->end <= match->taken) { /* only blanks, which the token before has */
             from = match->next;
             continue;
         }
-        match->start = t->lstrip ? unicode_blanks_before(text, match->taken, from) : from;
+        match->start = t->lstrip ? find_blanks_before(text, match) : from;
         match->id = t->id;
         match->special = t->special;
         return true;

@@ -6,12 +6,15 @@
 
 typedef struct added_tokens added_tokens;
 
-typedef struct added_match {
+typedef struct added_match { /* starts as {0}; kept from one match to the next in a text */
     size_t taken;      /* set by the caller: blanks before this offset belong to another token */
     size_t at, next;   /* offsets in the text: of the token itself, and of its end */
     size_t start, end; /* the same with the blanks that lstrip and rstrip take */
     uint32_t id;
     bool special;
+    /* The blanks that were searched last, so that a run of them is searched once: up to blanks_end,
+     * and those from before_start to before_end. */
+    size_t blanks_end, before_start, before_end;
 } added_match;
 
 /* Takes the tokens of m that match in raw text, or those that match in normalized text. Their
