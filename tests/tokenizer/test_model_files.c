@@ -363,6 +363,7 @@ TEST(sentencepiece_defaults_are_those_of_the_format)
     CHECK_EQ(m.charsmap.n_bytes, 0);
     CHECK_EQ(m.n_steps, 1);
     CHECK_INT(m.steps[0].kind, NORMALIZE_SENTENCEPIECE);
+    CHECK_INT(m.decode, DECODE_AS_MODEL);
     CHECK_EQ(m.n_tokens, 4);
     CHECK(token_is(0, TOKEN_UNKNOWN, "<unk>") && token_is(1, TOKEN_CONTROL, "<s>"));
     CHECK(token_is(3, TOKEN_NORMAL, MARK "a"));
@@ -394,7 +395,9 @@ TEST(sentencepiece_fields_are_read)
     put_tagged(&b, 3, spec.data, spec.n_bytes);
     blob_free(&spec);
     put_tagged(&b, 4, "self test", 9);
-    put_tagged(&b, 5, "denormalizer", 12);
+    put_tagged(&spec, 2, charsmap, sizeof charsmap);
+    put_tagged(&b, 5, spec.data, spec.n_bytes);
+    blob_free(&spec);
     put_piece(&b, "</s>", 0, 3);
     put_piece(&b, "[E]", 0, 3);
     put_piece(&b, "[B]", 0, 3);
@@ -413,6 +416,7 @@ TEST(sentencepiece_fields_are_read)
     CHECK(memcmp(m.charsmap.s, charsmap, sizeof charsmap) == 0);
     CHECK(m.bos_id == 3 && m.eos_id == 2 && m.unknown_id == 4);
     CHECK_STR(m.decode_affix.s, "<?>");
+    CHECK_INT(m.decode, DECODE_UNKNOWN); /* its denormalizer */
     CHECK(token_is(5, TOKEN_USER_DEFINED, "user") && token_is(6, TOKEN_UNUSED, "unused"));
     blob_free(&b);
     blob_free(&file);
@@ -683,6 +687,10 @@ TEST(tekken_that_is_damaged_is_refused)
     p = good;
     p.vocab_size = 99999999;
     refuse_tekken(&p, "99999999 tokens");
+    blob b = tekken_file(&good);
+    put_text(&b, " {}");
+    expect_refusal(&b, NULL, "trailing data after the value");
+    blob_free(&b);
 }
 
 /* ---- vocab.json and merges.txt ---- */

@@ -41,7 +41,7 @@ typedef struct tokenizer_info {
     bool eos_guessed;        /* from the usual name of a special token ... */
     uint32_t eos_rival;      /* ... and this is another candidate, or MODEL_NO_ID */
     bool takes_bytes;        /* it encodes bytes that are not UTF-8 (byte-level) */
-    bool decodes;            /* false: the decoder of the tokenizer.json is not supported */
+    bool decodes;            /* false: the decoder of the file is not supported */
     const char *family;
     const char *unicode;   /* the version of the tables that take part, such as "16.0.0", or NULL */
     const char *no_ranges; /* why tokenizer_find_ranges always fails, or NULL */

@@ -191,6 +191,17 @@ static bool read_normalizer(spm_file *f, pb_reader r)
            fail_memory(f->err);
 }
 
+/* sentencepiece maps the characters of a decoded text by this charsmap. */
+static bool read_denormalizer(spm_file *f, pb_reader r)
+{
+    pb_field fields[] = {{2, PB_BYTES}};
+    if (!read_fields(f, r, fields, sizeof fields / sizeof *fields))
+        return false;
+    if (fields[0].at)
+        f->m->decode = fields[0].n_bytes > 0 ? DECODE_UNKNOWN : DECODE_AS_MODEL;
+    return true;
+}
+
 static bool read_specs(spm_file *f, pb_reader r)
 {
     pb_field field;
@@ -198,6 +209,8 @@ static bool read_specs(spm_file *f, pb_reader r)
         if (pb_is(&r, &field, 2, PB_BYTES) && !read_trainer(f, pb_message(&r, &field)))
             return false;
         if (pb_is(&r, &field, 3, PB_BYTES) && !read_normalizer(f, pb_message(&r, &field)))
+            return false;
+        if (pb_is(&r, &field, 5, PB_BYTES) && !read_denormalizer(f, pb_message(&r, &field)))
             return false;
     }
     return check_end(f, &r);
