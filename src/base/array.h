@@ -41,6 +41,19 @@ static inline bool array_reserve(void *array, size_t *capacity, size_t n, size_t
     return done;
 }
 
+/* Frees an array of array_reserve if it is larger than ARRAY_KEPT_BYTES: for one that waits for its
+ * next use. */
+#define ARRAY_KEPT_BYTES ((size_t)1 << 20)
+static inline void array_free_large(void *array, size_t *capacity, size_t element_bytes)
+{
+    array_elements *elements = array;
+    if (*capacity <= ARRAY_KEPT_BYTES / element_bytes)
+        return;
+    free(*elements);
+    *elements = NULL;
+    *capacity = 0;
+}
+
 /* ---- Bytes ---- */
 
 typedef struct tokmap_i_bytes {

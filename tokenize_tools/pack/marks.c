@@ -69,6 +69,7 @@ static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, i
     if (tokenizer_find_ranges(m->parts->tokenizer->tokenizer, &encoded, m->tokens, &place))
         return TOKENIZE_SPECIAL;
     mark_ids(m, text, ids->ids + before, n_ids);
+    array_free_large(&m->tokens, &m->capacity, sizeof *m->tokens);
     return TOKENIZE_OK;
 }
 

@@ -15,6 +15,9 @@
 #define CHUNK_BYTES ((size_t)48 << 10)
 #define MAX_CACHED_BYTES ((size_t)1 << 31) /* of characters; more is one word */
 
+/* Shorter texts leave no buffers much larger than ARRAY_KEPT_BYTES, whatever the normalizer does. */
+#define LONG_BYTES ((size_t)4 << 10)
+
 /* A text, or what added tokens leave of it. */
 typedef struct segment {
     text_span text;
@@ -265,11 +268,24 @@ static bool encode_raw(encoder *e, segment s, id_buffer *out)
 
 /* ---- Texts ---- */
 
+/* Frees what a long text has left. */
+static void free_large(encoder *e)
+{
+    normalize_workspace_free_large(&e->normalizing, NULL);
+    text_buffer_free_large(&e->prefixed);
+    text_buffer_free_large(&e->blanked);
+    word_list_free_large(&e->chunk);
+    word_steps_free_large(&e->steps);
+}
+
 tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
     const segment all = {{text, n_bytes}, NORMALIZE_FIRST, 0};
     e->stopped = false;
-    if (encode_around(e, e->rules->added[0], all, encode_raw, out))
+    const bool encoded = encode_around(e, e->rules->added[0], all, encode_raw, out);
+    if (n_bytes >= LONG_BYTES)
+        free_large(e);
+    if (encoded)
         return TOKENIZE_OK;
     if (e->stopped)
         return TOKENIZE_SPECIAL;

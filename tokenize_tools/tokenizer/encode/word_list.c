@@ -85,3 +85,16 @@ void word_list_free(word_list *w)
     free(w->all_removed.words);
     free(w->kept);
 }
+
+static void free_large_bits(word_bits *b)
+{
+    array_free_large(&b->words, &b->capacity, sizeof *b->words);
+    b->n_used = b->capacity > 0 ? b->n_used : 0;
+}
+
+void word_list_free_large(word_list *w)
+{
+    free_large_bits(&w->all_starts);
+    free_large_bits(&w->all_removed);
+    array_free_large(&w->kept, &w->kept_capacity, 1);
+}

@@ -34,3 +34,5 @@ size_t word_list_kept(const word_list *w, size_t n_first);
 /* Takes the first words away, which have n_bytes in `text`. */
 void word_list_skip(word_list *w, size_t n_bytes);
 void word_list_free(word_list *w);
+/* Frees what is larger than ARRAY_KEPT_BYTES; the words are gone. */
+void word_list_free_large(word_list *w);

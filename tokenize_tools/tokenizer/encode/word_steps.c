@@ -153,3 +153,14 @@ void word_steps_free(word_steps *s)
     text_buffer_free(&s->prefixed);
     word_list_free(&s->pieces);
 }
+
+void word_steps_free_large(word_steps *s)
+{
+    word_workspace_free_large(&s->work);
+    for (size_t i = 0; i < s->rules->n_steps; i++) {
+        text_buffer_free_large(&s->steps[i].text);
+        word_list_free_large(&s->steps[i].words);
+    }
+    text_buffer_free_large(&s->prefixed);
+    word_list_free_large(&s->pieces);
+}

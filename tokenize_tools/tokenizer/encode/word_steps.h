@@ -18,6 +18,8 @@ typedef struct word_steps { /* starts as {0}; one for each thread */
 } word_steps;
 
 void word_steps_free(word_steps *s);
+/* Frees what is larger than ARRAY_KEPT_BYTES. */
+void word_steps_free_large(word_steps *s);
 
 /* Appends the ids of a word. context: a word_steps. false: out of memory. */
 bool word_steps_encode(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -142,8 +143,6 @@ static bool find_stated(tokmap_tokenizer *t, const stated_role *role)
 
 /* ---- Kits: handed out without a lock ---- */
 
-#define KEPT_BYTES ((size_t)1 << 20) /* of each buffer of a state */
-
 static void free_state(worker_state *state)
 {
     if (!state)
@@ -173,18 +172,9 @@ worker_state *tokmap_i_take_state(tokmap_tokenizer *t)
 
 void tokmap_i_return_state(tokmap_tokenizer *t, worker_state *state)
 {
-    if (state->capacity > KEPT_BYTES) {
-        free(state->text);
-        state->text = NULL;
-        state->capacity = 0;
-    }
-    if (state->ids.capacity * sizeof *state->ids.ids > KEPT_BYTES)
-        id_buffer_free(&state->ids);
-    if (state->ranges_capacity * sizeof *state->ranges > KEPT_BYTES) {
-        free(state->ranges);
-        state->ranges = NULL;
-        state->ranges_capacity = 0;
-    }
+    array_free_large(&state->text, &state->capacity, 1);
+    id_buffer_free_large(&state->ids);
+    array_free_large(&state->ranges, &state->ranges_capacity, sizeof *state->ranges);
     for (size_t i = 0; i < MAX_KEPT_STATES && !state->broken; i++) {
         worker_state *none = NULL;
         if (atomic_compare_exchange_strong(&t->states[i], &none, state))

@@ -473,6 +473,12 @@ void unigram_workspace_free(unigram_workspace *s)
     free(s);
 }
 
+void unigram_workspace_free_large(unigram_workspace *s)
+{
+    array_free_large(&s->steps, &s->capacity, sizeof *s->steps);
+    id_buffer_free_large(&s->found);
+}
+
 unigram_state *unigram_workspace_state(unigram_workspace *s)
 {
     return &s->state;

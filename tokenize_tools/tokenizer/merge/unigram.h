@@ -26,6 +26,8 @@ typedef struct unigram_workspace unigram_workspace; /* one for each thread */
 /* Makes a workspace. cache_bytes: for the ids of words; 0: no cache. NULL: out of memory. */
 unigram_workspace *unigram_workspace_new(const unigram *u, size_t cache_bytes);
 void unigram_workspace_free(unigram_workspace *s);
+/* Frees what is larger than ARRAY_KEPT_BYTES. */
+void unigram_workspace_free_large(unigram_workspace *s);
 
 typedef struct unigram_state { /* of a sentence; starts as {0} */
     double score;

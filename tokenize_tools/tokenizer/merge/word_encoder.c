@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/merge/word_encoder.h"
 
+#include "base/array.h"
 #include "tokenizer/merge/word_cache.h"
 
 bool word_encoder_load(word_encoder *e, const model *m, const vocabulary *words,
@@ -40,6 +41,13 @@ void word_workspace_free(word_workspace *w)
 {
     merge_workspace_free(&w->merging);
     unigram_workspace_free(w->search);
+}
+
+void word_workspace_free_large(word_workspace *w)
+{
+    array_free_large(&w->merging.memory, &w->merging.n_bytes, 1);
+    if (w->search)
+        unigram_workspace_free_large(w->search);
 }
 
 /* Not inlined, because the other models need no registers of their own. */

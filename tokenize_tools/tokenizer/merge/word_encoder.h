@@ -28,6 +28,8 @@ typedef struct word_workspace { /* starts as {0}; one for each thread */
  * are summed; or 0. false: out of memory. */
 bool word_workspace_load(word_workspace *w, const word_encoder *e, size_t unigram_cache_bytes);
 void word_workspace_free(word_workspace *w);
+/* Frees what is larger than ARRAY_KEPT_BYTES. */
+void word_workspace_free_large(word_workspace *w);
 
 /* Appends the ids of a word, after which TEXT_PADDING bytes are readable. false: out of memory. */
 bool word_encoder_encode(const word_encoder *e, word_workspace *w, const uint8_t *word,

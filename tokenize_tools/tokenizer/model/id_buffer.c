@@ -25,3 +25,9 @@ void id_buffer_free(id_buffer *b)
     free(b->ids);
     *b = (id_buffer){0};
 }
+
+void id_buffer_free_large(id_buffer *b)
+{
+    array_free_large(&b->ids, &b->capacity, sizeof *b->ids);
+    b->n = b->capacity > 0 ? b->n : 0;
+}

@@ -15,3 +15,5 @@ typedef struct id_buffer { /* starts as {0} */
 bool id_buffer_reserve(id_buffer *b, size_t n_more);
 bool id_buffer_append(id_buffer *b, uint32_t id);
 void id_buffer_free(id_buffer *b);
+/* Frees the ids if the buffer is larger than ARRAY_KEPT_BYTES. */
+void id_buffer_free_large(id_buffer *b);

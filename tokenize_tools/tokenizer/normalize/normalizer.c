@@ -9,6 +9,7 @@
 #include "tokenizer/split/splitter.h"
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/unicode/unicode.h"
+#include "base/array.h"
 #include "base/utf8.h"
 
 /* Steps that look at one character at a time are one char_map as far as they follow each other. */
@@ -671,6 +672,7 @@ bool normalize_text(const normalizer *n, normalize_workspace *s, unsigned flags,
         return false;
     if (n->sentencepiece)
         *span = text_buffer_span(&s->texts[0]);
+    normalize_workspace_free_large(s, span->bytes);
     s->texts[0].over = span->n_bytes > NORMALIZE_MAX_BYTES;
     return !s->texts[0].over;
 }
@@ -719,4 +721,14 @@ void normalize_workspace_free(normalize_workspace *s)
     text_buffer_free(&s->texts[1]);
     text_buffer_free(&s->beginning);
     nfc_workspace_free(&s->nfc);
+}
+
+void normalize_workspace_free_large(normalize_workspace *s, const uint8_t *text)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (!text || s->texts[i].bytes != text)
+            text_buffer_free_large(&s->texts[i]);
+    }
+    text_buffer_free_large(&s->beginning);
+    array_free_large(&s->nfc.code_points, &s->nfc.capacity, sizeof *s->nfc.code_points);
 }

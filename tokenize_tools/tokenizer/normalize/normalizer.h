@@ -45,6 +45,8 @@ typedef struct normalize_workspace { /* starts as {0}; one for each thread */
     size_t n_first; /* a result of normalize_text */
 } normalize_workspace;
 void normalize_workspace_free(normalize_workspace *s);
+/* Frees what is larger than ARRAY_KEPT_BYTES, but not `text`, which may be NULL. */
+void normalize_workspace_free_large(normalize_workspace *s, const uint8_t *text);
 
 /* Normalizes *span, which afterwards is the original text or in the workspace. s->n_first: how many
  * bytes of it come from the first character of a document; if the normalizer may change, move or

@@ -48,3 +48,9 @@ void text_buffer_free(text_buffer *t)
     free(t->bytes);
     *t = (text_buffer){0};
 }
+
+void text_buffer_free_large(text_buffer *t)
+{
+    array_free_large(&t->bytes, &t->capacity, 1);
+    t->n_bytes = t->capacity > 0 ? t->n_bytes : 0;
+}

@@ -27,3 +27,5 @@ bool text_buffer_prefix(text_buffer *t, const void *prefix, size_t n_bytes, text
 /* Returns the text written so far, followed by zeroed padding. */
 text_span text_buffer_span(text_buffer *t);
 void text_buffer_free(text_buffer *t);
+/* Frees the contents if the buffer is larger than ARRAY_KEPT_BYTES. */
+void text_buffer_free_large(text_buffer *t);
