@@ -116,9 +116,9 @@ class Case:
             assert [line.begin for line in lines] == sorted({self.begin, found}), lines
 
 
-def cases(place, on_device=True):
+def cases(place, without=()):
     for name, (options, *more) in KINDS.items():
-        if not on_device and "device" in options:
+        if options.keys() & set(without):
             continue
         if options.get("framework") == "torch" and importlib.util.find_spec("torch") is None:
             continue
@@ -158,7 +158,9 @@ def remains(error):
 def a_signal_before_any_instruction_loses_nothing(folder):
     """CPython handles a signal at some of them. What it handles after next has returned is of the caller."""
     c = interrupter(folder)
-    for name, case in cases(folder, on_device=False):  # a stage that a signal left in use could not be closed
+    # A stage that a signal left in use could not be closed; CPython 3.9 and 3.10 may leave the ledger open and locked.
+    without = ("device",) if sys.version_info >= (3, 11) else ("device", "ledger")
+    for name, case in cases(folder, without):
         n, n_raised, n_remained = 0, 0, 0
         reached = True
         while reached:
