@@ -187,6 +187,68 @@ TEST(strip_takes_blanks_of_unicode_on_its_side)
     expect_matches(&m, "x \xE3\x80\x80\t<l>\n y <r> \xC2\xA0 z<r>", expected, 3);
 }
 
+/* What a match remembers of a run of blanks changes no match; the caller takes every third token as
+ * text. */
+TEST(blanks_are_found_again_where_they_were_found_before)
+{
+    static const char *const units[] = {" ", "\n", "\t", "\xE3\x80\x80", "x", "<r>", "<l>"};
+    model m;
+    failure err;
+    model_init(&m);
+    add(&m, "<l>", (added_token){.id = 1, .lstrip = true});
+    add(&m, "<r>", (added_token){.id = 2, .rstrip = true});
+    add(&m, "\n", (added_token){.id = 3, .lstrip = true});
+    add(&m, "\t", (added_token){.id = 4, .rstrip = true});
+    add(&m, " ", (added_token){.id = 5, .lstrip = true, .rstrip = true});
+    added_tokens *a = added_tokens_new(&m, false, &err);
+    CHECK(a != NULL);
+    for (int i = 0; i < 5000; i++) {
+        uint8_t text[200 + TEXT_PADDING] = {0};
+        size_t n = 0;
+        while (n < 100 + check_below(90)) {
+            const char *unit = units[check_below(7)];
+            memcpy(text + n, unit, strlen(unit));
+            n += strlen(unit);
+        }
+        added_match kept = {0}, fresh;
+        for (unsigned k = 0;; k++) {
+            fresh = (added_match){.taken = kept.taken};
+            const bool is = added_tokens_next(a, text, n, kept.next, &fresh);
+            CHECK(added_tokens_next(a, text, n, kept.next, &kept) == is);
+            if (!is)
+                break;
+            CHECK(kept.at == fresh.at && kept.start == fresh.start && kept.end == fresh.end);
+            kept.taken = k % 3 ? kept.end : kept.taken;
+        }
+    }
+    added_tokens_free(a);
+    model_free(&m);
+}
+
+/* In steps of the search, not in time: 4 MB would take hours if each token looked again. */
+TEST(a_long_run_of_blanks_that_are_tokens_is_searched_once)
+{
+    const size_t n = check_sanitized() ? 1 << 19 : 1 << 22;
+    uint8_t *text = malloc(n + TEXT_PADDING);
+    failure err;
+    memset(text, '\n', n);
+    memset(text + n, 0, TEXT_PADDING);
+    for (int strips = 1; strips < 4; strips++) {
+        model m;
+        model_init(&m);
+        add(&m, "\n", (added_token){.id = 1, .lstrip = strips & 1, .rstrip = strips & 2});
+        added_tokens *a = added_tokens_new(&m, false, &err);
+        added_match match = {0};
+        size_t n_matches = 0;
+        while (added_tokens_next(a, text, n, match.next, &match))
+            n_matches++;
+        CHECK_EQ(n_matches, n);
+        added_tokens_free(a);
+        model_free(&m);
+    }
+    free(text);
+}
+
 /* tokenizers: the rest of such a token is empty, and left out. */
 TEST(a_blank_token_whose_blanks_are_taken_is_none)
 {

@@ -2,6 +2,7 @@
 /* test_tokenizer_library.c - libtokmap_tokenizer: its ids are those of one encoder, however
  * many threads there are; errors name the first wrong text; and what a caller may do wrong. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 
 #include "tokenizer/load_model.h"
@@ -514,6 +515,49 @@ TEST(a_text_that_a_normalizer_makes_too_long_is_named)
     CHECK_INT(tokmap_tokenizer_encode(t, &o, &e, NULL), TOKMAP_OK);
     CHECK(e.n_ids == 2 && e.ids[0] == 1 && e.ids[1] == 0);
     free_encoding(&e);
+    tokmap_tokenizer_close(t);
+}
+
+static size_t allocated_bytes(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* U+FDFA becomes 18 characters. */
+TEST(a_long_text_leaves_no_buffers)
+{
+    blob b = {0};
+    if (check_sanitized())
+        SKIP("a sanitizer allocates in its own way");
+    put_text(&b, "{\"added_tokens\": [], \"normalizer\": {\"type\": \"Sequence\", \"normalizers\": "
+                 "[{\"type\": \"NFKD\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": \"x\"}, "
+                 "\"content\": \"yy\"}]}, \"model\": {\"type\": \"WordLevel\", \"unk_token\": "
+                 "\"[U]\", \"vocab\": {\"[U]\": 0}}, \"pre_tokenizer\": {\"type\": "
+                 "\"Whitespace\"}}");
+    write_file("long.json", &b);
+    blob_free(&b);
+    const family own = {"long.json", NULL, NULL};
+    tokmap_tokenizer *t = open_family(&own);
+    enum {
+        N_BYTES = 3 << 20
+    };
+    char *text = malloc(N_BYTES);
+    for (size_t i = 0; i < N_BYTES; i++)
+        text[i] = "\xEF\xB7\xBA"[i % 3];
+    for (unsigned long_one = 0; long_one < 2; long_one++) {
+        const size_t before = allocated_bytes();
+        const tokmap_text texts[] = {{text, long_one ? N_BYTES : 30}};
+        tokmap_encode_options o = options_of(texts, 1, 0);
+        tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
+        CHECK_INT(tokmap_tokenizer_encode(t, &o, &e, NULL), TOKMAP_OK);
+        CHECK(e.n_ids > 0);
+        free_encoding(&e);
+        const size_t after = allocated_bytes();
+        if (long_one && after > before + (6 << 20))
+            CHECK_FAIL("%zu bytes are kept", after - before);
+    }
+    free(text);
     tokmap_tokenizer_close(t);
 }
 

@@ -15,7 +15,7 @@
 #define CHUNK_BYTES ((size_t)48 << 10)
 #define MAX_CACHED_BYTES ((size_t)1 << 31) /* of characters; more is one word */
 
-/* Shorter texts leave no buffers much larger than ARRAY_KEPT_BYTES, whatever the normalizer does. */
+/* Shorter texts leave no buffers much larger than ARRAY_KEPT_BYTES, by any normalizer. */
 #define LONG_BYTES ((size_t)4 << 10)
 
 /* A text, or what added tokens leave of it. */
