@@ -31,26 +31,34 @@ static const struct given {
     {"{\"redacted_from\":[\"" ONE "\"]}", "x0112233445566778899aabbccddeeff", TOKMAP_ERR_ARGUMENT},
 };
 
-static tokmap_dataset *make(const char *metadata)
+static tokmap_dataset *make_as(const char *name, const char *metadata)
 {
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 9, .token_bytes = 2, .replace = 1};
     const uint32_t ids[8] = {1, 2, 3};
-    tokmap_writer *w = must_begin(check_path("q"), &options);
+    tokmap_writer *w = must_begin(check_path(name), &options);
     CHECK_INT(tokmap_writer_append(w, ids, 8, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_set_metadata(w, metadata, strlen(metadata), NULL), TOKMAP_OK);
     must_finish(w);
-    return must_open(check_path("q"));
+    return must_open(check_path(name));
+}
+
+static tokmap_dataset *make(const char *metadata)
+{
+    return make_as("q", metadata);
 }
 
 static tokmap_status open_with(const tokmap_dataset *ds, const char *order_of, tokmap_loader **l,
                                tokmap_error *err)
 {
-    const tokmap_dataset *const twice[2] = {ds, ds};
+    static tokmap_dataset *other;
+    tokmap_dataset_close(other); /* of the loader before */
+    other = make_as("other", "{}");
+    const tokmap_dataset *const both[2] = {other, ds};
     const char *const ids[2] = {NULL, order_of};
     const tokmap_loader_source source = {
-        .datasets = twice, .n_datasets = 2, .weight = 1, .order_of = ids};
+        .datasets = both, .n_datasets = 2, .weight = 1, .order_of = ids};
     const tokmap_loader_options o = {LOADER_SIZES, .sources = &source, .n_sources = 1,
                                      .sequence_length = 3, .batch_rows = 1};
     return tokmap_loader_open(l, &o, err);
@@ -93,17 +101,20 @@ TEST(its_own_id_changes_nothing)
     tokmap_dataset_close(ds);
 }
 
-/* Of so many copies of a dataset, each with this id or its own. */
-static tokmap_loader *open_copies(const tokmap_dataset *ds, uint32_t n, const char *id)
+enum {
+    MOST_COPIES = 101
+};
+
+/* Opens a loader over the first copies of a dataset, each with this id or its own. */
+static tokmap_loader *open_copies(tokmap_dataset *const *copies, uint32_t n, const char *id)
 {
-    const tokmap_dataset *copies[101];
-    const char *ids[101];
-    for (uint32_t d = 0; d < n; d++) {
-        copies[d] = ds;
+    const char *ids[MOST_COPIES];
+    for (uint32_t d = 0; d < n; d++)
         ids[d] = id;
-    }
-    const tokmap_loader_source source = {
-        .datasets = copies, .n_datasets = n, .weight = 1, .order_of = ids};
+    const tokmap_loader_source source = {.datasets = (const tokmap_dataset *const *)copies,
+                                         .n_datasets = n,
+                                         .weight = 1,
+                                         .order_of = ids};
     const tokmap_loader_options o = {LOADER_SIZES, .sources = &source, .n_sources = 1,
                                      .sequence_length = 3, .batch_rows = 1};
     return corpus_open_loader(&o);
@@ -111,10 +122,15 @@ static tokmap_loader *open_copies(const tokmap_dataset *ds, uint32_t n, const ch
 
 TEST(a_state_of_an_earlier_id_says_so_for_any_number_of_datasets)
 {
-    tokmap_dataset *ds = make("{\"redacted_from\":[\"" ONE "\", \"" TWO "\"]}");
+    tokmap_dataset *copies[MOST_COPIES];
+    for (uint32_t d = 0; d < MOST_COPIES; d++) {
+        char name[16];
+        snprintf(name, sizeof name, "q%u", d);
+        copies[d] = make_as(name, "{\"redacted_from\":[\"" ONE "\", \"" TWO "\"]}");
+    }
     for (uint32_t n = 1; n <= 100; n += 33) {
         uint8_t state[TOKMAP_STATE_BYTES];
-        tokmap_loader *then = open_copies(ds, n, ONE), *now = open_copies(ds, n, NULL);
+        tokmap_loader *then = open_copies(copies, n, ONE), *now = open_copies(copies, n, NULL);
         tokmap_error err;
         CHECK_INT(tokmap_loader_save(then, state, NULL), TOKMAP_OK);
         CHECK_INT(tokmap_loader_restore(now, state, &err), TOKMAP_ERR_MISMATCH);
@@ -122,12 +138,13 @@ TEST(a_state_of_an_earlier_id_says_so_for_any_number_of_datasets)
                              "order_of=\"" ONE "\" to the source of ");
         CHECK(!strstr(err.text, " ... ")); /* nothing is left out in the middle */
         tokmap_loader_close(then);
-        then = open_copies(ds, n + 1, ONE);
+        then = open_copies(copies, n + 1, ONE);
         CHECK_INT(tokmap_loader_save(then, state, NULL), TOKMAP_OK);
         CHECK_INT(tokmap_loader_restore(now, state, &err), TOKMAP_ERR_MISMATCH);
         CHECK_SAYS(err.text, "state: saved with other datasets");
         tokmap_loader_close(then);
         tokmap_loader_close(now);
     }
-    tokmap_dataset_close(ds);
+    for (uint32_t d = 0; d < MOST_COPIES; d++)
+        tokmap_dataset_close(copies[d]);
 }

@@ -168,7 +168,12 @@ def rows_are_those_of_the_second_order(folder):
         sources = [[any_shard(rng, name, n) for name, n in rng.sample(sorted(sizes.items()), rng.randint(1, 3))]
                    for _ in range(rng.randint(1, 3))]
         if rng.random() < 0.4:
-            sources[0].insert(rng.randint(0, 1), rng.choice(sorted(sizes)))  # all documents
+            name = rng.choice(sorted(sizes))  # all documents; a source takes no view of them beside them
+            free = [source for source in sources if not any(shard.startswith(name + "@") for shard in source)]
+            if not free:
+                sources.append([])
+                free = sources[-1:]
+            free[0].insert(rng.randint(0, 1), name)
         options = any_options(rng)
         numbers = dict(word.split("=") for word in options)
         options.append("next=%d" % (rng.choice((0, 0, 7)) * int(numbers["rows"]) * int(numbers["ranks"])))
