@@ -41,10 +41,12 @@ SLOW := $(filter $(addprefix %/test_,splitter.py oracles.py offsets.py order.py 
 	no_memory.py foreign.py gpu_bench.sh report.py ptx.py splitter faults journal_kill stage_schedules permute \
 	journal_damage byte_bpe loader_joined added_tokens next_writer.py broken_shards.py edge_values file_systems.py \
 	slow_inputs.py name_filter.py any_folder.py large_pages.sh python_hub.py),$(SCRIPTS) $(TESTS))
+# Compiled by a test of Python, against the headers of the Python that runs it, which need not be here.
+FOR_PYTHON := tests/support/interrupt_at.c
 # What tests share: all files of tests/ that are no program of their own.
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
 	%/stand_in_driver.c %/stand_in_failures.c %/stand_in_processors.c %/stand_in_pages.c \
-	%/replay.c %/canary.c,$(call c_files,tests))
+	%/replay.c %/canary.c $(FOR_PYTHON),$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBRARIES := libtokmap.so libtokmap_tokenizer.so
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a $(LIBRARIES) tokmap tokbench $(notdir $(wildcard python/tokmap-python)))
@@ -323,7 +325,7 @@ lint-cppcheck: $(BUILD)/config.h
 tidy:
 	@sh .ci/need -n lint
 	@$(again) -k tidy-files
-tidy-files: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter %.c,$(C_FILES)))
+tidy-files: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter-out $(FOR_PYTHON),$(filter %.c,$(C_FILES))))
 
 # Tests replace functions of libc, run commands and read their own output.
 LESS_IN_TESTS := -clang-analyzer-*,-bugprone-reserved-identifier,-cert-env33-c,-cert-err34-c,$(strip \
