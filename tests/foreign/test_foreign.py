@@ -343,6 +343,20 @@ def datatrove_loss_is_mentioned(folder):
         tokmap("index", option, path, says="x.ds.loss: is not read: all tokens of the dataset count as labels")
 
 
+def the_index_of_a_packed_dataset_is_not_replaced(folder):
+    """It alone has the documents, their values, the input files and what was redacted."""
+    (folder / "a.jsonl").write_text('{"text": "ab", "n": 1}\n{"text": "cd", "n": 2}\n')
+    for more in ([], ["--meta", "n"]):
+        tokmap("pack", "-qf", folder / "a.jsonl", "--tokenizer", "bytes", "-o", folder / "p", *more)
+        before = (folder / "p.tmi").read_bytes()
+        tokmap("index", "-f", folder / "p.bin", "--dtype", "u16", "--eod", "none", exit_code=5, says="remove it first")
+        expect_equal((folder / "p.tmi").read_bytes(), before, "the index")
+    (folder / "p.tmi").write_bytes(before[:100])
+    tokmap("index", "-qf", folder / "p.bin", "--dtype", "u16", "--eod", "none")  # a damaged one
+    tokmap("index", "-qf", folder / "p.bin", "--dtype", "u16", "--eod", "256")  # and one that it made
+    expect_equal(json.loads(tokmap("info", "--json", folder / "p"))["documents"], 2, "documents")
+
+
 def raw_boundaries_by_end_and_begin(folder):
     for size in (2, 4):
         dtype = "u%d" % (8 * size)

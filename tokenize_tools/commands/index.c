@@ -56,7 +56,7 @@ static const cli_option option_table[] = {
      .help = "refuse a file with an id of N or above, and record N in the index [not known]",
      .lowest = 1, .highest = UINT64_C(1) << 31},
     {"force", 'f', CLI_FLAG, TARGET(request.replace),
-     .help = "replace an index that already exists"},
+     .help = "replace an index that 'tokmap index' made, or that is damaged"},
     OUTPUT_NO_LOCK_ROW,
     {"json", 0, CLI_FLAG, TARGET(request.json),
      .help = "print the result as JSON, one line for each FILE"},

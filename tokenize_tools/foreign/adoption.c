@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_text.h"
 #include "cli/cli.h"
 #include "cli/result.h"
 #include "cli/paths.h"
@@ -448,6 +449,36 @@ static int check_output_apart(const adoption *a)
     return code;
 }
 
+/* Whether the index was made from a token file, and nothing was added to it. */
+static bool is_adopted(const tokmap_dataset *ds)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    json_text_span from, metadata;
+    metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
+    tokmap_dataset_get_info(ds, &info);
+    return info.n_segments == 0 && info.n_meta_columns == 0 && info.n_spans == 0 &&
+           (info.n_documents == 0 || (json_text_check_object(metadata, NULL) &&
+                                      json_text_find(metadata, "adopted_from", &from)));
+}
+
+/* Refuses to replace an index that has what cannot be found in the token file again. */
+static int check_replaced(const adoption *a)
+{
+    char path[sizeof a->tokens.path];
+    tokmap_dataset *ds = NULL;
+    int code = change_path(path, a->tokens.path, suffix_length(a->tokens.path), ".tmi");
+    if (code != CLI_OK || !a->request->replace ||
+        tokmap_dataset_open_index(&ds, path, NULL) != TOKMAP_OK)
+        return code; /* a damaged one may be replaced */
+    if (!is_adopted(ds))
+        code = cli_error(CLI_EXISTS,
+                         "%s: was not made by 'tokmap index': its documents, input files, values "
+                         "and masks would be lost. If they are not wanted, remove it first",
+                         path);
+    tokmap_dataset_close(ds);
+    return code;
+}
+
 static int write_index(adoption *a)
 {
     const uint32_t eod_id = a->boundary_begins ? TOKMAP_NO_ID : a->layout.boundary_id;
@@ -503,6 +534,8 @@ int adopt_file(const char *path, const adopt_request *request)
         code = apply_request(a);
     if (code == CLI_OK)
         code = check_output_apart(a);
+    if (code == CLI_OK)
+        code = check_replaced(a);
     if (code == CLI_OK)
         code = write_index(a);
     if (code == CLI_OK) {
