@@ -29,10 +29,12 @@
  *           for every text, and to those that `tokmap pack` writes. A file for which that is not
  *           known is refused. No token is added before or after a text.
  * Memory    encode and decode allocate what they return; the caller frees it with
- *           tokmap_tokenizer_free. While encode runs, it needs up to twice the memory of its
- *           result, and each of its threads a copy of the text that it encodes. For each thread
- *           that encodes at the same time, a tokenizer keeps an encoder with a cache of words, of
- *           about 32 MiB, until it is closed.
+ *           tokmap_tokenizer_free. While encode runs, it needs up to three times the memory of its
+ *           result, and each of its threads a copy of the text that it encodes; what the
+ *           normalizer makes of this text, twice; and up to 8 bytes for each byte of its longest
+ *           word. A thread frees these after each text. For each thread that encodes at the same
+ *           time, a tokenizer keeps an encoder with a cache of words, of about 32 MiB, and buffers
+ *           of at most 1 MiB each, until it is closed.
  * Threads   Any number of threads may use a tokenizer at the same time. encode starts threads of
  *           its own when there is enough text, and ends them before it returns. One thread encodes
  *           a text from start to end, however long it is. Ids do not depend on the number of

@@ -242,7 +242,8 @@ const cli_option pack_document_rows[] = {
          "Python"},
     {"max-document", 0, CLI_NUMBER, TARGET(max_document), "SIZE",
      .help = "a document is bad if its record or its text is larger, at most 2 GiB; a run needs "
-             "memory for the longest document, up to 8 times its size, 16 with --parts [1 GiB]",
+             "memory for the longest document, up to 12 times its size, 26 with --parts or a "
+             "normalizer [1 GiB]",
      .lowest = 1, .highest = MAX_MAX_DOCUMENT},
     {"on-error", 0, CLI_WORD, TARGET(input.on_error), "WORD",
      .help = "what to do with a bad document [fail]", .words = pack_on_error_words},
