@@ -182,6 +182,8 @@ class Loader(Of[T]):
             before = given.ledger
         self._amend_from: Union[None, str, Mixture] = before if before is None or isinstance(before, str) else as_mixture(before)
         self._own_handle: Any = self._open(resume.amend)
+        if resume.amend is not None:
+            self._place.stand(lib.tokmap_loader_position(self._own_handle.pointer))
         self._finder: Any = None
         self._windows: List[int] = []
         self._handle: Any = self._own_handle  # replaced while a stage uses the loader
@@ -216,7 +218,7 @@ class Loader(Of[T]):
             self._ledger = Ledger(given.ledger, record.micro_batches, self._own_handle, self._place)
             weakref.finalize(self, self._ledger.close)
         if resume.amend is not None:
-            self._stand(int.from_bytes(resume.amend[24:32], "little"))
+            self._stand(self._place.now[0])
         self._warn_of_reading()
 
     # ---- Open and close ----

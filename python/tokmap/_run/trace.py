@@ -92,8 +92,8 @@ class Run:
         if state is not None:
             until = int.from_bytes(state[24:32], "little")
         others: List[_ledger.GivenUp] = []
-        place = "the Loader" if isinstance(ledger, Loader) else os.fspath(ledger)
         if isinstance(ledger, Loader):
+            place = "the Loader"
             if ledger._steps.changes:
                 raise ArgumentError("with batch_schedule, only a ledger says which steps there were", -1)
             segments = [Segment(0, None, _ledger.line_of(ledger._own_handle, ledger._options.record.micro_batches))]
@@ -101,7 +101,8 @@ class Run:
                 segments[0].line.ways.update(view._ways())
             until = ledger.sample if until is None else until
         else:
-            lines = _ledger.read(path("ledger", ledger))
+            place = path("ledger", ledger)
+            lines = _ledger.read(place)
             segments, others = _ledger.history(lines), _ledger.given_up(lines)
         last = segments[-1].end
         end = last if until is None else number("until", until, 2**62)
