@@ -354,7 +354,7 @@ def the_index_of_a_packed_dataset_is_not_replaced(folder):
     writers.write_file(folder / "p.tmi", b"\x89TMI\r\n\x1a\n" + bytes(500))
     tokmap("index", "-qf", folder / "p.bin", "--dtype", "u16", "--eod", "none")  # a damaged one
     tokmap("index", "-qf", folder / "p.bin", "--dtype", "u16", "--eod", "256")  # and one that it made
-    expect_equal(json.loads(tokmap("info", "--json", folder / "p"))["documents"], 2, "documents")
+    expect_equal(json.loads(tokmap("info", "--json", folder / "p"))["n_documents"], 2, "documents")
 
 
 def raw_boundaries_by_end_and_begin(folder):
