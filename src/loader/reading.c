@@ -160,8 +160,8 @@ static bool should_read_blocks(const tokmap_loader *l)
 {
     if (l->o.shuffle != TOKMAP_SHUFFLE_BLOCK || l->n_ranks > MOST_RANKS)
         return false;
-    const uint64_t available = tokmap_i_memory_available();
-    return group_bytes(l) <= (double)(available - available / 8);
+    const uint64_t available = tokmap_i_memory_available(), for_others = available / 8;
+    return group_bytes(l) <= (double)(available - for_others);
 }
 
 static const char *const io_names[N_WAYS] = {"auto", "map", "direct", "populate", "read", "copy"};

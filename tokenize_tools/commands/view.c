@@ -170,7 +170,7 @@ static int check_value(const value_set *s, const tokmap_dataset *ds, size_t i)
 static int write_views_by(const tokmap_dataset *ds, const view_options *o)
 {
     tokmap_error err;
-    tokmap_column *column;
+    tokmap_column *column = NULL;
     tokmap_meta_column info = TOKMAP_INIT(tokmap_meta_column);
     value_set *set = calloc(1, sizeof *set);
     if (!set)

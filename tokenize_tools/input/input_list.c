@@ -636,7 +636,7 @@ static bool add_list(input_list *list, const char *name, failure *err)
     char *line = malloc(LINE_BYTES);
     size_t n, number = 0;
     bool ok = line != NULL || fail_memory(err);
-    while (ok && (read_list_line(f, line, &n), n > 0)) {
+    while (ok && line && (read_list_line(f, line, &n), n > 0)) {
         const bool fits = n < LINE_BYTES;
         n = fits ? end_line(line, n) : n;
         number++;

@@ -182,8 +182,8 @@ bool file_is_copy(const char *a, const char *b)
 {
     uint8_t block[2][1 << 14];
     const char *const paths[] = {a, b};
-    int fds[2];
-    file_facts facts[2];
+    int fds[2] = {-1, -1};
+    file_facts facts[2] = {{{0}}};
     bool same = true;
     for (int i = 0; i < 2; i++)
         same =
