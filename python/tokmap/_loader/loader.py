@@ -217,8 +217,8 @@ class Loader(Of[T]):
 
             self._ledger = Ledger(given.ledger, record.micro_batches, self._own_handle, self._place)
             weakref.finalize(self, self._ledger.close)
-        if resume.amend is not None:
-            self._stand(self._place.now[0])
+        if resume.amend is not None and self._ledger is not None:
+            self._ledger.due = int.from_bytes(resume.amend[24:32], "little")  # also if skips begin there
         self._warn_of_reading()
 
     # ---- Open and close ----
