@@ -66,6 +66,9 @@ def check_family(oracle):
 
 
 def main():
+    if not LONG:
+        print("skip linear_time: takes many minutes; with TOKMAP_LONG=all (test_split_time.c is always run)")
+        return 77
     sections = {"tokenizers": oracle_sections.hf_section, "tiktoken": oracle_sections.tiktoken_section,
                 "sentencepiece": oracle_sections.spm_section}
     found = [oracle for kind, section in sections.items() if package(kind) for oracle in section()
