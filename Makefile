@@ -74,7 +74,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt deps deps-% docs demo test asan ubsan tsan test-clang test-clang-sanitized fuzz fuzz-names lint wheel sdist dist release reproducible deb try-packages test-engines test-aarch64 vocabularies
+WITHOUT_PROBES := help clean uninstall fmt deps deps-% docs demo test asan ubsan tsan test-clang test-clang-sanitized test-unsigned-char fuzz fuzz-names lint wheel sdist dist release reproducible deb try-packages test-engines test-aarch64 vocabularies
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each

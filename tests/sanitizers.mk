@@ -10,7 +10,7 @@
 CLANG_TESTS := $(filter-out $(addprefix $(BUILD)/test_,splitter merge),$(foreach f,$(filter \
 	tests/tokenizer/%,$(TEST_FILES)),$(call program,$f)))
 # The tests of rows that are put together from several places.
-CLANG_ROWS := $(addprefix $(BUILD)/test_,gather gather_whole slice row_parts views look_back block_ahead)
+CLANG_ROWS := $(addprefix $(BUILD)/test_,blend gather gather_whole slice row_parts views look_back block_ahead)
 ifeq ($(TOKMAP_SANITIZED),tsan)
     LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
 	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_cuts \
@@ -55,6 +55,9 @@ test-clang:
 #: test-clang-sanitized: the same at -O1, with clang's AddressSanitizer and UndefinedBehaviorSanitizer
 test-clang-sanitized:
 	$(call clang_check,$(SANITIZED) -fsanitize=address$(,)undefined)
+#: test-unsigned-char: the same with gcc where char is unsigned, which changes vector code of gcc 12
+test-unsigned-char:
+	@TOKMAP_SANITIZED=$@ $(again) clang-check BUILD=$(BUILD)/$@ CFLAGS='-O2 -funsigned-char'
 clang-check: $(CLANG_TESTS) $(CLANG_ROWS) $(BUILD)/tokmap
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(CLANG_TESTS) $(CLANG_ROWS) tests/tokenizer/test_golden.py
 
@@ -117,7 +120,7 @@ chaos: $(BUILD)/tokmap $(BUILD)/libtokmap.so $(FAILURES)
 #: test-tokenizers: each published pipeline of tokenizers against the references: texts for N=1800 seconds, and a corpus
 test-tokenizers: $(PRODUCTS)
 	@$(PYTHON) bench/peers/install.py $(BUILD)/peers-venv
-	@for test in oracles offsets; do TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles ORACLE_FAMILIES=1 \
+	@for test in oracles offsets linear_time; do TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles ORACLE_FAMILIES=1 \
 	    ORACLE_SECONDS=$(or $(N),1800) $(BUILD)/peers-venv/bin/python tests/tokenizer/test_$$test.py || exit 1; done
 
 #: test-pipelines: N=2000 random tokenizers, TEXTS=500 texts each, against the reference (SEED=1)
@@ -139,4 +142,4 @@ gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@$(BUILD)/test_gpu || [ $$? = 77 ]
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(PYTHON) tests/python/test_python_gpu.py || [ $$? = 77 ]
 
-.PHONY: vocabularies asan ubsan tsan test-clang test-clang-sanitized clang-check test-aarch64 fuzz fuzz-programs fuzz-names check-processors chaos test-tokenizers test-pipelines test-engines gpu-test
+.PHONY: vocabularies asan ubsan tsan test-clang test-clang-sanitized test-unsigned-char clang-check test-aarch64 fuzz fuzz-programs fuzz-names check-processors chaos test-tokenizers test-pipelines test-engines gpu-test
