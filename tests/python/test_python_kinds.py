@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 
-from kinds import KINDS
 from package import BUILD
 from ref_protocol import Skip, expect, expect_equal, need, run_tests
 
 import numpy as np
 import tokmap
+from kinds import KINDS  # imports numpy
 
 
 def is_taken_or_refused(package, make, wanted):
