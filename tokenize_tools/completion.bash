@@ -5,7 +5,7 @@
 _tokmap_in_python() # command, the word before, the word to complete
 {
     case $1$2 in
-    importimport) echo hdf5 lmdb megatron numpy tfrecord webdataset datasets parquet mds litdata ;;
+    importimport) echo hdf5 lmdb megatron datatrove numpy tfrecord webdataset datasets parquet mds litdata ;;
     import--dtype) echo uint16 uint32 int32 int64 ;;
     preprocess--tokenizer-type) echo HuggingFaceTokenizer GPT2BPETokenizer SentencePieceTokenizer \
         GPTSentencePieceTokenizer Llama2Tokenizer ;;

@@ -105,6 +105,19 @@ bool where_holds(const where *w, const tokmap_value *values)
     return at == WHERE_TRUE;
 }
 
+bool where_fails_by(const where *w, size_t field, const tokmap_value *values)
+{
+    size_t at = 0;
+    while (at < w->n_tests) {
+        const test *t = &w->tests[at];
+        if ((t->left.is_field && t->left.field != field) ||
+            (t->right.is_field && t->right.field != field))
+            return false;
+        at = test_holds(t, values) ? t->if_true : t->if_false;
+    }
+    return at == WHERE_FALSE;
+}
+
 size_t where_n_tests(const where *w)
 {
     return w->n_tests;

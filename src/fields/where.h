@@ -48,6 +48,9 @@ void where_free(where *w);
 void where_hash(const where *w, tokmap_i_hasher *hasher);
 /* Whether to keep a document: values[i] belongs to fields->names[i]. */
 bool where_holds(const where *w, const tokmap_value *values);
+/* Whether one field, the only one that is known, makes the expression false: the tests are followed
+ * up to the first one that reads another field. */
+bool where_fails_by(const where *w, size_t field, const tokmap_value *values);
 
 /* The type of fields with dates or points in time, in addition to tokmap_value_type. */
 #define WHERE_TIME ((tokmap_value_type)16)

@@ -7,6 +7,7 @@ import datetime
 import decimal
 import functools
 import gzip
+import io
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import pathlib
 import random
 import struct
 import sys
+import tarfile
 import tempfile
 from fractions import Fraction
 
@@ -242,6 +244,30 @@ def a_long_line_is_read_with_its_fields(corpus):
     said, _ = pack("--max-document", "1M", code=BAD_INPUT)
     expect("long.jsonl:2: byte 26: longer than --max-document allows" in said, said)
     expect_equal(pack("--max-document", "1M", "--on-error", "skip")[1], 8, "bytes of tokens")
+
+
+def a_long_record_is_left_out_by_its_number(corpus):
+    """Without a bad document, and without reading its fields; not if another field is asked first."""
+    texts = ["a", "word " * 500000, "b"]
+    lines = [json.dumps({"text": text, "score": 3}) for text in texts]
+    (corpus.folder / "numbered.jsonl").write_text("\n".join(lines) + "\n")
+    (corpus.folder / "numbered.txt").write_text("\n".join(texts) + "\n")
+    with tarfile.open(corpus.folder / "numbered.tar", "w") as archive:
+        for text in texts:
+            member = tarfile.TarInfo(text[:1] + ".txt")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    for name, *format_of in (("numbered.jsonl",), ("numbered.txt", "--lines"), ("numbered.txt", "--separator", "\n"),
+                             ("numbered.tar",)):
+        for reads_on in ((), ("--on-error", "skip")):
+            said = corpus.pack("o", "@row != 1", "--max-document", "1M", *format_of, *reads_on, of=[name])
+            expect("long" not in said and "max-document" not in said, said)
+            expect_equal(len(corpus.outputs("o")[".bin"]), 8, f"bytes of tokens of {name}")
+            corpus.remove("o")
+    for text, code in (("@row < 1 and score == 3", 0), ("not @row >= 1 or @row > 1", 0),
+                       ("score == 3 and @row != 1", BAD_INPUT), ("@row >= 1", BAD_INPUT)):
+        corpus.pack("o", text, "--max-document", "1M", of=["numbered.jsonl"], code=code)
+        corpus.remove("o")
 
 
 def make_columns(folder, records):

@@ -213,6 +213,37 @@ def masks_of_megatron_are_kept(folder):
         assert done.returncode == 3 and "bad." in done.stderr and not (folder / "c.tmi").exists(), (name, at, done)
 
 
+def masks_of_datatrove_are_kept(folder):
+    rng = np.random.default_rng(2)
+    documents = [(rng.integers(0, 500, n), rng.random(n) < 0.6) for n in (3, 1, 40, 7)]
+    ids, loss = (np.concatenate(column) for column in zip(*documents))
+    ends = np.cumsum([len(i) for i, _ in documents]).astype("<u8")
+    files, path = {"": ids.astype("<u2"), ".index": ends, ".loss": loss}, folder / "x.ds"
+
+    def take(changes, *more):
+        for suffix, array in {**files, **changes}.items():
+            pathlib.Path(f"{path}{suffix}").write_bytes(array.tobytes())
+        return run("import", "datatrove", path, "-o", folder / "a", "--vocab-size", 500, "--force", *more)
+
+    for changes in ({}, {"": ids.astype("<u4")}):
+        done = take(changes)
+        ds = tokmap.open(folder / "a")
+        ds.verify()
+        assert done.returncode == 0, done
+        assert [ds.labels(i).tolist() for i in range(len(ds))] == [np.where(m, i, -100).tolist() for i, m in documents]
+    assert take({}, "--no-mask").returncode == 0 and tokmap.open(folder / "a").n_spans == 0
+    assert take(dict.fromkeys(files, ids[:0])).returncode == 0 and len(tokmap.open(folder / "a")) == 0
+    for changes, why in (({".loss": loss[1:]}, "x.ds.loss: has 50 bytes for 51 ids"), ({".index": ends[:3]}, "x.ds.index: its 3"),
+                         ({".index": ends[[1, 0, 2, 3]]}, "x.ds.index: its 4"), ({".loss": loss * np.uint8(3)}, "must be 0 or 1")):
+        done = take(changes)
+        assert done.returncode == 3 and why in done.stderr, done
+    assert take({".loss": loss[1:]}, "--no-mask").returncode == 0 and "without --stream" in take({}, "--stream").stderr
+    pathlib.Path(f"{path}.loss").unlink()
+    del files[".loss"]
+    assert take({}, "--stream").returncode == 0
+    assert tokmap.open(folder / "a").n_spans == 0 and tokmap.open(folder / "a").n_tokens == 51
+
+
 def empty_lists_and_files_go_with_all_others(folder):
     with tarfile.open(folder / "e.tar", "w") as tar:
         for i, text in enumerate((b"[]", b"[1, 2]", b"[]", b"[5, 3]", b"[]")):

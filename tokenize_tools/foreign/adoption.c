@@ -256,8 +256,9 @@ static int decode_files(adoption *a)
         return print_refusal(r->table_is_refused ? a->table.path : a->tokens.path, &err);
     const char *suffix = a->reader->loss_suffix;
     if (suffix && file_suffix_exists(a->tokens.path, suffix)) /* with --quiet too: data are lost */
-        cli_warn("%s%s: is not read: all tokens of the dataset count as labels", a->tokens.path,
-                 suffix);
+        cli_warn("%s%s: is not read: all tokens of the dataset count as labels; 'tokmap import %s' "
+                 "copies the tokens, and reads it",
+                 a->tokens.path, suffix, a->reader->name);
     if (!is_raw)
         return CLI_OK;
     code = change_path(a->csv_path, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz");

@@ -84,12 +84,25 @@ void reader_report(const reader *r, const char *format, ...)
         r->options->report(r->options->context, text);
 }
 
-static void set_row(reader *r, const field_list *fields, uint64_t line)
+/* Returns which field it is, or that there is none. */
+static size_t set_row(reader *r, const field_list *fields, uint64_t line)
 {
     const uint64_t row = reader_is_archive(r) ? r->inner->n_records - 1 : line;
     const size_t i = field_list_find(fields, FIELD_ROW, strlen(FIELD_ROW));
-    if (i < fields->n_fields)
-        r->inner->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
+    if (i == fields->n_fields)
+        return WHERE_NO_FIELD;
+    r->inner->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
+    return i;
+}
+
+/* Whether options->where leaves the record out by its number alone: its fields were not read. */
+static bool is_left_out_unread(reader *r, const document *d)
+{
+    const reader_options *o = r->options;
+    if (!d->is_long || d->values || !o->where)
+        return false;
+    const size_t row = set_row(r, o->fields, d->line);
+    return where_fails_by(o->where, row, r->inner->values);
 }
 
 static bool check_kept(const reader *r, const document *d, failure *err)
@@ -118,6 +131,8 @@ reader_result reader_next(reader *r, document *d, failure *err)
         d->text = (const uint8_t *)"";
         result = READER_DOCUMENT;
     }
+    if (result == READER_BAD && is_left_out_unread(r, d))
+        result = READER_FILTERED;
     if (result == READER_DOCUMENT && fields && !d->values)
         result = fail(err, "is of a format without fields, which --meta or --where needs");
     if (result >= READER_DOCUMENT && fields && d->values) {

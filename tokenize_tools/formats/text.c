@@ -562,8 +562,9 @@ static reader_result next_record(reader *base, document *d, failure *err)
     d->line = r->line;
     d->record_bytes = r->n_bytes;
     if (r->n_bytes > base->options->max_document) {
-        const bool passed = base->options->on_error == ON_ERROR_FAIL || pass_long(r, d, err);
-        return passed ? reader_refuse_long(base, d) : READER_FAILED;
+        const reader_options *o = base->options;
+        const bool ends_here = o->on_error == ON_ERROR_FAIL && !o->where;
+        return ends_here || pass_long(r, d, err) ? reader_refuse_long(base, d) : READER_FAILED;
     }
     if (is_json)
         return read_json(r, d, err);

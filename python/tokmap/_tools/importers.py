@@ -190,6 +190,25 @@ def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
         yield from _documents({name: fields[name] for name in names}, f"{prefix}.bin: row {number}", o)
 
 
+def _read_datatrove(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+    """X.ds: ids; X.ds.index: where each document ends; X.ds.loss: a byte for each id, 0 if it does not count."""
+    ends = np.fromfile(path + ".index", "<u8").astype(np.int64).tolist()
+    n, size = ends[-1] if ends else 0, os.path.getsize(path)
+    if ends != sorted(ends) or size not in (2 * n, 4 * n):
+        raise Refused(f"{path}.index: its {len(ends)} documents end at id {n}, and {path} has {size} bytes: must be 2 or 4 for each id")
+    if not n:
+        return
+    fields = {"input_ids": np.memmap(path, f"<u{size // n}", "r")}
+    if os.path.exists(path + ".loss"):
+        fields["loss_mask"] = np.memmap(path + ".loss", np.uint8, "r")
+        if len(fields["loss_mask"]) != n and not o.no_mask:
+            raise Refused(f"{path}.loss: has {len(fields['loss_mask'])} bytes for {n} ids; --no-mask ignores it")
+    names = _fields(fields, path, o)
+    for number, (begin, end) in enumerate(zip([0, *ends], ends)):
+        row = {name: fields[name][begin:end] for name in names}
+        yield from row.values() if len(row) == 1 else _documents(row, f"{path}: document {number}", o)
+
+
 def _read_lmdb(path: str, o: argparse.Namespace) -> Iterator[Array]:
     lmdb = _need("lmdb")
     with lmdb.open(path, readonly=True, lock=False, subdir=os.path.isdir(path)) as store, store.begin() as reading:
@@ -360,9 +379,9 @@ def _read_litdata(path: str, o: argparse.Namespace) -> Iterator[_Row]:
 
 
 READERS: Dict[str, Callable[[str, argparse.Namespace], Iterator[_Row]]] = {
-    "hdf5": _read_hdf5, "lmdb": _read_lmdb, "megatron": _read_megatron, "numpy": _read_numpy, "tfrecord": _read_tfrecord,
-    "webdataset": _read_webdataset, "datasets": _read_datasets, "parquet": _read_parquet, "mds": _read_mds,
-    "litdata": _read_litdata}
+    "hdf5": _read_hdf5, "lmdb": _read_lmdb, "megatron": _read_megatron, "datatrove": _read_datatrove, "numpy": _read_numpy,
+    "tfrecord": _read_tfrecord, "webdataset": _read_webdataset, "datasets": _read_datasets, "parquet": _read_parquet,
+    "mds": _read_mds, "litdata": _read_litdata}
 
 
 # ---- The command ----
@@ -461,9 +480,9 @@ def _write(o: argparse.Namespace) -> None:
 def main(arguments: List[str]) -> None:
     """tokmap import [OPTION]... FORMAT INPUT... -o P --vocab-size N
 
-    Makes a dataset P from token files of other libraries. FORMAT is hdf5, lmdb, megatron, numpy, tfrecord, webdataset,
-    datasets, parquet, mds or litdata. An INPUT is a file; for mds and litdata a folder; for lmdb and datasets
-    either. Each row of a file becomes a
+    Makes a dataset P from token files of other libraries. FORMAT is hdf5, lmdb, megatron, datatrove, numpy, tfrecord,
+    webdataset, datasets, parquet, mds or litdata. An INPUT is a file; for mds and litdata a folder; for lmdb and
+    datasets either. Each row of a file becomes a
     document. 'tokmap index' makes datasets from files whose tokens need not be converted.
 
     Examples:
