@@ -31,19 +31,32 @@ else ifneq ($(TOKMAP_SANITIZED),)
 	system/test_file_systems.py python/test_source_archive.py)
     endif
 endif
+# QUICK=1, for .ci/run: without the slow tests, but with those of many threads, and without what says nothing about memory
+# or threads.
+ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
+    LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules tokenizer_library resume.py),$(SLOW)) \
+	$(addprefix tests/,house/test_lint.py release/test_release.py base/test_locale.py commands/test_terminal.py \
+	python/test_source_archive.py)
+    ifeq ($(TOKMAP_SANITIZED),tsan)
+	LEFT_OUT += $(addprefix tests/,loader/test_view_files.py corpus/test_tar.py commands/test_columns.py \
+	    commands/test_cli.sh commands/test_view.py fields/test_where.py) $(addprefix $(BUILD)/test_,columns views)
+    else
+	LEFT_OUT += $(BUILD)/test_replace
+    endif
+endif
 
 # -O1, because half of the time would go into compiling. There gcc takes more for uninitialized than at -O2.
 SANITIZED = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check-all BUILD=$(BUILD)/$@ \
     CFLAGS='$(SANITIZED) -Wno-maybe-uninitialized $1'
 
-#: asan: the tests with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
+#: asan: the tests with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer (QUICK=1: without the slow ones)
 asan:
 	$(call sanitized_check,-fsanitize=address$(,)undefined)
 #: ubsan: the tests with UndefinedBehaviorSanitizer only
 ubsan:
 	$(call sanitized_check,-fsanitize=undefined)
-#: tsan: the tests of threads with ThreadSanitizer
+#: tsan: the tests of threads with ThreadSanitizer (QUICK=1: without the slow ones)
 tsan:
 	$(call sanitized_check,-fsanitize=thread)
 

@@ -345,12 +345,12 @@ TEST(reads_that_are_always_interrupted_are_an_error_soon)
     fault.pread_hook = fail_bad_bytes; /* before there is a thread that reads */
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
         tokmap_i_fetch *f = ahead_begin(&c, ways[k]);
-        tokmap_i_fetch_restart(f, 0, 9, 9);
         bad_errno = EINTR;
         trouble.madvise_errno = EINTR;
         trouble.n_madvise = ways[k] == TOKMAP_IO_POPULATE ? FOR_EVER : 0;
         break_disk(0, UINT32_MAX);
         n_bad = 0;
+        tokmap_i_fetch_restart(f, 0, 9, 9);
         tokmap_error err = {0};
         const tokmap_i_fetch_row *rows;
         CHECK_INT(tokmap_i_fetch_next(f, &rows, &err), TOKMAP_ERR_IO);

@@ -19,6 +19,7 @@ enum {
     CERTAIN_TIMES = 48,    /* which no other load of the machine explains */
     CHUNK_BYTES = 48 << 10 /* what an encoder splits at a time */
 };
+#define CERTAIN_SECONDS 0.01 /* what grows with the square takes more for LARGE_BYTES */
 
 /* The last ones are words, so that many blocks are left to the scalar splitter. */
 static const char *const runs[] = {" ",
@@ -124,6 +125,8 @@ static void takes_linear_time(const splitter *s, const char *name, const char *r
                               const timed_text texts[2])
 {
     double small = TIMES * split_time(s, &texts[0]), large = split_time(s, &texts[1]);
+    if (large < CERTAIN_SECONDS)
+        return;
     for (int i = 0;
          i < N_RUNS && TIMES * large > MOST_TIMES * small && TIMES * large < CERTAIN_TIMES * small;
          i++) {
