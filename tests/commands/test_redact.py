@@ -14,7 +14,7 @@ import sys
 import ref_reader
 import ref_writer
 from commands import said, tokmap
-from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folders
+from ref_protocol import Skip, call, expect, expect_equal, kills, program, run_in_folders
 from ref_xxh3 import xxh3_64
 
 N_RUNS = 150 * (20 if os.environ.get("TOKMAP_LONG") == "all" else 1)
@@ -338,26 +338,21 @@ def a_damaged_file_is_written_again(folder):
 def a_killed_one_leaves_nothing_unnamed(folder):
     """Killed at each call that names or removes a file: q is the old or the new one, whole, each file that it does not use
     is named by info, and the next redaction, of the new list, leaves none that says what was deleted."""
-    if not shutil.which("strace"):
-        raise Skip("there is no strace")
-    p = make_joined(folder)
-    listed = [write_list(folder / name, documents) for name, documents in (("old", [3]), ("new", [3, 5]))]
+    p, listed = make_joined(folder), write_list(folder / "new", [3, 5])
     redact(p, [3], folder / "q")
     old, n_killed, n_named = copies(folder), 0, 0
-    while True:
-        calls = "link,linkat,rename,renameat,renameat2,unlink,unlinkat"
-        done = subprocess.run(["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=" + calls, "-e",
-                               "inject=%s:signal=KILL:when=%d" % (calls, n_killed + 1), program("tokmap"), "redact", "-q", "-f", p,
-                               "--documents", listed[1], "-o", folder / "q"], capture_output=True, text=True)
-        if done.returncode == 0:
-            break
-        if done.returncode != -9 and done.returncode != 137:
-            raise Skip("strace cannot kill: " + done.stderr[-200:])
+
+    def begin():
+        redact(p, [3], folder / "q", "-f")
+        for name in copies(folder) - old:
+            (folder / name).unlink()
+
+    for when in kills(begin, "redact", "-q", "-f", p, "--documents", listed, "-o", folder / "q"):
         n_killed += 1
         code, _, err = tokmap("info", folder / "q")
-        expect_equal(code, 0, "info after kill %d: %s" % (n_killed, err))
+        expect_equal(code, 0, f"info after {when}: {err}")
         unused = copies(folder) - used_by(folder / "q")
-        expect(all(name in err for name in unused), "%s of %s" % (err, unused))
+        expect(all(name in err for name in unused), f"{when}: {err} of {unused}")
         expect("q.bin.partial" not in os.listdir(folder) or "killed" in err, err)
         n_named += len(unused)
         expect(": OK" in tokmap("verify", folder / "q")[1], "verify")
@@ -365,14 +360,11 @@ def a_killed_one_leaves_nothing_unnamed(folder):
         _, _, err = tokmap("info", folder / "q")
         for f in folder.glob("q*"):
             stays = f.suffix not in (".tmi", ".list") and has_id(f, 105)
-            expect(not stays or f.name in err, "%s stays after kill %d: %s" % (f.name, n_killed, err))
+            expect(not stays or f.name in err, f"{f.name} stays after {when}: {err}")
             if f.name in err:
                 f.unlink()
-        redact(p, [3], folder / "q", "-f")  # for the next round
-        for name in copies(folder) - old:
-            (folder / name).unlink()
-    expect(n_killed > 5 and n_named > 0, "%d kills, %d files named" % (n_killed, n_named))
-    return "%d kills, %d unused files named" % (n_killed, n_named)
+    expect(n_killed > 5 and n_named > 0, f"{n_killed} kills, {n_named} files named")
+    return f"{n_killed} kills, {n_named} unused files named"
 
 
 def other_names_of_token_files_are_noted(folder):
