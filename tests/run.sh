@@ -110,7 +110,7 @@ reasons=$(cat /dev/null "$RUN_DIR"/*.log | sed -nE 's/^skip [^:]*(:[^ :]+)?: //p
 awk '
     /no device|CUDA/ { n["is no GPU: make gpu-test where there is an NVIDIA driver"] += $1; next }
     /\/(vocab|golden|text|unicode)|[.][.]\/shared|TOKMAP_SHARED|unicodedata2/ { n["are no real vocabularies and texts: make vocabularies"] += $1; next }
-    /torch|jax|transformers/ { n["are no frameworks: make test-frameworks"] += $1; next }
+    /torch|jax|transformers|No module named .megatron/ { n["are no frameworks: make test-frameworks"] += $1; next }
     /matplotlib|megatron/ { n["are no packages of the benchmarks: make bench"] += $1 }
     END { for (why in n) printf "Left out: %d tests, because there %s\n", n[why], why }' <<<"$reasons" | sort
 cat /dev/null "$RUN_DIR"/*.log | awk '
