@@ -31,8 +31,8 @@ else ifneq ($(TOKMAP_SANITIZED),)
 	system/test_file_systems.py python/test_source_archive.py)
     endif
 endif
-# QUICK=1, for .ci/run: without the slow tests, but with those of many threads, and without what says nothing about memory
-# or threads.
+# QUICK=1, for .ci/run, leaves out the slow tests that do not test threads, and scripts that find nothing about memory and
+# threads that other tests do not find.
 ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
     LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules tokenizer_library resume.py),$(SLOW)) \
 	$(addprefix tests/,house/test_lint.py release/test_release.py base/test_locale.py commands/test_terminal.py \

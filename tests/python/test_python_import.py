@@ -234,10 +234,12 @@ def masks_of_datatrove_are_kept(folder):
     assert take({}, "--no-mask").returncode == 0 and tokmap.open(folder / "a").n_spans == 0
     assert take(dict.fromkeys(files, ids[:0])).returncode == 0 and len(tokmap.open(folder / "a")) == 0
     for changes, why in (({".loss": loss[1:]}, "x.ds.loss: has 50 bytes for 51 ids"), ({".index": ends[:3]}, "x.ds.index: its 3"),
-                         ({".index": ends[[1, 0, 2, 3]]}, "x.ds.index: its 4"), ({".loss": loss * np.uint8(3)}, "must be 0 or 1")):
+                         ({".index": ends[[1, 0, 2, 3]]}, "x.ds.index: its 4"), ({".loss": loss[:0]}, "has 0 bytes"),
+                         ({".index": np.append(np.uint64(2**64 - 5), ends[1:])}, "x.ds.index: its 4"),
+                         ({".index": np.append(ends.view(np.uint8), np.uint8(1))}, "x.ds: "), ({".loss": loss * np.uint8(3)}, "must be 0 or 1")):
         done = take(changes)
         assert done.returncode == 3 and why in done.stderr, done
-    assert take({".loss": loss[1:]}, "--no-mask").returncode == 0 and "without --stream" in take({}, "--stream").stderr
+    assert take({".loss": loss[:0]}, "--no-mask").returncode == 0 and "without --stream" in take({}, "--stream").stderr
     pathlib.Path(f"{path}.loss").unlink()
     del files[".loss"]
     assert take({}, "--stream").returncode == 0

@@ -173,7 +173,8 @@ static reader_result next_record(reader *base, document *d, failure *err)
     d->record_bytes = r->n_bytes;
     if (r->n_bytes > base->options->max_document) {
         const reader_options *o = base->options;
-        const bool ends_here = o->on_error == ON_ERROR_FAIL && !o->where;
+        const bool ends_here = o->on_error == ON_ERROR_FAIL &&
+                               !(o->where && reader_options_want_row(o)); /* may be left out */
         return ends_here || pass_long(r, d, err) ? reader_refuse_long(base, d) : READER_FAILED;
     }
     if (is_json)

@@ -192,16 +192,17 @@ def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
 
 def _read_datatrove(path: str, o: argparse.Namespace) -> Iterator[_Row]:
     """X.ds: ids; X.ds.index: where each document ends; X.ds.loss: a byte for each id, 0 if it does not count."""
-    ends = np.fromfile(path + ".index", "<u8").astype(np.int64).tolist()
+    with open(path + ".index", "rb") as f:
+        ends = np.frombuffer(f.read(), "<u8").tolist()
     n, size = ends[-1] if ends else 0, os.path.getsize(path)
     if ends != sorted(ends) or size not in (2 * n, 4 * n):
         raise Refused(f"{path}.index: its {len(ends)} documents end at id {n}, and {path} has {size} bytes: must be 2 or 4 for each id")
     if not n:
         return
     fields = {"input_ids": np.memmap(path, f"<u{size // n}", "r")}
-    if os.path.exists(path + ".loss"):
-        fields["loss_mask"] = np.memmap(path + ".loss", np.uint8, "r")
-        if len(fields["loss_mask"]) != n and not o.no_mask:
+    if os.path.exists(path + ".loss") and not o.no_mask:
+        fields["loss_mask"] = np.fromfile(path + ".loss", np.uint8)
+        if len(fields["loss_mask"]) != n:
             raise Refused(f"{path}.loss: has {len(fields['loss_mask'])} bytes for {n} ids; --no-mask ignores it")
     names = _fields(fields, path, o)
     for number, (begin, end) in enumerate(zip([0, *ends], ends)):
