@@ -199,7 +199,7 @@ def _read_datatrove(path: str, o: argparse.Namespace) -> Iterator[_Row]:
         raise Refused(f"{path}.index: its {len(ends)} documents end at id {n}, and {path} has {size} bytes: must be 2 or 4 for each id")
     if not n:
         return
-    fields = {"input_ids": np.memmap(path, f"<u{size // n}", "r")}
+    fields: dict[str, Array] = {"input_ids": np.memmap(path, f"<u{size // n}", "r")}
     if os.path.exists(path + ".loss") and not o.no_mask:
         fields["loss_mask"] = np.fromfile(path + ".loss", np.uint8)
         if len(fields["loss_mask"]) != n:
