@@ -60,14 +60,16 @@ ubsan:
 tsan:
 	$(call sanitized_check,-fsanitize=thread)
 
-clang_check = @sh .ci/need -n fuzz && TOKMAP_SANITIZED=$@ $(again) clang-check BUILD=$(BUILD)/$@ CC=clang CFLAGS='$1'
+# As fuzz compiles, so that both share what they build.
+FUZZ_FLAGS = $(SANITIZED) -fsanitize=fuzzer-no-link$(,)address$(,)undefined
+clang_check = @sh .ci/need -n fuzz && TOKMAP_SANITIZED=$@ $(again) clang-check BUILD=$(BUILD)/$2 CC=clang CFLAGS='$1'
 
 #: test-clang: the tests of tokenizers and of rows, as clang compiles them without optimization
 test-clang:
-	$(call clang_check,-O0)
-#: test-clang-sanitized: the same at -O1, with clang's AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call clang_check,-O0,$@)
+#: test-clang-sanitized: the same with clang's AddressSanitizer and UndefinedBehaviorSanitizer, in the build of fuzz
 test-clang-sanitized:
-	$(call clang_check,$(SANITIZED) -fsanitize=address$(,)undefined)
+	$(call clang_check,$(FUZZ_FLAGS),fuzz)
 #: test-unsigned-char: the same with gcc where char is unsigned, which changes vector code of gcc 12
 test-unsigned-char:
 	@TOKMAP_SANITIZED=$@ $(again) clang-check BUILD=$(BUILD)/$@ CFLAGS='-O2 -funsigned-char'
@@ -103,8 +105,7 @@ $(BUILD)/canary: $(BUILD)/obj/tests/fuzz/canary.o
 #: fuzz: every fuzz target for T=60 seconds (F=NAME: only this one), then a canary bug that must be found
 fuzz:
 	@sh .ci/need -n fuzz
-	@$(again) fuzz-programs BUILD=$(BUILD)/fuzz CC=clang \
-	    CFLAGS='$(SANITIZED:-O1=-O2) -fsanitize=fuzzer-no-link,address,undefined'
+	@$(again) fuzz-programs BUILD=$(BUILD)/fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)'
 	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
 fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
 fuzz-names:

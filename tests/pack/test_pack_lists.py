@@ -121,7 +121,7 @@ def rows_are_packed(folder, name, rows):
 
 def rows_of_parquet_are_those_that_were_written(folder):
     n = 0
-    for seed in range(40):
+    for seed in range(16):
         rng = random.Random(seed)
         rows = some_rows(rng, rng.choice((10, 500)), rng.choice((5, 40, 2000)))
         n += rows_are_packed(folder, write_parquet(folder, "a.parquet", rng, rows), rows)
@@ -253,7 +253,7 @@ def tokens_with_a_byte_of_a_trained_part_count(folder):
     bytes_of = {i: bytes(byte_of[letter] for letter in token) for token, i in vocabulary["model"]["vocab"].items()}
     bytes_of.update({token["id"]: token["content"].encode() for token in vocabulary["added_tokens"]})
     n = 0
-    for seed in range(30):
+    for seed in range(12):
         rng = random.Random(seed)
         records = [some_parts(rng) for _ in range(200)]
         texts = ["".join(part["text"] for part in record) for record in records]

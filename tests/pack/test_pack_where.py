@@ -25,7 +25,7 @@ import ref_protocol
 from ref_protocol import expect, expect_equal
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
-N_LINES = 30000
+N_LINES = 10000
 USAGE, BAD_INPUT, OTHER_RUN = 2, 3, 5
 NAMES = ["score", "lang", "meta.n", "meta.x-y", "ok", "id", "missing", "text"]
 EXPRESSIONS = [
