@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/commands.h"
+#include "pack/look.h"
 #include "pack/options.h"
 #include "pack/planner.h"
 #include "plan/plan_file.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "pack/look.h"
 #include "pack/pipeline.h"
 #include "plan/plan_file.h"
 #include "cli/json_out.h"

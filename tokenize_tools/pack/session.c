@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/result.h"
+#include "pack/look.h"
 #include "pack/options.h"
 #include "pack/report.h"
 #include "pack/work.h"

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* own_files.h - which files a run of tokmap pack or tokmap plan writes, and so must not read. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "pack/options.h"
+
+/* Whether a file is directly in the folder of the cells. */
+bool pack_is_in_cells(const char *name, const pack_options *options);
+/* Whether this run, or an earlier one, writes a file: of the dataset, or of the plan and its cells.
+ */
+bool pack_is_own_file(const char *name, const pack_options *options);
