@@ -9,8 +9,8 @@
 #include "cli/cli.h"
 #include "pack/error.h"
 #include "pack/fingerprint.h"
+#include "pack/job.h"
 #include "pack/output.h"
-#include "pack/pipeline.h"
 #include "pack/skipped.h"
 
 /* How many bytes of its text decide to which split a document belongs. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "pack/job.h"
 #include "pack/look.h"
-#include "pack/pipeline.h"
 #include "plan/plan_file.h"
 #include "cli/json_out.h"
 
