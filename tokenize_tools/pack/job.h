@@ -8,6 +8,7 @@
 
 #include "corpus/corpus.h"
 #include "pack/marks.h"
+#include "pack/reports.h"
 #include "tokenizer/encode/tokenizer.h"
 
 /* What comes before an end in the batch. */
@@ -15,33 +16,6 @@ typedef struct pack_end {
     size_t n_ids;
     uint64_t specials_seen;
 } pack_end;
-
-/* What the corpus reported: a message, or a document that is left out. */
-typedef struct pack_item {
-    size_t begin, n_bytes; /* in the text of the reports: the message, "PLACE: REASON" */
-    bool is_bad;           /* with the members below */
-    size_t n_place;        /* bytes before ": REASON" */
-    uint64_t input;
-    corpus_record at;
-} pack_item;
-
-/* The counts at the end of a document or an input. If a limit ends the run there, nothing that was
- * read after it counts. */
-typedef struct pack_moment {
-    corpus_counts counts;
-    size_t n_items;
-} pack_moment;
-
-/* What the corpus reported while it read. */
-typedef struct pack_reports {
-    char *text;
-    size_t n_bytes, capacity;
-    pack_item *items;
-    size_t n_items, items_capacity;
-    pack_moment *moments; /* one for each end in the batch, if they are needed */
-    size_t n_moments, moments_capacity;
-    bool no_memory;
-} pack_reports;
 
 typedef struct pack_job {
     corpus_batch batch;

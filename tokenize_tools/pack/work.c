@@ -7,62 +7,12 @@
 #include "pack/pipeline.h"
 #include "system/platform_thread.h"
 #include "system/process.h"
-#include "base/array.h"
 
 /* A checkpoint waits for the disk: at most this fraction of the time is spent on it. */
 #define CHECKPOINT_SHARE 5
 #define WAIT_MS 100
 /* Text of a batch: large enough to make handing it over cheap, small enough for the caches. */
 #define MAX_BATCH_BYTES ((uint64_t)1 << 20)
-
-/* ---- Reports ---- */
-
-/* Keeps what the corpus reports while it reads, beside the job that it belongs to: messages are
- * printed when it is the job's turn. */
-
-/* The callbacks of corpus_options; the context is a pointer to the pack_reports of the current
- * read. */
-static void add_item(pack_reports *now, const pack_item *item, const char *place,
-                     const char *reason)
-{
-    const size_t n_place = strlen(place), n_reason = reason ? strlen(reason) + 2 : 0;
-    const size_t n = n_place + n_reason + 1;
-    if (!array_reserve(&now->text, &now->capacity, now->n_bytes + n, 1) ||
-        !array_reserve(&now->items, &now->items_capacity, now->n_items + 1, sizeof *now->items)) {
-        now->no_memory = true;
-        return;
-    }
-    snprintf(now->text + now->n_bytes, n, "%s%s%s", place, reason ? ": " : "",
-             reason ? reason : "");
-    pack_item *added = &now->items[now->n_items++];
-    *added = *item;
-    added->begin = now->n_bytes;
-    added->n_bytes = n - 1;
-    added->n_place = n_place;
-    now->n_bytes += n;
-}
-
-static void add_message(void *context, const char *text)
-{
-    add_item(*(pack_reports **)context, &(pack_item){0}, text, NULL);
-}
-
-static void add_bad(void *context, const corpus_bad *bad)
-{
-    add_item(*(pack_reports **)context,
-             &(pack_item){.is_bad = true, .input = bad->input, .at = bad->at}, bad->place,
-             bad->reason);
-}
-
-static void add_moment(void *context, const corpus_counts *counts)
-{
-    pack_reports *now = *(pack_reports **)context;
-    if (array_reserve(&now->moments, &now->moments_capacity, now->n_moments + 1,
-                      sizeof *now->moments))
-        now->moments[now->n_moments++] = (pack_moment){*counts, now->n_items};
-    else
-        now->no_memory = true;
-}
 
 /* ---- The balance ---- */
 
@@ -358,7 +308,7 @@ static corpus *open_corpus(const pack_work *w, pack_reports **reports, size_t ba
     of_reader->window.read_ahead = true;
     of_reader->n_decoders =
         (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
-    of_reader->report = of_reader->note = add_message;
+    of_reader->report = of_reader->note = pack_reports_add_message;
     of_reader->context = reports;
     options.batch_bytes = batch_bytes;
     options.versions = inputs->versions;
@@ -366,8 +316,8 @@ static corpus *open_corpus(const pack_work *w, pack_reports **reports, size_t ba
     options.end = inputs->end;
     options.has_end = inputs->end.offset > 0;
     options.formats = inputs->formats;
-    options.bad = add_bad;
-    options.ended = limited ? add_moment : NULL;
+    options.bad = pack_reports_add_bad;
+    options.ended = limited ? pack_reports_add_moment : NULL;
     failure why;
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
                             w->from.checkpoint ? &w->at.place : NULL, &why);
