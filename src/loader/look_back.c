@@ -256,7 +256,7 @@ static tokmap_status search_view(view *v, tokmap_loader_search *s, tokmap_error 
     uint64_t next = 0; /* the number after the last window that was found */
     tokmap_status status = TOKMAP_OK;
     for (int i = 0; i < 2 && !status; i++) {
-        walk w = {0};
+        walk w = {.v = v};
         status = walk_to_token(&w, v, s->first_token, err);
         while (!status && w.end < to && !(status = next_document(&w, err))) {
             const uint64_t shift = w.before + laps[i] - w.begin; /* modulo 2^64 */
