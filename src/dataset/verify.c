@@ -15,10 +15,10 @@
 #include "base/hash.h"
 #include "base/le.h"
 #include "base/options.h"
+#include "base/token_scan.h"
 #include "dataset/index_cache.h"
 #include "dataset/index_reader.h"
 #include "dataset/token_files.h"
-#include "format/token_scan.h"
 #include "system/platform_thread.h"
 
 /* A piece is read at once and stays in the second-level cache until it is checked. Each slice of it

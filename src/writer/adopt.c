@@ -6,8 +6,8 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/token_scan.h"
 #include "dataset/token_files.h"
-#include "format/token_scan.h"
 #include "writer/writer.h"
 
 static tokmap_status take_options(tokmap_writer *w, const tokmap_adopt_options *options,

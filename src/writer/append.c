@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/le.h"
 #include "base/options.h"
+#include "base/token_scan.h"
 #include "dataset/token_files.h"
-#include "format/token_scan.h"
 #include "system/platform.h"
 #include "writer/writer.h"
 

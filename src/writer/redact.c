@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/le.h"
 #include "base/options.h"
+#include "base/token_scan.h"
 #include "dataset/token_files.h"
-#include "format/token_scan.h"
 #include "writer/writer.h"
 
 typedef struct redact_job {

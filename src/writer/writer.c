@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "format/token_scan.h"
+#include "base/token_scan.h"
 #include "system/platform.h"
 #include "writer/sections.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "format/token_scan.h"
+#include "base/token_scan.h"
 
 #include "base/le.h"
 

@@ -3,7 +3,7 @@
  * alignment. */
 #include "support/check.h"
 
-#include "format/token_scan.h"
+#include "base/token_scan.h"
 
 static uint32_t naive_largest(const uint8_t *p, size_t n_tokens, uint32_t width)
 {
