@@ -21,8 +21,8 @@
  *
  * The rules in tokmap.h hold here too.
  *
- * Write     open; append and end_document for each document; end_input after each input file;
- *           set_metadata; finish; close.
+ * Write     open; append and end_document for each document, or append_documents for many;
+ *           end_input after each input file; set_metadata; finish; close.
  * Values    Documents can have values, such as a score or a language, in named columns: after open
  *           set_meta_columns; then add_meta before each end_document.
  * Resume    open with `resumable`; checkpoint from time to time. After a failure or a kill: open
@@ -165,6 +165,13 @@ TOKMAP_API void tokmap_writer_close(tokmap_writer *w);
  * large for token_bytes; err says which one. */
 TOKMAP_API tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids,
                                               size_t n_tokens, tokmap_error *err);
+/* Adds whole documents at once: what append does with the tokens of each, and end_document after
+ * each, but faster for short documents. tokens: n_tokens of them, as the token file has them:
+ * uint16_t or uint32_t, as token_bytes says. lengths: how many of the tokens each document has.
+ * TOKMAP_ERR_ARGUMENT: as append; or the lengths do not add up to n_tokens. */
+TOKMAP_API tokmap_status tokmap_writer_append_documents(tokmap_writer *w, const void *tokens,
+                                                        size_t n_tokens, const uint64_t *lengths,
+                                                        size_t n_documents, tokmap_error *err);
 /* Ends the current document, which may be empty. If it is never called, the dataset has no document
  * boundaries. If it is called, finish fails when tokens follow the last end. */
 TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err);

@@ -292,12 +292,12 @@ tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_datase
     if (status)
         return status;
     tokmap_i_append a = {.w = w, .ds = ds};
-    const tokmap_i_content_hash *now = &w->header.tokens_hash;
-    tokmap_i_content_hash expected = *now;
-    tokmap_i_content_hash_join(&expected, &ds->header.tokens_hash);
     status = tokmap_i_append_open(&a, &w->failure);
     if (!status)
         status = tokmap_i_writer_flush(w, &w->failure);
+    const tokmap_i_content_hash *now = &w->header.tokens_hash;
+    tokmap_i_content_hash expected = *now;
+    tokmap_i_content_hash_join(&expected, &ds->header.tokens_hash);
     for (uint64_t i = 0; !status && i < a.checksums_bytes / 8; i++)
         status = append_block(&a, i, &w->failure);
     if (!status && memcmp(now->crc, expected.crc, sizeof now->crc) != 0)

@@ -21,17 +21,24 @@ enum {
 /* ---- Making a checkpoint ---- */
 
 /* Makes everything that the record describes durable, then writes and flushes the record. */
-static tokmap_status save_checkpoint(tokmap_writer *w, tokmap_i_checkpoint *now, const void *note,
+static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
                                      tokmap_error *err)
 {
     tokmap_i_record_parts parts = {.data[TOKMAP_I_NOTE] = note};
     tokmap_status status = tokmap_i_writer_flush(w, err);
+    tokmap_i_checkpoint now = {.sequence = w->journal.last.sequence + 1,
+                               .n_tokens = w->n_tokens,
+                               .largest_id = w->header.largest_id,
+                               .tokens_hash = w->header.tokens_hash,
+                               .note_bytes = (uint32_t)note_bytes,
+                               .input_before_document = w->input_before_document,
+                               .block_checksum = tokmap_i_hasher_get(w->hasher)};
     if (!status)
         status = tokmap_i_writer_sync(w, err);
     if (!status)
-        status = tokmap_i_index_writer_save(w->index, now, err);
+        status = tokmap_i_index_writer_save(w->index, &now, err);
     if (!status && w->meta)
-        status = tokmap_i_meta_writer_save(w->meta, now, err);
+        status = tokmap_i_meta_writer_save(w->meta, &now, err);
     const tokmap_i_journal_header header = {.token_bytes = w->header.token_bytes,
                                             .eod_id = w->header.eod_id,
                                             .vocab_size = w->header.vocab_size};
@@ -39,9 +46,9 @@ static tokmap_status save_checkpoint(tokmap_writer *w, tokmap_i_checkpoint *now,
         status = tokmap_i_journal_create(&w->journal, w->names.journal, &header, err);
     if (status)
         return status;
-    tokmap_i_record_measure(&w->journal.header, &w->journal.last, now, &parts);
+    tokmap_i_record_measure(&w->journal.header, &w->journal.last, &now, &parts);
     tokmap_i_index_writer_tails(w->index, &parts);
-    status = tokmap_i_journal_append(&w->journal, now, &parts, err);
+    status = tokmap_i_journal_append(&w->journal, &now, &parts, err);
     if (status || w->names.has_journal)
         return status;
     int error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
@@ -58,13 +65,6 @@ tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_
         tokmap_i_writer_enter(w, note || note_bytes == 0, TOKMAP_I_OUTPUT_ANY, __func__, err);
     if (status)
         return status;
-    tokmap_i_checkpoint now = {.sequence = w->journal.last.sequence + 1,
-                               .n_tokens = w->n_tokens,
-                               .largest_id = w->header.largest_id,
-                               .tokens_hash = w->header.tokens_hash,
-                               .note_bytes = (uint32_t)note_bytes,
-                               .input_before_document = w->input_before_document,
-                               .block_checksum = tokmap_i_hasher_get(w->hasher)};
     if (!w->options.resumable)
         status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: was not opened to be resumable",
                       w->names.index_path);
@@ -73,7 +73,7 @@ tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_
                       "%s: the note has %zu bytes; the limit is 64 KiB", w->names.index_path,
                       note_bytes);
     else
-        status = save_checkpoint(w, &now, note, &w->failure);
+        status = save_checkpoint(w, note, note_bytes, &w->failure);
     return tokmap_i_writer_leave(w, status, err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "base/options.h"
 #include "base/token_scan.h"
 #include "system/platform.h"
@@ -197,52 +198,107 @@ tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err)
     const uint64_t offset = w->n_tokens * w->header.token_bytes - w->buffer_used;
     const size_t n_bytes = w->buffer_used;
     w->buffer_used = 0;
+    const tokmap_status status = tokmap_i_writer_hash(w, w->buffer, n_bytes, err);
+    if (status)
+        return status;
     return CHECK_IO_AT(err, tokmap_i_file_write_direct(w->token_fd, w->buffer, n_bytes, offset),
                        offset, "%s: cannot write", w->names.token_partial);
 }
 
-static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_error *err)
+/* Tokens that are to be added. */
+typedef struct new_tokens {
+    const void *tokens;
+    uint32_t width; /* of those: that of the output, or 4 */
+    size_t n;
+    const uint64_t *lengths; /* of the documents that they are; NULL: they are of the current one */
+} new_tokens;
+
+static const uint8_t *place_of(const new_tokens *t, size_t i)
 {
-    size_t i = 0;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller has checked ids */
-    while (ids[i] < id_limit(&w->header))
+    return (const uint8_t *)t->tokens + i * t->width;
+}
+
+/* Names the first id that is out of range, which is `first` or later; w->n_tokens counts those
+ * before `first`. */
+static tokmap_status refuse_ids(const tokmap_writer *w, const new_tokens *t, size_t first,
+                                tokmap_error *err)
+{
+    size_t i = first;
+    uint64_t id, n_documents = 0, end = 0;
+    while ((id = t->width == 2 ? le_get16(place_of(t, i)) : le_get32(place_of(t, i))) <
+           id_limit(&w->header))
         i++;
+    while (t->lengths && (end += t->lengths[n_documents]) <= i)
+        n_documents++;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: token %" PRIu64 " (document %" PRIu64 ") has id %" PRIu32
+                "%s: token %" PRIu64 " (document %" PRIu64 ") has id %" PRIu64
                 ": must be below %" PRIu64 " (vocab_size, or the limit of token_bytes)",
-                w->names.token_path, w->n_tokens + i, w->index->n_documents, ids[i],
-                id_limit(&w->header));
+                w->names.token_path, w->n_tokens + (i - first), w->index->n_documents + n_documents,
+                id, id_limit(&w->header));
+}
+
+/* Copies tokens to where they are to be stored. Returns the largest id. */
+static uint32_t store(uint8_t *dst, const new_tokens *t, size_t first, size_t n, uint32_t width)
+{
+    if (t->width != width)
+        return tokmap_i_store_ids(dst, (const uint32_t *)t->tokens + first, n, width);
+    memcpy(dst, place_of(t, first), n * width);
+    return tokmap_i_largest_id(dst, n, width);
+}
+
+static tokmap_status add_tokens(tokmap_writer *w, const new_tokens *t, tokmap_error *err)
+{
+    const uint32_t width = w->header.token_bytes;
+    const size_t tokens_in_piece = TOKMAP_I_WRITE_BYTES / width;
+    tokmap_status status = TOKMAP_OK;
+    if (t->n > TOKMAP_I_MAX_TOKENS - w->n_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
+    for (size_t done = 0, n; !status && done < t->n; done += n) {
+        n = MIN(t->n - done, tokens_in_piece - w->n_tokens % tokens_in_piece);
+        const uint32_t largest = store(w->buffer + w->buffer_used, t, done, n, width);
+        if (largest >= id_limit(&w->header))
+            return refuse_ids(w, t, done, err);
+        w->header.largest_id = MAX(w->header.largest_id, largest);
+        w->buffer_used += n * width;
+        w->n_tokens += n;
+        if (w->n_tokens % tokens_in_piece == 0)
+            status = tokmap_i_writer_flush(w, err);
+    }
+    return status;
 }
 
 tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
                                    tokmap_error *err)
 {
-    tokmap_status status =
+    const tokmap_status status =
         tokmap_i_writer_enter(w, ids || n_tokens == 0, TOKMAP_I_OUTPUT_NEW, __func__, err);
     if (status)
         return status;
-    const uint32_t width = w->header.token_bytes;
-    if (n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
-        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens",
-                      w->names.token_path);
-    while (!status && n_tokens > 0) {
-        const size_t tokens_in_piece = TOKMAP_I_WRITE_BYTES / width;
-        const size_t n = MIN(n_tokens, tokens_in_piece - w->n_tokens % tokens_in_piece);
-        uint8_t *dst = w->buffer + w->buffer_used;
-        const uint32_t largest = tokmap_i_store_ids(dst, ids, n, width);
-        if (largest >= id_limit(&w->header)) {
-            status = refuse_ids(w, ids, &w->failure);
-            break;
-        }
-        w->header.largest_id = MAX(w->header.largest_id, largest);
-        status = tokmap_i_writer_hash(w, dst, n * width, &w->failure);
-        w->buffer_used += n * width;
-        w->n_tokens += n;
-        if (!status && w->n_tokens % tokens_in_piece == 0)
-            status = tokmap_i_writer_flush(w, &w->failure);
-        ids += n;
-        n_tokens -= n;
-    }
+    const new_tokens t = {.tokens = ids, .width = sizeof *ids, .n = n_tokens};
+    return tokmap_i_writer_leave(w, add_tokens(w, &t, &w->failure), err);
+}
+
+tokmap_status tokmap_writer_append_documents(tokmap_writer *w, const void *tokens, size_t n_tokens,
+                                             const uint64_t *lengths, size_t n_documents,
+                                             tokmap_error *err)
+{
+    const bool complete = (tokens || n_tokens == 0) && (lengths || n_documents == 0);
+    tokmap_status status = tokmap_i_writer_enter(w, complete, TOKMAP_I_OUTPUT_NEW, __func__, err);
+    if (status)
+        return status;
+    uint64_t n_left = n_tokens, end = w->n_tokens;
+    size_t n_fit = 0;
+    while (n_fit < n_documents && lengths[n_fit] <= n_left)
+        n_left -= lengths[n_fit++];
+    if (n_left > 0 || n_fit < n_documents)
+        status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                      "%s: the lengths of the documents do not add up to n_tokens, which is %zu",
+                      w->names.token_path, n_tokens);
+    const new_tokens t = {tokens, w->header.token_bytes, n_tokens, lengths};
+    if (!status)
+        status = add_tokens(w, &t, &w->failure);
+    for (size_t i = 0; !status && i < n_documents; i++)
+        status = tokmap_i_writer_document(w, end += lengths[i], &w->failure);
     return tokmap_i_writer_leave(w, status, err);
 }
 
@@ -362,13 +418,13 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
     w->header.n_tokens = w->n_tokens;
     if (w->names.output == TOKMAP_I_OUTPUT_JOINED)
         return TOKMAP_OK;
-    if (w->hashed > 0)
+    if (w->buffer_used > 0)
+        status = tokmap_i_writer_flush(w, err);
+    if (!status && w->hashed > 0)
         status = tokmap_i_index_writer_block(w->index, tokmap_i_hasher_get(w->hasher), err);
     if (status || w->names.output == TOKMAP_I_OUTPUT_ADOPTED)
         return status ? status : check_unchanged(w, w->names.token_path, err);
-    status = tokmap_i_writer_flush(w, err);
-    if (!status)
-        status = check_unchanged(w, w->names.token_partial, err);
+    status = check_unchanged(w, w->names.token_partial, err);
     return status ? status : tokmap_i_writer_sync(w, err);
 }
 

@@ -25,7 +25,7 @@ struct tokmap_writer {
     bool input_before_document; /* an input ended within the first document */
     uint8_t *buffer;            /* TOKMAP_I_WRITE_BYTES: tokens to be written, or just read */
     size_t buffer_used;
-    tokmap_i_hasher *hasher;      /* hash of the current block */
+    tokmap_i_hasher *hasher;      /* hash of the current block, without what is in the buffer */
     size_t hashed;                /* bytes of that block so far */
     uint64_t n_tokens;            /* appended or scanned so far */
     tokmap_i_meta_writer *meta;   /* values of documents, or NULL */
@@ -64,10 +64,11 @@ tokmap_writer *tokmap_i_writer_new(void);
  * TOKMAP_END if the dataset that was to be resumed is complete. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err);
-/* Adds token bytes to the checksums of their blocks. */
+/* Adds token bytes that are in the token file, or about to be written there, to the checksums of
+ * their blocks and to the hash of all tokens. */
 tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
                                    tokmap_error *err);
-/* Writes the buffer to the token file. */
+/* Hashes the buffer, and writes it to the token file. */
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
 /* Makes the bytes written to the token file durable. */
 tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err);

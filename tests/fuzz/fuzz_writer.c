@@ -312,6 +312,36 @@ static void end_documents(play *p, int n)
         }
 }
 
+/* Some documents at once, of which the first one may have begun. */
+static void append_documents(play *p)
+{
+    tokmap_error err;
+    uint64_t lengths[8], n_tokens = 0;
+    uint16_t narrow[8 * 32];
+    const uint32_t n = next_byte(p) % 9,
+                   vocab = now.vocab_size > 999 ? 999 : (uint32_t)now.vocab_size;
+    for (uint32_t i = 0; i < n; i++)
+        n_tokens += lengths[i] = next_byte(p) % 32;
+    if (n_tokens > MAX_TOKENS - now.n_tokens || n > MAX_DOCUMENTS - now.n_documents)
+        return;
+    uint32_t *ids = now.ids + now.n_tokens;
+    for (uint64_t i = 0; i < n_tokens; i++)
+        narrow[i] = (uint16_t)(ids[i] = (uint32_t)(now.n_tokens + i) * 7 % vocab);
+    const bool bad = n > 0 && next_byte(p) < 16;
+    if (!agreed(p,
+                tokmap_writer_append_documents(p->w, token_bytes(&now) == 2 ? (void *)narrow : ids,
+                                               n_tokens + bad, lengths, n, &err),
+                bad || p->joins ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err))
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        for (int column = 0; column < 2; column++)
+            now.cells[now.n_documents][column] =
+                p->has_row ? p->row[column] : (model_cell){TOKMAP_VALUE_NULL, 0};
+        p->has_row = false;
+        now.ends[now.n_documents++] = now.n_tokens += lengths[i];
+    }
+}
+
 static void set_columns(play *p)
 {
     tokmap_error err;
@@ -552,7 +582,7 @@ static void finish(play *p)
 
 static void act(play *p)
 {
-    switch (next_byte(p) % 12) {
+    switch (next_byte(p) % 13) {
     case 0:
         append(p, next_byte(p), false);
         break;
@@ -591,6 +621,9 @@ static void act(play *p)
         break;
     case 10:
         add_values(p);
+        break;
+    case 11:
+        append_documents(p);
         break;
     default:
         if (next_byte(p) >= 250 && p->n_large++ < MAX_LARGE) /* seldom: it takes its time */

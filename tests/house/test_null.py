@@ -39,6 +39,7 @@ ARGUMENTS = {
     "const void *note": "room", "const void *memory": "NULL", "const char *name": '"x"', "const char *json": '"{}"',
     "const char *bytes": '"ab"', "const uint32_t *ids": "(uint32_t[1]){7}", "uint32_t *n_devices": "(uint32_t *)(void *)room",
     "tokmap_span *spans": "(tokmap_span *)(void *)room", "const tokmap_span *span": "&(tokmap_span){0, 1, TOKMAP_SPAN_PROMPT}",
+    "const void *tokens": "room", "const uint64_t *lengths": "(uint64_t[1]){1}", "size_t n_documents": "1",
     "size_t n_most": "1", "size_t *n_found": "(size_t *)(void *)room",
     "const char *const *paths": '(const char *[1]){"P"}', "size_t n_paths": "1", "uint8_t *chosen": "(uint8_t[1]){0}",
     "const char *const *names": '(const char *[1]){"score"}', "const tokmap_value *values": "&value",

@@ -206,6 +206,101 @@ TEST(same_calls_write_the_same_bytes_however_the_tokens_are_cut)
     free(ids);
 }
 
+/* Writes documents of ids, one by one, or some at a time of which the first one was begun. */
+static void write_documents(const char *name, const uint32_t *ids, const uint64_t *lengths,
+                            size_t n_documents, uint32_t token_bytes, bool at_once)
+{
+    tokmap_writer_options options = plain;
+    options.token_bytes = token_bytes;
+    tokmap_writer *w = must_begin(check_path(name), &options);
+    for (size_t d = 0, n; d < n_documents; d += n) {
+        uint64_t part[300], n_tokens = 0;
+        n = at_once ? 1 + check_below(300) : 1;
+        if (n > n_documents - d)
+            n = n_documents - d;
+        for (size_t i = 0; i < n; i++)
+            n_tokens += part[i] = lengths[d + i];
+        const uint64_t begun = at_once ? check_below((uint32_t)part[0] + 1) : n_tokens;
+        CHECK_INT(tokmap_writer_append(w, ids, begun, NULL), TOKMAP_OK);
+        part[0] -= begun;
+        ids += begun;
+        n_tokens -= begun;
+        if (!at_once) {
+            CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
+            continue;
+        }
+        void *tokens = malloc(n_tokens * token_bytes + 1);
+        for (uint64_t i = 0; i < n_tokens && token_bytes == 2; i++)
+            ((uint16_t *)tokens)[i] = (uint16_t)ids[i];
+        if (token_bytes == 4)
+            memcpy(tokens, ids, n_tokens * 4);
+        CHECK_INT(tokmap_writer_append_documents(w, tokens, n_tokens, part, n, NULL), TOKMAP_OK);
+        CHECK_EQ(tokmap_writer_n_documents(w), d + n);
+        ids += n_tokens;
+        free(tokens);
+    }
+    CHECK_INT(tokmap_writer_append_documents(w, NULL, 0, NULL, 0, NULL), TOKMAP_OK);
+    must_finish(w);
+}
+
+TEST(documents_at_once_are_those_that_end_one_by_one)
+{
+    enum {
+        N_DOCUMENTS = 4000
+    };
+    uint64_t lengths[N_DOCUMENTS], n_tokens = 0;
+    for (size_t d = 0; d < N_DOCUMENTS; d++) /* a few are larger than what is written at once */
+        n_tokens += lengths[d] = check_one_in(1500) ? 1200000 + check_below(9)
+                                 : check_one_in(5)  ? 0
+                                                    : check_below(900);
+    uint32_t *ids = malloc((n_tokens + 1) * sizeof *ids);
+    for (uint64_t i = 0; i < n_tokens; i++)
+        ids[i] = check_below(1000);
+    for (uint32_t token_bytes = 2; token_bytes <= 4; token_bytes += 2) {
+        write_documents("one", ids, lengths, N_DOCUMENTS, token_bytes, false);
+        write_documents("many", ids, lengths, N_DOCUMENTS, token_bytes, true);
+        for (int k = 0; k < 2; k++) {
+            file_bytes one = file_load(check_path(k ? "one.bin" : "one.tmi"));
+            CHECK(file_holds(check_path(k ? "many.bin" : "many.tmi"), &one));
+            free(one.data);
+        }
+        tokmap_dataset_close(must_be_sound(check_path("many")));
+        CHECK(unlink(check_path("one.tmi")) == 0 && unlink(check_path("one.bin")) == 0);
+        CHECK(unlink(check_path("many.tmi")) == 0 && unlink(check_path("many.bin")) == 0);
+    }
+    free(ids);
+}
+
+TEST(documents_at_once_that_cannot_be_are_refused)
+{
+    static const struct {
+        uint16_t bad_id;
+        size_t n_tokens, n_documents;
+        const char *says;
+    } cases[] = {{1000, 6, 3, "token 14 (document 3) has id 1000: must be below 1000"},
+                 {5, 7, 3, "do not add up to n_tokens, which is 7"},
+                 {5, 5, 3, "do not add up to n_tokens, which is 5"},
+                 {5, 1, 0, "do not add up to n_tokens, which is 1"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tokmap_writer *w = must_begin(check_path("r"), &plain);
+        add(w, 10, 0);
+        const uint16_t tokens[7] = {1, 2, 3, 4, cases[i].bad_id, 6, 7};
+        const uint64_t lengths[3] = {4, 0, 2};
+        tokmap_error err;
+        CHECK_INT(tokmap_writer_append_documents(w, tokens, cases[i].n_tokens, lengths,
+                                                 cases[i].n_documents, &err),
+                  TOKMAP_ERR_ARGUMENT);
+        CHECK_SAYS(err.text, cases[i].says);
+        CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
+        tokmap_writer_close(w);
+    }
+    tokmap_writer *w = must_begin(check_path("r"), &plain);
+    const uint64_t most[2] = {UINT64_MAX, 2}; /* whose sum would be 1 */
+    CHECK_INT(tokmap_writer_append_documents(w, &(uint16_t){1}, 1, most, 2, NULL),
+              TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+}
+
 TEST(adopting_gives_the_id_of_the_same_content_written)
 {
     tokmap_writer *w = must_begin(check_path("n"), &plain);
