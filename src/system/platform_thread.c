@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #define SECOND_NS 1000000000u
@@ -30,6 +31,11 @@ int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *conte
     return error;
 }
 
+void tokmap_i_thread_name(const char *name)
+{
+    prctl(PR_SET_NAME, name);
+}
+
 void tokmap_i_condition_init(tokmap_i_condition *c)
 {
     pthread_condattr_t attr;
@@ -45,11 +51,21 @@ bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uin
     return pthread_cond_timedwait(c, m, &until) != ETIMEDOUT;
 }
 
-uint64_t tokmap_i_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+uint64_t tokmap_i_now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t tokmap_i_cpu_ns(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void tokmap_i_sleep_ns(uint64_t ns)

@@ -16,6 +16,9 @@ typedef pthread_once_t tokmap_i_once; /* initialized with TOKMAP_I_ONCE */
  * delivered to it. */
 int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context);
 
+/* Names the calling thread, for those who look at the process; at most 15 characters. */
+void tokmap_i_thread_name(const char *name);
+
 void tokmap_i_condition_init(tokmap_i_condition *c);
 /* Waits at most until tokmap_i_now_ns() is until_ns. Returns false when the time is up. */
 bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uint64_t until_ns);
@@ -36,4 +39,6 @@ bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uin
 
 /* Reads a monotonic clock. */
 uint64_t tokmap_i_now_ns(void);
+/* The time that all threads of the process have used processors. */
+uint64_t tokmap_i_cpu_ns(void);
 void tokmap_i_sleep_ns(uint64_t ns);

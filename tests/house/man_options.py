@@ -170,7 +170,7 @@ def check_by_hand():
     for name, folder in (("tokmap.1", "tokenize_tools"), ("tokbench.1", "bench"), ("libtokmap.3", "src")):
         sources = "".join(path.read_text() for path in (ROOT / folder).rglob("*.c"))
         wanted = set(re.findall(r'getenv\("(\w+)"\)|"((?:SLURM|OMPI|PMI)_\w+)"', sources))
-        wanted = {one or other for one, other in wanted}
+        wanted = {one or other for one, other in wanted if not one.startswith("TOKMAP_TEST_")}
         named = "".join(page for other, page in text.items() if other.startswith(name.rpartition(".")[0]))
         yield f"variables that {name} does not name", wanted - set(re.findall(r"[A-Z_]{4,}", named)), set()
     for name, page in text.items():

@@ -210,6 +210,8 @@ class Trial:
 
         environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": self.rng.choice(["0", "0", "3", "2000"]),
                        **failure}
+        if readers := self.rng.choice(["", "1", "3", "64"]):  # else they are added when they are missed
+            environment["TOKMAP_TEST_READERS"] = readers
         return subprocess.Popen(command, cwd=self.world.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, env=environment, preexec_fn=limit_size)
 

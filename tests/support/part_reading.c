@@ -82,13 +82,10 @@ typedef struct one_reading {
     const char *why;   /* not NULL: what is wrong */
 } one_reading;
 
-/* Removes the number of the line from "NAME:7: byte", and what depends on the part. */
+/* Removes the number of the line from "NAME:7: byte". */
 static bool remove_line(char *text)
 {
-    char *end = strstr(text, "; documents read before it");
     char *at = strstr(text, ": byte ");
-    if (end)
-        *end = 0;
     if (!at)
         return false;
     char *digits = at;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "config.h"
 #if HAVE_ISAL
 #include <isa-l/igzip_lib.h>
@@ -27,6 +28,41 @@ static bool is_zstd(const uint8_t *b, size_t n)
 {
     return n >= 4 && ((b[0] == 0x28 && b[1] == 0xb5 && b[2] == 0x2f && b[3] == 0xfd) ||
                       ((b[0] & 0xf0) == 0x50 && b[1] == 0x2a && b[2] == 0x4d && b[3] == 0x18));
+}
+
+static uint64_t gzip_memory(const uint8_t *b, size_t n)
+{
+    (void)b;
+    (void)n;
+    return (uint64_t)128 << 10; /* its window, and tables */
+}
+
+/* 128 MiB, the default limit of the zstd command. */
+#define ZSTD_WINDOW_LOG 27
+#define ZSTD_USUAL_WINDOW ((uint64_t)8 << 20)
+
+/* The window that the header of the first frame asks for (RFC 8878, section 3.1.1.1). */
+static uint64_t zstd_window(const uint8_t *b, size_t n)
+{
+    static const size_t dictionary_id_bytes[] = {0, 1, 2, 4};
+    if (n < 6 || b[0] != 0x28) /* too short to tell, or a frame to be skipped */
+        return ZSTD_USUAL_WINDOW;
+    const bool is_single = b[4] & 0x20;
+    if (!is_single)
+        return (((uint64_t)8 + (b[5] & 7)) << (b[5] >> 3)) << 7;
+    const size_t at = 5 + dictionary_id_bytes[b[4] & 3], n_bytes = (size_t)1 << (b[4] >> 6);
+    uint64_t content = n_bytes == 2 ? 256 : 0;
+    if (n < at + n_bytes)
+        return ZSTD_USUAL_WINDOW;
+    for (size_t i = 0; i < n_bytes; i++)
+        content += (uint64_t)b[at + i] << 8 * i;
+    return content;
+}
+
+/* A larger window is refused. */
+static uint64_t zstd_memory(const uint8_t *b, size_t n)
+{
+    return MIN(zstd_window(b, n), (uint64_t)1 << ZSTD_WINDOW_LOG) + ((uint64_t)384 << 10);
 }
 
 #if HAVE_ISAL
@@ -140,9 +176,6 @@ static void zlib_destroy(void *state)
 
 #if HAVE_ZSTD
 
-/* 128 MiB, the default limit of the zstd command. */
-#define ZSTD_WINDOW_LOG 27
-
 static void *zstd_create(void)
 {
     ZSTD_DCtx *context = ZSTD_createDCtx();
@@ -185,9 +218,9 @@ static void zstd_destroy(void *state)
 #endif
 
 const decoder decoders[] = {
-    {"gzip", "ISA-L", is_gzip, ISAL_CALLS},
-    {"gzip", "zlib", is_gzip, ZLIB_CALLS},
-    {"zstd", "zstd", is_zstd, ZSTD_CALLS},
+    {"gzip", "ISA-L", is_gzip, gzip_memory, ISAL_CALLS},
+    {"gzip", "zlib", is_gzip, gzip_memory, ZLIB_CALLS},
+    {"zstd", "zstd", is_zstd, zstd_memory, ZSTD_CALLS},
 };
 const size_t n_decoders = sizeof decoders / sizeof *decoders;
 

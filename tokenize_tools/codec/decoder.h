@@ -26,6 +26,8 @@ typedef struct decoder {
     const char *library; /* "zlib" */
     /* Whether these bytes begin a frame; they may be fewer than a magic number. */
     bool (*is_magic)(const uint8_t *bytes, size_t n_bytes);
+    /* The bytes of memory that decompressing data that begins like this takes. */
+    uint64_t (*memory)(const uint8_t *bytes, size_t n_bytes);
     void *(*create)(void); /* NULL: not in this build */
     /* Decompresses. Advances both buffers past what was consumed and produced. */
     decoder_result (*decode)(void *state, decoder_buffers *buffers, failure *err);

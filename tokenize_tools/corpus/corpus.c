@@ -101,6 +101,7 @@ struct corpus {
     uint64_t plain_bytes; /* of the inputs that have ended */
     uint64_t n_records;   /* of these, by the positions of their readers */
     failure error;
+    bool failed_within; /* corpus_failed_within */
 };
 
 /* The result of one step of reading. */
@@ -369,12 +370,30 @@ static step add_document(corpus *c)
 
 static step input_failed(corpus *c)
 {
-    size_t n = strlen(c->error.text);
-    if (c->counts.documents > 0 && c->error.status != ECANCELED &&
-        c->error.status != FAILURE_CHANGED)
-        snprintf(c->error.text + n, sizeof c->error.text - n,
-                 "; documents read before it: %" PRIu64, c->counts.documents);
+    c->failed_within = c->error.status != ECANCELED && c->error.status != FAILURE_CHANGED;
     return STEP_FAILED;
+}
+
+bool corpus_failed_within(const corpus *c)
+{
+    return c->failed_within;
+}
+
+void corpus_counts_add(corpus_counts *counts, const corpus_counts *before)
+{
+    counts->documents += before->documents;
+    counts->empty_documents += before->empty_documents;
+    counts->text_bytes += before->text_bytes;
+    counts->stored_bytes += before->stored_bytes;
+    counts->plain_bytes += before->plain_bytes;
+    counts->records += before->records;
+    counts->null_documents += before->null_documents;
+    counts->filtered_documents += before->filtered_documents;
+    counts->bad_documents += before->bad_documents;
+    counts->long_documents += before->long_documents;
+    counts->bad_bytes += before->bad_bytes;
+    counts->repaired_documents += before->repaired_documents;
+    counts->replacements += before->replacements;
 }
 
 void corpus_note_fields(const corpus *c)
@@ -423,6 +442,8 @@ static step open_input(corpus *c)
         .part = c->is_part ? &c->part : NULL,
         .version = versions ? &versions[c->input] : NULL,
         .prefix = c->state == SEEKING ? c->from.stored : (input_prefix){0},
+        .reserve = c->options.reserve,
+        .reserve_context = c->options.reader.context,
     };
     c->reader = reader_open(&source, &c->options.reader, c->stop_fd, &c->error);
     if (!c->reader)

@@ -122,6 +122,8 @@ typedef struct corpus_options {
      * a batch, with the counts up to it. May be NULL. */
     void (*bad)(void *context, const corpus_bad *bad);
     void (*ended)(void *context, const corpus_counts *counts);
+    /* As in input_source, of each input. */
+    bool (*reserve)(void *context, uint64_t n_bytes);
 } corpus_options;
 
 /* Opens the inputs. names, and what the options point to, must stay valid until the corpus is
@@ -132,6 +134,11 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
 /* Fills the batch. 1: it was filled, possibly with nothing; 0: the end of all inputs; -1: an error,
  * after the documents before it were handed out. */
 int corpus_read(corpus *c, corpus_batch *batch, failure *err);
+/* Whether corpus_read failed because an input cannot be read to its end: then it helps to know how
+ * many documents were read before. */
+bool corpus_failed_within(const corpus *c);
+/* Adds the counts of what was read before. */
+void corpus_counts_add(corpus_counts *counts, const corpus_counts *before);
 /* Calls options->note for what was read so far of the current input. */
 void corpus_note_fields(const corpus *c);
 /* May be called from a signal handler or another thread: reading and waiting fail soon, with

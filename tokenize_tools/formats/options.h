@@ -21,6 +21,11 @@ typedef enum corpus_format {
     CORPUS_PARQUET,
     CORPUS_N_FORMATS /* how many there are */
 } corpus_format;
+/* Whether reading a file of this format takes memory of reader_options.page_memory. */
+static inline bool corpus_format_has_pages(corpus_format format)
+{
+    return format == CORPUS_PARQUET || format == CORPUS_ARROW;
+}
 
 typedef enum corpus_utf8 {
     UTF8_REPLACE, /* U+FFFD for each maximal invalid part; counted */

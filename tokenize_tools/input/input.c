@@ -22,6 +22,7 @@ struct input {
     uint64_t part_bytes;    /* UINT64_MAX: the whole file is read */
     input_prefix prefix;    /* still to be compared; 0 bytes: none */
     const decoder *decoder; /* NULL: plain */
+    uint64_t memory;        /* that it takes */
     void *decoder_state;
     bool between_frames; /* no frame or member is open: the input may end here */
     bool at_end;         /* of the stored bytes */
@@ -132,7 +133,7 @@ static bool fill_buffer(input *in, size_t wanted, failure *err)
     return true;
 }
 
-static bool choose_decoder(input *in, failure *err)
+static bool choose_decoder(input *in, const input_source *source, failure *err)
 {
     if (!fill_buffer(in, DECODER_MAGIC_BYTES, err))
         return false;
@@ -140,6 +141,9 @@ static bool choose_decoder(input *in, failure *err)
     if (d && !d->create)
         return fail(err, "%s data cannot be read, because this build has no %s", d->name,
                     d->library);
+    in->memory = d ? d->memory(in->buffers.in, in->buffers.in_bytes) : 0;
+    if (d && source->reserve && !source->reserve(source->reserve_context, in->memory))
+        return fail_system(err, ECANCELED, "cannot read");
     in->decoder = d;
     in->decoder_state = d ? d->create() : NULL;
     return !d || in->decoder_state || fail_system(err, ENOMEM, "cannot start %s", d->library);
@@ -231,7 +235,7 @@ input *input_open_at(const input_source *source, int fd, int stop_fd, failure *e
     in->between_frames = true;
     in->part_bytes = UINT64_MAX;
     in->fd = fd;
-    if (source->part ? begin_part(in, source->part, err) : choose_decoder(in, err))
+    if (source->part ? begin_part(in, source->part, err) : choose_decoder(in, source, err))
         return in;
     name_place(in, err);
     input_close(in);
@@ -305,6 +309,11 @@ int input_read_at(const input *in, void *to, size_t n_bytes, uint64_t offset, si
 const char *input_codec_name(const input *in)
 {
     return in->decoder ? in->decoder->name : NULL;
+}
+
+uint64_t input_memory(const input *in)
+{
+    return in->memory;
 }
 
 void input_close(input *in)

@@ -20,6 +20,8 @@ typedef struct input input;
 ssize_t input_read(input *in, void *buffer, size_t n_bytes, failure *err);
 /* How the input is compressed: "gzip"; NULL: it is not. */
 const char *input_codec_name(const input *in);
+/* The bytes that decompressing it takes. */
+uint64_t input_memory(const input *in);
 void input_close(input *in);
 
 /* Identifies one state of a regular file. It does not include the inode number, because file
@@ -58,6 +60,11 @@ typedef struct input_source {
     const input_version *version; /* NULL or not known: any */
     const input_part *part;       /* NULL: all of it */
     input_prefix prefix;          /* the file or part must begin with it; 0 bytes: none */
+    /* Called before more memory is taken, to decompress or for a long record, with how much is
+     * taken then in all; it may wait. False: reading fails with ECANCELED. NULL: it is not
+     * called. */
+    bool (*reserve)(void *context, uint64_t n_bytes);
+    void *reserve_context;
 } input_source;
 
 /* Opens only the file, in the version that is required. Returns -1 on failure. */

@@ -59,6 +59,7 @@ static void *read_ahead(void *arg)
 {
     stream *s = arg;
     failure err = {0};
+    tokmap_i_thread_name("tokmap-inflate");
     tokmap_i_mutex_lock(&s->mutex);
     while (!s->closing && !s->at_end) {
         if (s->n_filled - s->n_emptied == N_BLOCKS) {
@@ -171,7 +172,9 @@ bool window_open(window *w, const input_source *source, input *in, const window_
     *w = (window){.name = source->path,
                   .part = source->part,
                   .offset = source->part ? source->part->begin.offset : 0,
-                  .limit = UINT64_MAX};
+                  .limit = UINT64_MAX,
+                  .reserve = source->reserve,
+                  .reserve_context = source->reserve_context};
     if (!in)
         return false;
     w->codec = input_codec_name(in);
@@ -202,6 +205,10 @@ void window_close(window *w)
 
 static bool resize_window(window *w, size_t capacity, failure *err)
 {
+    /* Twice, because the text of a long record is copied. */
+    if (capacity > w->capacity && w->reserve &&
+        !w->reserve(w->reserve_context, input_memory(w->stream->in) + 2 * (uint64_t)capacity))
+        return fail_system(err, ECANCELED, "cannot read");
     uint8_t *bytes = realloc(w->bytes, capacity + INPUT_PADDING);
     if (!bytes)
         return fail_memory(err);

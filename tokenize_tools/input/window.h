@@ -30,6 +30,8 @@ typedef struct window {
     size_t n_searched;     /* after `begin`, where no terminator begins */
     window_changer change; /* NULL: bytes are shown as they are */
     void *change_context;
+    bool (*reserve)(void *context, uint64_t n_bytes); /* of the source */
+    void *reserve_context;
 } window;
 
 /* `in` is what input_open made of the source, or NULL, which is a failure. The window closes it,

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "formats/marked_text.h"
 #include "base/value_bytes.h"
 #include "tokenizer/file/special_place.h"
@@ -14,10 +12,7 @@
 typedef struct packed_document {
     const uint8_t *text;
     size_t n_bytes;
-    uint32_t *ids; /* NULL: none */
-    size_t n_ids;
     const corpus_record *at;
-    const tokmap_value *values; /* of the fields that are kept */
 } packed_document;
 
 /* ---- Documents that are left out ---- */
@@ -75,19 +70,6 @@ static int leave_out(pack_documents *d, const packed_document *doc, pack_skipped
 
 /* ---- Documents that stay ---- */
 
-/* Chooses the output of a document by the beginning of its text. */
-static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t n_bytes)
-{
-    const pack_options *o = d->parts->options;
-    const size_t n = n_bytes < PACK_SPLIT_TEXT_BYTES ? n_bytes : PACK_SPLIT_TEXT_BYTES;
-    const uint64_t hash = o->n_splits > 0 ? XXH3_64bits(text, n) : 0;
-    for (size_t i = 0; i < o->n_splits; i++) {
-        if (hash < o->splits[i].below)
-            return i + 1;
-    }
-    return 0;
-}
-
 /* Takes the marks from the ids, and makes spans of them. */
 static int add_spans(pack_output *out, uint32_t *ids, size_t n_ids, pack_error *err)
 {
@@ -129,23 +111,44 @@ static int add_values(const pack_documents *d, const pack_output *out, const tok
     return CLI_INPUT;
 }
 
-static int write_document(pack_documents *d, const packed_document *doc, pack_error *err)
+/* The documents of a job whose ends follow each other, and which go to one output. */
+typedef struct document_run {
+    const pack_job *job;
+    size_t first, n; /* in batch.ends; at most one if there are marks, values or no tokens */
+    const tokmap_value *values;
+} document_run;
+
+static size_t n_ids_before(const pack_job *job, size_t end)
 {
-    pack_output *out = &d->outputs->list[choose_output(d, doc->text, doc->n_bytes)];
-    const size_t n_ids = doc->n_ids;
+    return end ? job->ends[end - 1].n_ids : 0;
+}
+
+static int write_run(pack_documents *d, const document_run *run, pack_error *err)
+{
+    const pack_job *job = run->job;
+    pack_output *out = &d->outputs->list[job->ends[run->first].output];
+    const size_t before = n_ids_before(job, run->first);
+    const size_t n_ids = n_ids_before(job, run->first + run->n) - before;
+    void *ids = job->tokens + before * job->token_bytes;
     tokmap_error why;
-    if (d->parts->options->input.list && add_spans(out, doc->ids, n_ids, err) != CLI_OK)
+    tokmap_status status = TOKMAP_OK;
+    if (d->parts->options->input.list && add_spans(out, ids, n_ids, err) != CLI_OK)
         return err->exit_code;
-    if (n_ids > 0 && tokmap_writer_append(out->writer, doc->ids, n_ids, &why) != TOKMAP_OK)
-        return pack_error_from_writer(err, &why);
-    if (add_values(d, out, doc->values, err) != CLI_OK)
+    if (!job->is_stored)
+        status = tokmap_writer_append(out->writer, ids, n_ids, &why);
+    if (status == TOKMAP_OK && add_values(d, out, run->values, err) != CLI_OK)
         return err->exit_code;
-    if (tokmap_writer_end_document(out->writer, &why) != TOKMAP_OK)
+    if (status == TOKMAP_OK)
+        status = job->is_stored
+                     ? tokmap_writer_append_documents(out->writer, ids, n_ids,
+                                                      job->lengths + run->first, run->n, &why)
+                     : tokmap_writer_end_document(out->writer, &why);
+    if (status != TOKMAP_OK)
         return pack_error_from_writer(err, &why);
     out->tokens += n_ids;
-    out->documents++;
+    out->documents += run->n;
     d->at->tokens += n_ids;
-    d->at->documents++;
+    d->at->documents += run->n;
     return CLI_OK;
 }
 
@@ -169,31 +172,59 @@ static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum
 
 /* ---- Jobs ---- */
 
-/* Takes the document that ends at ends[end]. */
-static int take_document(pack_documents *d, const pack_job *job, size_t end, pack_skipped *skipped,
-                         pack_error *err)
+static size_t text_before(const pack_job *job, size_t end)
+{
+    return end ? job->batch.ends[end - 1].at : 0;
+}
+
+static bool is_special(const pack_documents *d, const pack_job *job, size_t end)
+{
+    return d->next_special < job->n_specials && job->specials[d->next_special] == end;
+}
+
+/* How many documents can be written at once, from the one that ends at ends[first] on: all of one
+ * output, up to one that is left out, the end of an input, or the document that reaches a limit. */
+static size_t run_length(const pack_documents *d, const pack_job *job, size_t first)
+{
+    const pack_options *o = d->parts->options;
+    uint64_t tokens = d->at->tokens, documents = d->at->documents;
+    size_t i = first;
+    if (!job->is_stored || o->input.n_kept > 0)
+        return 1;
+    do {
+        tokens += job->lengths[i++];
+        documents++;
+    } while (i < job->batch.n_ends && !job->batch.ends[i].input && !is_special(d, job, i) &&
+             job->ends[i].output == job->ends[first].output && documents < o->limit_documents &&
+             tokens < o->limit_tokens);
+    return i - first;
+}
+
+/* Takes the documents that end at ends[first] and later, which are at least one. */
+static int take_documents(pack_documents *d, const pack_job *job, size_t first,
+                          pack_skipped *skipped, size_t *n, pack_error *err)
 {
     const corpus_batch *b = &job->batch;
-    const size_t text_from = end ? b->ends[end - 1].at : 0;
-    const size_t ids_from = end ? job->ends[end - 1].n_ids : 0;
-    const size_t n_ids = job->ends[end].n_ids - ids_from;
-    const bool special = d->next_special < job->n_specials && job->specials[d->next_special] == end;
     tokmap_value values[FIELD_LIST_MAX];
-    d->next_special += special;
+    int code;
+    *n = 1;
     if (b->values)
         d->next_values +=
             value_bytes_get(b->values + d->next_values, values, d->parts->options->input.n_kept);
-    const packed_document doc = {
-        .text = b->text + text_from,
-        .n_bytes = b->ends[end].at - text_from,
-        .ids = n_ids > 0 ? job->ids.ids + ids_from : NULL,
-        .n_ids = n_ids,
-        .at = &b->ends[end].record,
-        .values = values,
-    };
-    const int code = special ? leave_out(d, &doc, skipped, err) : write_document(d, &doc, err);
-    d->at->input_documents++;
-    d->at->text_bytes += doc.n_bytes;
+    if (is_special(d, job, first)) {
+        d->next_special++;
+        const size_t from = text_before(job, first);
+        code = leave_out(d,
+                         &(packed_document){.text = b->text + from,
+                                            .n_bytes = b->ends[first].at - from,
+                                            .at = &b->ends[first].record},
+                         skipped, err);
+    } else {
+        *n = run_length(d, job, first);
+        code = write_run(d, &(document_run){job, first, *n, values}, err);
+    }
+    d->at->input_documents += *n;
+    d->at->text_bytes += text_before(job, first + *n) - text_before(job, first);
     return code;
 }
 
@@ -204,16 +235,17 @@ int pack_documents_take(pack_documents *d, const pack_job *job, pack_skipped *sk
     const corpus_batch *b = &job->batch;
     *n_ends = 0;
     d->next_special = d->next_values = 0;
-    for (size_t i = 0; i < b->n_ends; i++) {
+    for (size_t i = 0, n; i < b->n_ends; i += n) {
         const corpus_end *end = &b->ends[i];
+        n = 1;
         int code = end->input ? end_input(d, end->stored_bytes, end->checksum, err)
-                              : take_document(d, job, i, skipped, err);
+                              : take_documents(d, job, i, skipped, &n, err);
         if (code != CLI_OK)
             return code;
         if (!end->input &&
             (d->at->documents >= o->limit_documents || d->at->tokens >= o->limit_tokens)) {
-            *n_ends = i + 1;
-            d->at->specials_seen += job->ends[i].specials_seen;
+            *n_ends = i + n;
+            d->at->specials_seen += job->ends[i + n - 1].specials_seen;
             /* The input was not read to its end: its size and checksum are not known. */
             return end_input(d, 0, 0, err);
         }

@@ -13,9 +13,6 @@
 #include "pack/output.h"
 #include "pack/skipped.h"
 
-/* How many bytes of its text decide to which split a document belongs. */
-#define PACK_SPLIT_TEXT_BYTES ((size_t)64 * 1024)
-
 /* The complete state between two jobs. */
 typedef struct pack_position {
     uint64_t documents, tokens; /* in all outputs */

@@ -96,13 +96,13 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
         s->documents += !batch->ends[i].input;
     s->inputs += n > 0;
     s->text_bytes += batch->n_bytes;
-    s->tokens += job.ids.n;
+    s->tokens += job.n_tokens;
     s->ended += batch->after.input;
     s->counts.records += batch->after.counts.records;
     s->counts.filtered_documents += batch->after.counts.filtered_documents;
     s->counts.bad_documents += batch->after.counts.bad_documents;
     s->stored_bytes += parts->inputs->versions[which].n_bytes;
-    s->estimated_tokens += estimate_input(parts, which, summary, &batch->after, job.ids.n);
+    s->estimated_tokens += estimate_input(parts, which, summary, &batch->after, job.n_tokens);
     corpus_close(c);
     pack_marks_free(&marks);
     pack_job_free(&job);

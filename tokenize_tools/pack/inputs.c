@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "input/hub.h"
 #include "pack/input_group.h"
 #include "pack/own_files.h"
+#include "system/each.h"
 #include "system/files.h"
 #include "system/process.h"
 #include "system/protected.h"
@@ -19,26 +21,60 @@ typedef struct named_file {
     const char *name;
 } named_file;
 
-int pack_input_describe(const char *name, file_facts *facts)
+pack_described pack_input_describe(const char *name)
 {
-    const int error = file_describe_input(name, facts);
-    if (error)
-        return cli_error(cli_errno_exit_code(error), "%s: %s", name, strerror(error));
-    if (facts->kind == FILE_FOLDER)
-        return cli_error(CLI_INPUT, "%s: is a folder", name);
-    return path_protect(facts, "an input");
+    pack_described d;
+    d.sys_errno = file_describe_input(name, &d.facts);
+    return d;
 }
 
-int pack_inputs_each(const pack_inputs *inputs, pack_input_look look, void *context)
+int pack_input_accept(const char *name, const pack_described *d)
 {
+    if (d->sys_errno)
+        return cli_error(cli_errno_exit_code(d->sys_errno), "%s: %s", name, strerror(d->sys_errno));
+    if (d->facts.kind == FILE_FOLDER)
+        return cli_error(CLI_INPUT, "%s: is a folder", name);
+    return path_protect(&d->facts, "an input");
+}
+
+/* As many inputs as are found out about before the first of them is taken. */
+#define AT_ONCE ((size_t)256)
+
+typedef struct inputs_at_once {
+    const pack_input_work *work;
+    size_t first;
+    uint8_t *results;
+} inputs_at_once;
+
+static void find_one(void *context, size_t which)
+{
+    const inputs_at_once *now = context;
+    if (!process_is_interrupted())
+        now->work->find(now->work->context, now->first + which,
+                        now->results + which * now->work->result_bytes);
+}
+
+int pack_inputs_each(const pack_inputs *inputs, const pack_input_work *work)
+{
+    inputs_at_once now = {.work = work};
     size_t n_bad = 0;
     int code = CLI_OK;
+    now.results = calloc(MIN(inputs->n, AT_ONCE) + 1, work->result_bytes);
+    if (!now.results)
+        return cli_no_memory();
     for (size_t i = 0; i < inputs->n && (code == CLI_OK || code == CLI_INPUT); i++) {
+        if (i % AT_ONCE == 0) {
+            now.first = i;
+            each_at_once(MIN(inputs->n - i, AT_ONCE), find_one, &now);
+        }
         const int one =
-            process_is_interrupted() ? cli_error(CLI_AGAIN, "interrupted") : look(context, i);
+            process_is_interrupted()
+                ? cli_error(CLI_AGAIN, "interrupted")
+                : work->take(work->context, i, now.results + (i - now.first) * work->result_bytes);
         n_bad += one == CLI_INPUT;
         code = cli_first_failure(one, code);
     }
+    free(now.results);
     if (n_bad > 1)
         cli_warn("%s cannot be packed; repair, replace or remove them, or leave them out of a "
                  "folder with "
@@ -53,22 +89,28 @@ typedef struct input_check {
     bool stdin_used;
 } input_check;
 
-static int describe_one(void *context, size_t which)
+static void describe_one(void *context, size_t which, void *result)
+{
+    const input_check *c = context;
+    *(pack_described *)result = pack_input_describe(c->inputs->names[which]);
+}
+
+static int accept_one(void *context, size_t which, void *result)
 {
     input_check *c = context;
     pack_inputs *inputs = c->inputs;
+    const pack_described *d = result;
     const char *name = inputs->names[which];
     const bool is_stdin = strcmp(name, "-") == 0;
-    file_facts facts;
     if (is_stdin && c->stdin_used)
         return cli_usage("stdin (-) can be read only once");
     c->stdin_used = c->stdin_used || is_stdin;
-    const int code = pack_input_describe(name, &facts);
+    const int code = pack_input_accept(name, d);
     if (code != CLI_OK)
         return code;
     if (!is_stdin)
-        inputs->versions[which] = input_version_of(&facts);
-    c->files[which] = (named_file){facts.id, name};
+        inputs->versions[which] = input_version_of(&d->facts);
+    c->files[which] = (named_file){d->facts.id, name};
     inputs->total_bytes += inputs->versions[which].n_bytes;
     if (!inputs->versions[which].known && !inputs->once)
         inputs->once = is_stdin ? "stdin" : name;
@@ -103,7 +145,8 @@ static int check_inputs(pack_inputs *inputs, bool quiet)
     if (!files)
         return cli_no_memory();
     input_check c = {.inputs = inputs, .files = files};
-    int code = pack_inputs_each(inputs, describe_one, &c);
+    int code = pack_inputs_each(
+        inputs, &(pack_input_work){describe_one, accept_one, sizeof(pack_described), &c});
     if (inputs->once)
         inputs->total_bytes = 0;
     if (code == CLI_OK)
@@ -250,6 +293,7 @@ void pack_inputs_free(pack_inputs *inputs)
 {
     free(inputs->versions);
     free(inputs->seen);
+    free(inputs->in_pages);
     unsuitable_free(&inputs->unsuitable);
     input_list_free(&inputs->files);
 }

@@ -31,6 +31,7 @@ typedef struct pack_inputs {
      * pack_inputs_look, for a plain pack. */
     size_t kinds[CORPUS_N_FORMATS];
     pack_seen *seen;            /* of each input, for --dry-run; else NULL */
+    bool *in_pages;             /* of each input: reading it takes --memory; NULL: not known */
     unsuitable_list unsuitable; /* what --skip-unsuitable has left out */
 } pack_inputs;
 
@@ -41,15 +42,28 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options);
 /* The callback for notes about inputs: prints them. */
 void pack_print_note(void *context, const char *text);
-/* Describes and protects one input, which may be stdin. Returns an exit code, and prints the
+/* What an input is, as its folder says. */
+typedef struct pack_described {
+    int sys_errno;
+    file_facts facts;
+} pack_described;
+pack_described pack_input_describe(const char *name);
+/* Accepts and protects the input, which may be stdin. Returns an exit code, and prints the
  * error. */
-int pack_input_describe(const char *name, file_facts *facts);
+int pack_input_accept(const char *name, const pack_described *d);
 
 /* ---- All of them ---- */
 
-/* Looks at one input. Returns an exit code, and prints the error. */
-typedef int (*pack_input_look)(void *context, size_t which);
-/* Looks at each input. If one cannot be packed (CLI_INPUT), it goes on with the others, so that all
- * of these are named at once. Returns the exit code of the last failure. */
-int pack_inputs_each(const pack_inputs *inputs, pack_input_look look, void *context);
+/* What is done with each input. */
+typedef struct pack_input_work {
+    /* Finds out about the input, at the same time as about others, and prints nothing. */
+    void (*find)(void *context, size_t which, void *result);
+    /* Takes the result, in the order of the inputs. Returns an exit code, and prints the error. */
+    int (*take)(void *context, size_t which, void *result);
+    size_t result_bytes;
+    void *context;
+} pack_input_work;
+/* If an input cannot be packed (CLI_INPUT), it goes on with the others, so that all of these are
+ * named at once. Returns the exit code of the last failure. */
+int pack_inputs_each(const pack_inputs *inputs, const pack_input_work *work);
 void pack_inputs_free(pack_inputs *inputs);

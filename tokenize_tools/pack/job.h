@@ -13,15 +13,26 @@
 
 /* What comes before an end in the batch. */
 typedef struct pack_end {
-    size_t n_ids;
+    size_t n_ids; /* tokens */
     uint64_t specials_seen;
+    uint32_t output; /* of the document: where it goes */
 } pack_end;
 
 typedef struct pack_job {
+    struct pack_job *next; /* of those that the pipeline has */
+    size_t memory;         /* that counts there */
+    bool is_done;          /* it has its tokens */
     corpus_batch batch;
-    id_buffer ids;  /* including those that begin and end documents */
-    pack_end *ends; /* for each of batch.ends */
+    uint64_t n_ids;  /* of the encoder: for the balance */
+    uint8_t *tokens; /* including those that begin and end documents */
+    size_t n_tokens, tokens_capacity;
+    uint32_t token_bytes; /* 4 unless is_stored */
+    bool is_stored;       /* tokens are as the token file has them; else they are ids with their
+                             marks, or one is too large */
+    pack_end *ends;       /* for each of batch.ends */
     size_t ends_capacity;
+    uint64_t *lengths; /* of the documents, for each of batch.ends */
+    size_t lengths_capacity;
     /* The documents that cannot be encoded, such as those with a special token with
      * SPECIALS_ERROR, in order: indexes in batch.ends. They have no ids. */
     size_t *specials;
@@ -30,6 +41,13 @@ typedef struct pack_job {
     pack_reports reports;
 } pack_job;
 
+/* How many bytes of its text decide to which split a document belongs. */
+#define PACK_SPLIT_TEXT_BYTES ((size_t)64 * 1024)
+
 /* Encodes the batch. False: out of memory. */
 bool pack_job_encode(pack_job *job, pack_marks *marks, encoder *e);
+/* What the job keeps in memory, without buffers for the next one. */
+size_t pack_job_memory(const pack_job *job);
+/* Frees what the next use of the job does not need. */
+void pack_job_empty(pack_job *job);
 void pack_job_free(pack_job *job);

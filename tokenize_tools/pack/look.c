@@ -19,10 +19,43 @@ typedef struct look {
     input_group empty, not_compressed, text, records;
 } look;
 
-/* Counts the input; with --format auto, also in the groups that messages name. */
-static void sort_input(look *l, const char *name, const reader *r, const pack_seen *seen)
+typedef struct looked {
+    pack_seen seen;
+    bool is_known, is_archive, failed;
+    failure error;
+} looked;
+
+static void look_at(void *context, size_t which, void *result)
 {
-    const bool empty = seen->format == CORPUS_AUTO && !reader_is_archive(r);
+    const look *l = context;
+    looked *found = result;
+    reader_options options = pack_reader_options(l->options);
+    const input_source source = {.path = l->inputs->names[which],
+                                 .version = &l->inputs->versions[which]};
+    document first;
+    options.window.read_bytes = options.sample_bytes = READ_BYTES;
+    options.on_error = ON_ERROR_FAIL; /* else a long record is read to its end */
+    *found = (looked){
+        .seen = {.format = options.format, .summary.n_records = READER_UNKNOWN},
+        .is_known = source.version->known,
+    };
+    if (!found->is_known)
+        return;
+    reader *r = reader_open(&source, &options, -1, &found->error);
+    found->failed = !r || reader_next(r, &first, &found->error) == READER_FAILED;
+    if (!found->failed) {
+        found->seen.format = reader_format(r);
+        found->is_archive = reader_is_archive(r);
+        reader_summarize(r, &found->seen.summary);
+    }
+    reader_close(r);
+}
+
+/* Counts the input; with --format auto, also in the groups that messages name. */
+static void sort_input(look *l, const char *name, const looked *found)
+{
+    const pack_seen *seen = &found->seen;
+    const bool empty = seen->format == CORPUS_AUTO && !found->is_archive;
     l->inputs->kinds[seen->format]++;
     if (l->options->input.format != CORPUS_AUTO)
         return;
@@ -34,33 +67,29 @@ static void sort_input(look *l, const char *name, const reader *r, const pack_se
         input_group_add(seen->format == CORPUS_TEXT ? &l->text : &l->records, name);
 }
 
-static int look_at(void *context, size_t which)
+static int take_look(void *context, size_t which, void *result)
 {
     look *l = context;
-    const pack_inputs *inputs = l->inputs;
-    pack_seen one, *seen = inputs->seen ? &inputs->seen[which] : &one;
-    reader_options options = pack_reader_options(l->options);
-    const input_source source = {.path = inputs->names[which], .version = &inputs->versions[which]};
-    failure err;
-    document first;
-    options.window.read_bytes = options.sample_bytes = READ_BYTES;
-    options.on_error = ON_ERROR_FAIL; /* else a long record is read to its end */
-    *seen = (pack_seen){.format = options.format, .summary.n_records = READER_UNKNOWN};
-    if (!source.version->known)
-        return CLI_OK;
-    reader *r = reader_open(&source, &options, -1, &err);
-    if (!r || reader_next(r, &first, &err) == READER_FAILED) {
-        reader_close(r);
-        if (!err.kind)
-            return cli_print_failure(&err);
-        return unsuitable_add(&l->inputs->unsuitable, which, source.path, &err) ? CLI_OK
-                                                                                : cli_no_memory();
-    }
-    seen->format = reader_format(r);
-    reader_summarize(r, &seen->summary);
-    sort_input(l, source.path, r, seen);
-    reader_close(r);
+    pack_inputs *inputs = l->inputs;
+    const looked *found = result;
+    const char *name = inputs->names[which];
+    if (inputs->seen)
+        inputs->seen[which] = found->seen;
+    if (inputs->in_pages)
+        inputs->in_pages[which] = corpus_format_has_pages(found->seen.format);
+    if (found->failed && !found->error.kind)
+        return cli_print_failure(&found->error);
+    if (found->failed)
+        return unsuitable_add(&inputs->unsuitable, which, name, &found->error) ? CLI_OK
+                                                                               : cli_no_memory();
+    if (found->is_known)
+        sort_input(l, name, found);
     return CLI_OK;
+}
+
+static int look_at_all(look *l)
+{
+    return pack_inputs_each(l->inputs, &(pack_input_work){look_at, take_look, sizeof(looked), l});
 }
 
 /* Prints an argument for a shell: what comes before it, a name and its ending. */
@@ -149,6 +178,7 @@ static void remove_unsuitable(pack_inputs *inputs)
         inputs->versions[n] = inputs->versions[i];
         if (inputs->seen)
             inputs->seen[n] = inputs->seen[i];
+        inputs->in_pages[n] = inputs->in_pages[i];
         n++;
     }
     inputs->n = inputs->files.n_names = n;
@@ -172,12 +202,15 @@ static int settle_unsuitable(pack_inputs *inputs, const pack_options *options, i
 int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
 {
     look l = {.inputs = inputs, .options = options};
+    inputs->in_pages = calloc(inputs->n, sizeof *inputs->in_pages);
+    if (!inputs->in_pages)
+        return cli_no_memory();
     if (options->dry_run) {
         inputs->seen = calloc(inputs->n, sizeof *inputs->seen);
         if (!inputs->seen)
             return cli_no_memory();
     }
-    int code = pack_inputs_each(inputs, look_at, &l);
+    int code = look_at_all(&l);
     if (code == CLI_OK || code == CLI_INPUT)
         code = settle_unsuitable(inputs, options, code);
     if (code != CLI_OK)
@@ -195,7 +228,7 @@ int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
 int pack_inputs_check_kinds(pack_inputs *inputs, const pack_options *options)
 {
     look l = {.inputs = inputs, .options = options};
-    int code = pack_inputs_each(inputs, look_at, &l);
+    int code = look_at_all(&l);
     if (code == CLI_OK && inputs->unsuitable.n > 0)
         code = unsuitable_refuse(&inputs->unsuitable, true);
     unsuitable_free(&inputs->unsuitable);

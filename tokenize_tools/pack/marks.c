@@ -12,6 +12,7 @@
 void pack_marks_free(pack_marks *m)
 {
     free(m->tokens);
+    id_buffer_free(&m->ids);
 }
 
 /* ---- Tokens ---- */

@@ -6,8 +6,9 @@
 #include "pack/fingerprint.h"
 #include "tokenizer/encode/tokenizer.h"
 
-typedef struct pack_marks { /* what an encoder needs for marked text; start with {parts} */
+typedef struct pack_marks { /* what an encoder needs beside its encoder; start with {parts} */
     const pack_parts *parts;
+    id_buffer ids;      /* of a document */
     byte_range *tokens; /* LIST_PARTS: the bytes of the text that each token stands for */
     size_t capacity;
 } pack_marks;

@@ -1,67 +1,423 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pack/pipeline.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
+#include "pack/segments.h"
+#include "system/platform.h"
 #include "system/platform_thread.h"
-#include "base/simd.h"
 
-typedef struct pipeline_slot {
-    pack_job job;
-    size_t memory; /* memory of the job, counted in `in_flight` */
-    bool done;     /* its ids are complete */
-} pipeline_slot;
+enum {
+    MOST_READERS = 64,
+    MOST_SEGMENTS = 1024, /* that are begun, and have not been handed out */
+    MOST_UNUSED = 64      /* jobs, and buffers for text, that wait for their next use */
+};
+/* When an encoder has waited so long for text, it looks whether readers can be added, */
+#define PATIENCE_NS UINT64_C(2000000)
+/* as the use of the processors in so much time says. */
+#define LOOK_NS UINT64_C(20000000)
+/* What reading an input takes that is not compressed: blocks that are read ahead, and a window. */
+#define MEMORY_OF_INPUT ((uint64_t)3 << 19)
+
+typedef struct read_segment {
+    pack_reports *reports; /* of the current read; first, because callbacks get its address */
+    pack_pipeline *pipeline;
+    pack_segment what;
+    struct read_segment *next;
+    corpus *corpus;          /* while it is read */
+    pack_job *first, *last;  /* its jobs that were not handed out */
+    pack_job *unread;        /* the first one that no encoder has */
+    tokmap_i_condition room; /* its reader waits for this: */
+    bool waits;
+    uint64_t wanted;   /* memory for inputs; 0: room for a job */
+    uint64_t reserved; /* memory for inputs that it has */
+    bool at_end, failed_within;
+    int status;
+    failure error; /* comes after its jobs */
+} read_segment;
 
 struct pack_pipeline {
     pack_pipeline_options options;
-    corpus *corpus;
-    pipeline_slot *slots; /* job n is in slots[n % n_slots] */
-    size_t n_slots;
-    tokmap_i_thread reader, *encoders;
-    unsigned n_started;
+    const pack_inputs *inputs;
+    uint64_t most; /* memory for jobs, and as much for inputs */
+    size_t usual;  /* memory of a job: the text, and its tokens */
+    tokmap_i_thread readers[MOST_READERS], *encoders;
+    unsigned n_readers, most_readers, n_encoders;
+    corpus_counts before, after; /* the turn; the last job. Of the caller. */
+    size_t text_capacity;
+    size_t most_unused;
 
     tokmap_i_mutex lock;
-    tokmap_i_condition room, text, ids; /* for the reader, the encoders, the caller */
-    uint64_t n_read, n_taken, n_out;    /* jobs that were read, taken by an encoder, handed out */
-    bool out;                           /* the caller still has job n_out - 1 */
-    size_t in_flight;                   /* bytes in the jobs from n_out - out to n_read */
-    size_t waited_for;                  /* the largest job, if threads wait because of it */
-    size_t largest;                     /* of those that another document waited for */
-    bool at_end, stop, reader_started;
-    bool no_memory; /* an encoder ran out of memory */
-    int read_status;
-    failure read_error;
+    tokmap_i_condition text, ids, ended; /* for the encoders; the caller; MOST_SEGMENTS */
+    read_segment *turn, *newest;
+    size_t n_segments, n_open;          /* from `turn` on; those that are not at their end */
+    size_t next_input;                  /* that no segment has */
+    size_t n_reading, n_unread, n_jobs; /* jobs: being read; that no encoder has; all but those */
+    uint64_t of_jobs, of_inputs;        /* memory; `usual` for a job that is being read */
+    pack_job *out, *unused;             /* the one that the caller has; those for the next reads */
+    uint8_t *texts[MOST_UNUSED];
+    size_t n_unused, n_texts;
+    uint64_t looked_ns, used_ns; /* the last look at the use of the processors, and what it was */
+    size_t waited_for;           /* the largest job, if threads wait because of it */
+    size_t largest;              /* of those that another document waited for */
+    bool stop;
+    bool no_memory; /* a thread ran out of memory */
 };
+
+/* ---- Room ---- */
+
+/* Whether all segments before this one were read to their end. */
+static bool is_oldest(const pack_pipeline *p, const read_segment *s)
+{
+    const read_segment *before = p->turn;
+    while (before != s && before->at_end)
+        before = before->next;
+    return before == s;
+}
+
+/* Whether the reader of the segment need not wait. Call with the lock held. */
+static bool may_go(const pack_pipeline *p, const read_segment *s)
+{
+    const bool has_turn = s == p->turn;
+    const uint64_t room = has_turn ? p->most : p->most - p->most / 8;
+    if (p->stop || (has_turn && !s->wanted && !s->first))
+        return true;
+    return s->wanted ? p->of_inputs + s->wanted <= p->most || is_oldest(p, s)
+                     : p->of_jobs + p->usual <= room && p->n_unread < 6 * p->n_encoders + 6;
+}
+
+/* Wakes the readers that may go on: that of the turn, and others as far as there is room. */
+static void wake_readers(pack_pipeline *p)
+{
+    uint64_t n_left = p->most > p->of_jobs ? 1 + (p->most - p->of_jobs) / p->usual : 1;
+    for (read_segment *s = p->turn; s && n_left > 0; s = s->next)
+        if (s->waits && may_go(p, s)) {
+            tokmap_i_condition_signal(&s->room);
+            n_left -= !p->stop;
+        }
+}
+
+/* Notes the largest job, if there are too few to keep all threads busy. */
+static void note_largest(pack_pipeline *p)
+{
+    if (p->n_jobs > p->n_encoders)
+        return;
+    if (p->out)
+        p->waited_for = MAX(p->waited_for, p->out->memory);
+    for (const read_segment *s = p->turn; s; s = s->next)
+        for (const pack_job *job = s->first; job; job = job->next)
+            p->waited_for = MAX(p->waited_for,
+                                job->is_done ? job->memory : 2 * job->memory); /* tokens follow */
+}
+
+/* Waits for memory for inputs, or with 0 for room for a job. False: the reader must end. Call with
+ * the lock held. */
+static bool wait_for_room(pack_pipeline *p, read_segment *s, uint64_t wanted)
+{
+    s->wanted = wanted;
+    s->waits = true;
+    while (!may_go(p, s)) {
+        if (!wanted)
+            note_largest(p);
+        tokmap_i_condition_wait(&s->room, &p->lock);
+    }
+    s->waits = false;
+    return !p->stop;
+}
+
+/* Takes memory for inputs, until the segment has so much. */
+static bool take_memory(read_segment *s, uint64_t n_bytes)
+{
+    pack_pipeline *p = s->pipeline;
+    bool ok = true;
+    tokmap_i_mutex_lock(&p->lock);
+    if (n_bytes > s->reserved)
+        ok = wait_for_room(p, s, n_bytes - s->reserved);
+    p->of_inputs += n_bytes - s->reserved;
+    s->reserved = n_bytes;
+    wake_readers(p); /* it may have become less */
+    tokmap_i_mutex_unlock(&p->lock);
+    return ok;
+}
+
+static bool reserve(void *context, uint64_t n_bytes)
+{
+    return take_memory(context, MEMORY_OF_INPUT + n_bytes);
+}
+
+/* ---- Readers ---- */
+
+static pack_job *take_unused(pack_pipeline *p)
+{
+    pack_job *job = p->unused;
+    if (job) {
+        p->unused = job->next;
+        p->n_unused--;
+    } else {
+        job = calloc(1, sizeof *job);
+    }
+    if (job && !job->batch.text && p->n_texts > 0) {
+        job->batch.text = p->texts[--p->n_texts];
+        job->batch.capacity = p->text_capacity;
+    }
+    return job;
+}
+
+/* Keeps an empty job for the next read. */
+static void give_job_back(pack_pipeline *p, pack_job *job)
+{
+    if (p->n_unused == p->most_unused) {
+        pack_job_free(job);
+        free(job);
+        return;
+    }
+    job->next = p->unused;
+    p->unused = job;
+    p->n_unused++;
+}
+
+/* Waits for room, and takes it. NULL: the reader must end. */
+static pack_job *take_room(pack_pipeline *p, read_segment *s)
+{
+    tokmap_i_mutex_lock(&p->lock);
+    pack_job *job = wait_for_room(p, s, 0) ? take_unused(p) : NULL;
+    if (job) {
+        job->next = NULL;
+        job->is_done = false;
+        p->of_jobs += p->usual;
+        p->n_reading++;
+    } else {
+        s->corpus = NULL;
+        p->no_memory |= !p->stop;
+        tokmap_i_condition_signal(&p->ids);
+    }
+    tokmap_i_mutex_unlock(&p->lock);
+    return job;
+}
+
+/* Adds a job to its segment. Call with the lock held. */
+static void add_job(pack_pipeline *p, read_segment *s, pack_job *job)
+{
+    job->memory = pack_job_memory(job);
+    p->of_jobs += job->memory;
+    p->n_jobs++;
+    p->n_unread++;
+    if (s->last)
+        s->last->next = job;
+    if (!s->first)
+        s->first = job;
+    if (!s->unread)
+        s->unread = job;
+    s->last = job;
+    if (job->batch.n_bytes > 0)
+        p->largest = MAX(p->largest, p->waited_for);
+    tokmap_i_condition_signal(&p->text);
+}
+
+static void end_segment(pack_pipeline *p, read_segment *s, int status, const failure *err)
+{
+    s->corpus = NULL;
+    s->at_end = true;
+    s->status = status;
+    s->error = *err;
+    p->of_inputs -= s->reserved;
+    s->reserved = 0;
+    p->n_open--;
+    wake_readers(p);
+    tokmap_i_condition_broadcast(&p->text);
+    tokmap_i_condition_signal(&p->ids);
+}
+
+/* Reads a job of the segment. False: there are no more. */
+static bool read_job(pack_pipeline *p, read_segment *s, corpus *c)
+{
+    failure err = {.text = ""};
+    pack_job *job = take_room(p, s);
+    if (!job)
+        return false;
+    s->reports = &job->reports;
+    s->reports->n_bytes = s->reports->n_items = s->reports->n_moments = 0;
+    s->reports->no_memory = false;
+    const int status = corpus_read(c, &job->batch, &err);
+    tokmap_i_mutex_lock(&p->lock);
+    p->of_jobs -= p->usual;
+    p->n_reading--;
+    if (status == 1) {
+        add_job(p, s, job);
+    } else {
+        s->failed_within = corpus_failed_within(c);
+        end_segment(p, s, status, &err);
+        give_job_back(p, job);
+    }
+    tokmap_i_mutex_unlock(&p->lock);
+    return status == 1;
+}
+
+static void read_all(pack_pipeline *p, read_segment *s)
+{
+    failure err = {.text = ""};
+    corpus_options options = pack_segment_options(&s->what, p->inputs, p->options.corpus);
+    corpus_place from = {.input = UINT64_MAX};
+    options.reader.context = s;
+    options.reserve = reserve;
+    if (p->options.from)
+        from = *p->options.from;
+    const bool resumes = from.input == s->what.first;
+    from.input = 0;
+    if (!take_memory(s, s->what.in_turn ? p->most : MEMORY_OF_INPUT))
+        return;
+    corpus *c = corpus_open(p->inputs->names + s->what.first, s->what.n, &options,
+                            resumes ? &from : NULL, &err);
+    tokmap_i_mutex_lock(&p->lock);
+    s->corpus = c;
+    if (!c)
+        end_segment(p, s, -1, &err);
+    tokmap_i_mutex_unlock(&p->lock);
+    while (c && read_job(p, s, c)) {
+    }
+    corpus_close(c); /* s may be gone */
+}
+
+/* Begins the next segment. NULL: there is none. */
+static read_segment *take_segment(pack_pipeline *p)
+{
+    read_segment *s = calloc(1, sizeof *s);
+    tokmap_i_mutex_lock(&p->lock);
+    while (!p->stop && p->next_input < p->inputs->n && p->n_segments == MOST_SEGMENTS)
+        tokmap_i_condition_wait(&p->ended, &p->lock);
+    const bool is_wanted = !p->stop && p->next_input < p->inputs->n;
+    if (s && is_wanted) {
+        tokmap_i_condition_init(&s->room);
+        s->pipeline = p;
+        s->what = pack_segment_at(p->inputs, p->next_input);
+        p->next_input += s->what.n;
+        p->n_segments++;
+        p->n_open++;
+        if (p->newest)
+            p->newest->next = s;
+        p->newest = s;
+        if (!p->turn)
+            p->turn = s;
+    } else if (!s) {
+        p->no_memory = true;
+        tokmap_i_condition_signal(&p->ids);
+    }
+    tokmap_i_mutex_unlock(&p->lock);
+    if (is_wanted)
+        return s;
+    free(s);
+    return NULL;
+}
+
+static void *run_reader(void *arg)
+{
+    pack_pipeline *p = arg;
+    read_segment *s;
+    tokmap_i_thread_name("tokmap-read");
+    while ((s = take_segment(p)) != NULL)
+        read_all(p, s);
+    return NULL;
+}
+
+static bool start_reader(pack_pipeline *p)
+{
+    const bool started = tokmap_i_thread_start(&p->readers[p->n_readers], run_reader, p) == 0;
+    p->n_readers += started;
+    return started;
+}
+
+/* How many processors the process has left unused since the last call; 0: it is not known. */
+static double n_unused_processors(pack_pipeline *p)
+{
+    const uint64_t now = tokmap_i_now_ns(), used = tokmap_i_cpu_ns();
+    if (now - p->looked_ns < LOOK_NS)
+        return 0;
+    const double n_used = (double)(used - p->used_ns) / (double)(now - p->looked_ns);
+    p->looked_ns = now;
+    p->used_ns = used;
+    return tokmap_i_n_processors() - n_used;
+}
+
+/* Adds readers, if they would have something to do, memory, and processors. Call with the lock
+ * held. */
+static void add_readers(pack_pipeline *p)
+{
+    if (p->of_jobs - p->n_reading * p->usual >= p->most / 2 || p->next_input == p->inputs->n ||
+        p->n_readers >= p->most_readers || p->n_segments == MOST_SEGMENTS ||
+        pack_segment_at(p->inputs, p->next_input).in_turn)
+        return;
+    const double n_unused = n_unused_processors(p);
+    const unsigned most = MIN(2 * p->n_readers, p->most_readers);
+    for (double n = 0.5; n < n_unused && p->n_readers < most; n++)
+        if (!start_reader(p))
+            p->most_readers = p->n_readers;
+}
 
 /* ---- Encoders ---- */
 
-/* Waits for the next job to encode. NULL: there are no more. */
-static pipeline_slot *take_text(pack_pipeline *p)
+/* Takes the first job that no encoder has, of the oldest segment. */
+static pack_job *take_unread(pack_pipeline *p)
 {
-    pipeline_slot *slot = NULL;
+    read_segment *s = p->turn;
+    while (s && !s->unread)
+        s = s->next;
+    if (!s)
+        return NULL;
+    pack_job *job = s->unread;
+    s->unread = job->next;
+    p->n_unread--;
+    return job;
+}
+
+/* Waits for the next job to encode. NULL: there are no more. */
+static pack_job *take_text(pack_pipeline *p)
+{
+    pack_job *job = NULL;
     tokmap_i_mutex_lock(&p->lock);
-    while (!p->stop && !p->at_end && p->n_taken == p->n_read)
-        tokmap_i_condition_wait(&p->text, &p->lock);
-    if (!p->stop && p->n_taken < p->n_read)
-        slot = &p->slots[p->n_taken++ % p->n_slots];
+    while (!p->stop && !(job = take_unread(p)) && (p->n_open > 0 || p->next_input < p->inputs->n)) {
+        const uint64_t until = tokmap_i_now_ns() + PATIENCE_NS;
+        if (p->next_input == p->inputs->n || p->n_readers >= p->most_readers)
+            tokmap_i_condition_wait(&p->text, &p->lock);
+        else if (!tokmap_i_condition_wait_until(&p->text, &p->lock, until))
+            add_readers(p);
+    }
     tokmap_i_mutex_unlock(&p->lock);
-    return slot;
+    return job;
+}
+
+/* Gives the text back, unless it is needed to say why a document is left out. */
+static void give_text_back(pack_pipeline *p, pack_job *job)
+{
+    corpus_batch *b = &job->batch;
+    if (job->n_specials > 0)
+        return;
+    if (b->capacity == p->text_capacity && p->n_texts < p->most_unused)
+        p->texts[p->n_texts++] = b->text;
+    else
+        free(b->text);
+    b->text = NULL;
+    b->capacity = 0;
 }
 
 static void encode_all(pack_pipeline *p, encoder *e)
 {
-    pipeline_slot *slot;
+    pack_job *job;
     pack_marks marks = {p->options.parts};
     bool ok = true;
-    while (ok && (slot = take_text(p)) != NULL) {
-        ok = pack_job_encode(&slot->job, &marks, e);
-        const size_t ids_bytes = slot->job.ids.n * sizeof(uint32_t);
+    while (ok && (job = take_text(p)) != NULL) {
+        ok = pack_job_encode(job, &marks, e);
         tokmap_i_mutex_lock(&p->lock);
-        slot->done = true;
-        slot->memory += ids_bytes;
-        p->in_flight += ids_bytes;
+        give_text_back(p, job);
+        p->of_jobs -= job->memory;
+        job->memory = pack_job_memory(job);
+        p->of_jobs += job->memory;
+        job->is_done = true;
         p->no_memory = p->no_memory || !ok;
+        wake_readers(p);
         tokmap_i_condition_signal(&p->ids);
         tokmap_i_mutex_unlock(&p->lock);
     }
@@ -74,6 +430,7 @@ static void *run_encoder(void *arg)
     const pack_parts *parts = p->options.parts;
     const encoder_options options = {.cache_bytes = parts->options->memory / 2,
                                      .specials = parts->options->specials};
+    tokmap_i_thread_name("tokmap-encode");
     encoder *e = encoder_new(parts->tokenizer->tokenizer, &options);
     if (e) {
         encode_all(p, e);
@@ -87,108 +444,32 @@ static void *run_encoder(void *arg)
     return NULL;
 }
 
-/* ---- Reader ---- */
-
-/* What the jobs may hold together. As much is for pages of inputs. */
-static uint64_t memory_for_jobs(const pack_options *o)
-{
-    return o->memory / 4 * o->n_threads;
-}
-
-/* Notes the largest job, if there are too few to keep all threads busy. */
-static void note_largest(pack_pipeline *p)
-{
-    const uint64_t first = p->n_out - p->out;
-    if (p->n_read - first > p->options.parts->options->n_threads)
-        return;
-    for (uint64_t n = first; n < p->n_read; n++) {
-        const pipeline_slot *slot = &p->slots[n % p->n_slots];
-        const size_t memory =
-            slot->done ? slot->memory : 2 * slot->memory; /* its ids will follow */
-        p->waited_for = memory > p->waited_for ? memory : p->waited_for;
-    }
-}
-
-/* Waits for a free slot. NULL: the reader must end. */
-static pipeline_slot *take_room(pack_pipeline *p)
-{
-    const uint64_t most = memory_for_jobs(p->options.parts->options);
-    const size_t usual = 2 * p->options.batch_bytes; /* the text, and its ids */
-    tokmap_i_mutex_lock(&p->lock);
-    for (;;) {
-        const bool is_full = p->n_read - (p->n_out - p->out) == p->n_slots;
-        const bool is_large = p->in_flight > 0 && p->in_flight + usual > most;
-        if (p->stop || (!is_full && !is_large))
-            break;
-        note_largest(p);
-        tokmap_i_condition_wait(&p->room, &p->lock);
-    }
-    pipeline_slot *slot = p->stop ? NULL : &p->slots[p->n_read % p->n_slots];
-    tokmap_i_mutex_unlock(&p->lock);
-    return slot;
-}
-
-static bool read_job(pack_pipeline *p)
-{
-    pipeline_slot *slot = take_room(p);
-    if (!slot)
-        return false;
-    failure err = {.text = ""};
-    pack_reports *reports = &slot->job.reports;
-    reports->n_bytes = reports->n_items = reports->n_moments = 0;
-    reports->no_memory = false;
-    *p->options.reports = reports;
-    int status = corpus_read(p->corpus, &slot->job.batch, &err);
-    tokmap_i_mutex_lock(&p->lock);
-    p->read_status = status;
-    p->read_error = err;
-    p->at_end = status != 1;
-    if (status == 1) {
-        slot->done = false;
-        slot->memory = slot->job.batch.n_bytes + slot->job.batch.values_bytes +
-                       slot->job.batch.n_ranges * sizeof(text_range);
-        p->in_flight += slot->memory;
-        p->n_read++;
-        if (slot->job.batch.n_bytes > 0 && p->waited_for > p->largest)
-            p->largest = p->waited_for;
-        tokmap_i_condition_signal(&p->text);
-    } else {
-        tokmap_i_condition_broadcast(&p->text);
-        tokmap_i_condition_signal(&p->ids);
-    }
-    tokmap_i_mutex_unlock(&p->lock);
-    return status == 1;
-}
-
-static void *run_reader(void *arg)
-{
-    pack_pipeline *p = arg;
-    while (read_job(p)) {
-    }
-    return NULL;
-}
-
 /* ---- The caller ---- */
 
-/* Returns what the next call will return, except for the job. Call with the lock held. */
-static pack_next next_state(pack_pipeline *p, pack_error *err)
+/* The next segment gets the turn. */
+static void end_turn(pack_pipeline *p)
 {
-    if (p->n_out < p->n_read && p->slots[p->n_out % p->n_slots].done && !p->no_memory)
-        return PACK_JOB;
-    if (p->no_memory) {
-        pack_error_set(err, CLI_AGAIN,
-                       "out of memory; use fewer threads (-j), or --max-document to refuse large "
-                       "documents");
-        return PACK_FAILED;
-    }
-    if (!p->at_end || p->n_out < p->n_read)
-        return PACK_NOTHING_YET;
-    if (p->read_status == 0)
-        return PACK_END;
-    const bool changed = p->read_error.status == FAILURE_CHANGED;
+    read_segment *s = p->turn;
+    p->turn = s->next;
+    if (!p->turn)
+        p->newest = NULL;
+    p->n_segments--;
+    tokmap_i_condition_signal(&p->ended);
+    p->before = p->after;
+    tokmap_i_condition_free(&s->room);
+    free(s);
+    wake_readers(p);
+}
+
+static void set_error(const pack_pipeline *p, const read_segment *s, pack_error *err)
+{
+    char more[80] = "";
+    const bool changed = s->error.status == FAILURE_CHANGED;
     const bool other_plan = changed && p->options.parts->cell;
-    pack_error_set(err, other_plan ? CLI_DATASET : cli_failure_exit_code(&p->read_error), "%s",
-                   p->read_error.text);
+    if (s->failed_within && p->after.documents > 0)
+        snprintf(more, sizeof more, "; documents read before it: %" PRIu64, p->after.documents);
+    pack_error_set(err, other_plan ? CLI_DATASET : cli_failure_exit_code(&s->error), "%s%s",
+                   s->error.text, more);
     if (changed)
         err->hint = other_plan
                         ? "Update the plan with tokmap plan --update; if size and time of the "
@@ -196,41 +477,76 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
                         : "Run the same command again, which resumes before this input if "
                           "its size or time has changed; or use --restart to start over.";
     err->start_over = changed;
+}
+
+/* Returns what the next call will return, except for the job. Call with the lock held. */
+static pack_next next_state(pack_pipeline *p, pack_error *err)
+{
+    if (p->no_memory) {
+        pack_error_set(err, CLI_AGAIN,
+                       "out of memory; use fewer threads (-j), or --max-document to refuse large "
+                       "documents");
+        return PACK_FAILED;
+    }
+    while (p->turn && !p->turn->first && p->turn->at_end && p->turn->status == 0)
+        end_turn(p);
+    const read_segment *s = p->turn;
+    if (!s)
+        return p->next_input < p->inputs->n ? PACK_NOTHING_YET : PACK_END;
+    if (s->first)
+        return s->first->is_done ? PACK_JOB : PACK_NOTHING_YET;
+    if (!s->at_end)
+        return PACK_NOTHING_YET;
+    set_error(p, s, err);
     return PACK_FAILED;
 }
 
-/* Frees buffers that have grown: a slot may be used again only much later. */
-static void shrink_job(pack_pipeline *p, pack_job *job)
+/* Makes places and counts of a segment those of all inputs. */
+static void place_job(pack_pipeline *p, pack_job *job)
 {
-    size_t usual = 2 * p->options.batch_bytes + TEXT_PADDING;
-    if (job->batch.capacity > usual) {
-        corpus_batch_free(&job->batch);
-        job->batch = (corpus_batch){0};
-    }
-    if (job->ids.capacity > usual) {
-        id_buffer_free(&job->ids);
-        job->ids = (id_buffer){0};
-    }
+    const size_t first = p->turn->what.first;
+    job->batch.after.input += first;
+    corpus_counts_add(&job->batch.after.counts, &p->before);
+    for (size_t i = 0; i < job->reports.n_items; i++)
+        job->reports.items[i].input += first;
+    for (size_t i = 0; i < job->reports.n_moments; i++)
+        corpus_counts_add(&job->reports.moments[i].counts, &p->before);
+    p->after = job->batch.after.counts;
+}
+
+/* The caller gives the job back. */
+static void take_back(pack_pipeline *p)
+{
+    pack_job *job = p->out;
+    pack_job_empty(job);
+    tokmap_i_mutex_lock(&p->lock);
+    p->out = NULL;
+    p->n_jobs--;
+    p->of_jobs -= job->memory;
+    give_job_back(p, job);
+    wake_readers(p);
+    tokmap_i_mutex_unlock(&p->lock);
 }
 
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err)
 {
     const uint64_t until = tokmap_i_now_ns() + wait_ms * UINT64_C(1000000);
-    pipeline_slot *last = p->out ? &p->slots[(p->n_out - 1) % p->n_slots] : NULL;
-    if (last) /* the job comes back */
-        shrink_job(p, &last->job);
+    if (p->out)
+        take_back(p);
     tokmap_i_mutex_lock(&p->lock);
-    if (last) {
-        p->out = false;
-        p->in_flight -= last->memory;
-        tokmap_i_condition_signal(&p->room);
-    }
     pack_next next = next_state(p, err);
     while (next == PACK_NOTHING_YET && tokmap_i_condition_wait_until(&p->ids, &p->lock, until))
         next = next_state(p, err);
     if (next == PACK_JOB) {
-        *job = &p->slots[p->n_out++ % p->n_slots].job;
-        p->out = true;
+        read_segment *s = p->turn;
+        p->out = *job = s->first;
+        s->first = s->first->next;
+        p->out->next = NULL;
+        if (!s->first) {
+            s->last = NULL;
+            wake_readers(p);
+        }
+        place_job(p, p->out);
     }
     tokmap_i_mutex_unlock(&p->lock);
     return next;
@@ -238,46 +554,69 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
 
 /* ---- Start and end ---- */
 
-pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *options, pack_error *err)
+pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_error *err)
 {
-    /* Enough jobs that the encoders neither wait for text nor for room while the caller waits for
-     * the disk. */
-    const size_t n_encoders = options->parts->options->n_threads, n_slots = 6 * n_encoders + 6;
+    const pack_options *o = options->parts->options;
     pack_pipeline *p = calloc(1, sizeof *p);
-    pipeline_slot *slots = calloc(n_slots, sizeof *slots);
-    tokmap_i_thread *encoders = calloc(n_encoders, sizeof *encoders);
-    if (!p || !slots || !encoders) {
+    tokmap_i_thread *encoders = calloc(o->n_threads, sizeof *encoders);
+    if (!p || !encoders) {
         pack_error_no_memory(err);
         free(p);
-        free(slots);
         free(encoders);
-        corpus_close(c);
         return NULL;
     }
     p->options = *options;
-    p->corpus = c;
-    p->slots = slots;
-    p->n_slots = n_slots;
+    p->inputs = options->parts->inputs;
+    p->most = o->memory / 4 * o->n_threads;
+    p->usual = 2 * options->corpus->batch_bytes;
+    p->text_capacity = options->corpus->batch_bytes + INPUT_PADDING;
+    p->most_unused = MIN(2 * (size_t)o->n_threads + 4, (size_t)MOST_UNUSED);
+    p->most_readers = MOST_READERS;
     p->encoders = encoders;
+    const char *asked = getenv("TOKMAP_TEST_READERS"); /* so many from the start, and no more */
+    if (asked)
+        p->most_readers = (unsigned)MAX(1, MIN(atoi(asked), MOST_READERS));
+    if (options->from) {
+        p->next_input = (size_t)MIN(options->from->input, p->inputs->n);
+        p->after = options->from->counts;
+    }
+    p->looked_ns = tokmap_i_now_ns();
+    p->used_ns = tokmap_i_cpu_ns();
     tokmap_i_mutex_init(&p->lock);
-    tokmap_i_condition_init(&p->room);
     tokmap_i_condition_init(&p->text);
     tokmap_i_condition_init(&p->ids);
-    p->reader_started = tokmap_i_thread_start(&p->reader, run_reader, p) == 0;
-    while (p->reader_started && p->n_started < n_encoders &&
-           tokmap_i_thread_start(&p->encoders[p->n_started], run_encoder, p) == 0)
-        p->n_started++;
-    if (p->n_started == n_encoders)
+    tokmap_i_condition_init(&p->ended);
+    tokmap_i_mutex_lock(&p->lock);
+    while (p->n_readers < (asked ? p->most_readers : 1) && start_reader(p)) {
+    }
+    while (p->n_readers > 0 && p->n_encoders < o->n_threads &&
+           tokmap_i_thread_start(&p->encoders[p->n_encoders], run_encoder, p) == 0)
+        p->n_encoders++;
+    const bool started = p->n_encoders == o->n_threads;
+    tokmap_i_mutex_unlock(&p->lock);
+    if (started)
         return p;
     pack_error_set(err, CLI_AGAIN, "cannot start a thread; use fewer (-j)");
     pack_pipeline_close(p);
     return NULL;
 }
 
-uint64_t pack_pipeline_needed(const pack_pipeline *p)
+uint64_t pack_pipeline_needed(pack_pipeline *p)
 {
-    const uint64_t needed = 4 * (uint64_t)p->largest; /* as memory_for_jobs */
+    tokmap_i_mutex_lock(&p->lock);                    /* a limit ends the run while readers go on */
+    const uint64_t needed = 4 * (uint64_t)p->largest; /* as `most` */
+    tokmap_i_mutex_unlock(&p->lock);
     return needed > p->options.parts->options->memory ? needed : 0;
+}
+
+static void free_jobs(pack_job *job)
+{
+    while (job) {
+        pack_job *next = job->next;
+        pack_job_free(job);
+        free(job);
+        job = next;
+    }
 }
 
 void pack_pipeline_close(pack_pipeline *p)
@@ -287,21 +626,28 @@ void pack_pipeline_close(pack_pipeline *p)
     tokmap_i_mutex_lock(&p->lock);
     p->stop = true;
     tokmap_i_condition_broadcast(&p->text);
-    tokmap_i_condition_broadcast(&p->room);
+    tokmap_i_condition_broadcast(&p->ended);
+    wake_readers(p);
+    for (read_segment *s = p->turn; s; s = s->next)
+        if (s->corpus)
+            corpus_interrupt(s->corpus);
     tokmap_i_mutex_unlock(&p->lock);
-    corpus_interrupt(p->corpus);
-    for (unsigned i = 0; i < p->n_started; i++)
+    for (unsigned i = 0; i < p->n_encoders; i++)
         tokmap_i_thread_join(p->encoders[i]);
-    if (p->reader_started)
-        tokmap_i_thread_join(p->reader);
-    for (size_t i = 0; i < p->n_slots; i++)
-        pack_job_free(&p->slots[i].job);
-    corpus_close(p->corpus);
+    for (unsigned i = 0; i < p->n_readers; i++) /* encoders start no more of them */
+        tokmap_i_thread_join(p->readers[i]);
+    while (p->turn) {
+        free_jobs(p->turn->first);
+        end_turn(p);
+    }
+    free_jobs(p->out);
+    free_jobs(p->unused);
+    for (size_t i = 0; i < p->n_texts; i++)
+        free(p->texts[i]);
     tokmap_i_mutex_free(&p->lock);
-    tokmap_i_condition_free(&p->room);
     tokmap_i_condition_free(&p->text);
     tokmap_i_condition_free(&p->ids);
+    tokmap_i_condition_free(&p->ended);
     free(p->encoders);
-    free(p->slots);
     free(p);
 }

@@ -197,15 +197,21 @@ static int move_cells(const plan_file *plan, size_t which, corpus_cutter *cutter
     return CLI_OK;
 }
 
-static int update_input(void *context, size_t which)
+static void describe_input(void *context, size_t which, void *result)
+{
+    const pack_planner *p = context;
+    *(pack_described *)result = pack_input_describe(p->plan->inputs[which].name);
+}
+
+static int update_input(void *context, size_t which, void *result)
 {
     pack_planner *p = context;
     const plan_input *in = &p->plan->inputs[which];
-    file_facts facts;
-    int code = pack_input_describe(in->name, &facts);
+    const pack_described *d = result;
+    int code = pack_input_accept(in->name, d);
     if (code != CLI_OK)
         return code;
-    const input_version now = input_version_of(&facts);
+    const input_version now = input_version_of(&d->facts);
     if (!now.known)
         return cli_error(CLI_INPUT, "%s: is not a regular file", in->name);
     p->inputs->versions[which] = now;
@@ -231,7 +237,8 @@ int pack_planner_update(pack_planner *p)
         .names = of_plan.names, .versions = of_plan.versions, .n = p->plan->n_inputs};
     p->inputs = &inputs;
     if (code == CLI_OK)
-        code = pack_inputs_each(&inputs, update_input, p);
+        code = pack_inputs_each(
+            &inputs, &(pack_input_work){describe_input, update_input, sizeof(pack_described), p});
     if (code == CLI_OK && p->n_other > 0 && p->options->input.format == CORPUS_AUTO)
         code = pack_inputs_check_kinds(&inputs, p->options);
     p->plan->updated = p->plan->updated || p->n_changed + p->n_skipped > 0;
@@ -333,13 +340,13 @@ int pack_plan_input_look(const plan_input *then, failure *why)
 static int check_input(pack_plan_inputs *inputs, size_t which)
 {
     const plan_input *then = &inputs->plan->inputs[which];
-    file_facts facts;
     failure why;
-    int code = pack_input_describe(then->name, &facts);
+    const pack_described now = pack_input_describe(then->name);
+    const int code = pack_input_accept(then->name, &now);
     if (code != CLI_OK)
         return code;
-    inputs->versions[which] = input_version_of(&facts);
-    return is_unchanged(then, &facts, &why) ? CLI_OK : cli_error(CLI_DATASET, "%s", why.text);
+    inputs->versions[which] = input_version_of(&now.facts);
+    return is_unchanged(then, &now.facts, &why) ? CLI_OK : cli_error(CLI_DATASET, "%s", why.text);
 }
 
 int pack_plan_inputs_check(pack_plan_inputs *inputs, size_t cell)

@@ -237,7 +237,7 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     w->text_bytes += job->batch.n_bytes;
     pack_remaining_reach(w->remaining, w->parts->inputs, w->at.place.input, w->stored_bytes,
                          job->batch.n_bytes);
-    w->at.encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
+    w->at.encoded_tokens += last ? job->ends[enough - 1].n_ids : job->n_ids;
     w->at.limited = enough > 0;
     w->consistent = !w->at.limited && !job->batch.failed;
     if (!last)
@@ -296,8 +296,8 @@ void pack_work_begin(pack_work *w)
     w->tokens_before = w->at.position.tokens;
 }
 
-static corpus *open_corpus(const pack_work *w, pack_reports **reports, size_t batch_bytes,
-                           pack_error *err)
+/* The options to read all inputs with. */
+static corpus_options reading(const pack_work *w, size_t batch_bytes)
 {
     const pack_options *o = w->parts->options;
     const pack_inputs *inputs = w->parts->inputs;
@@ -309,7 +309,6 @@ static corpus *open_corpus(const pack_work *w, pack_reports **reports, size_t ba
     of_reader->n_decoders =
         (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
     of_reader->report = of_reader->note = pack_reports_add_message;
-    of_reader->context = reports;
     options.batch_bytes = batch_bytes;
     options.versions = inputs->versions;
     options.begin = inputs->begin;
@@ -318,26 +317,22 @@ static corpus *open_corpus(const pack_work *w, pack_reports **reports, size_t ba
     options.formats = inputs->formats;
     options.bad = pack_reports_add_bad;
     options.ended = limited ? pack_reports_add_moment : NULL;
-    failure why;
-    corpus *c = corpus_open(inputs->names, inputs->n, &options,
-                            w->from.checkpoint ? &w->at.place : NULL, &why);
-    if (!c)
-        pack_error_set(err, cli_failure_exit_code(&why), "%s", why.text);
-    return c;
+    return options;
 }
 
 int pack_work_run(pack_work *w, pack_error *err)
 {
     const uint64_t part = w->parts->options->memory / 64;
-    pack_reports *reports = NULL;
+    const size_t batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES;
+    const corpus_options all = reading(w, batch_bytes);
+    const corpus_place from = w->at.place; /* the place moves on while it is used */
     const pack_pipeline_options options = {
         .parts = w->parts,
-        .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
-        .reports = &reports,
+        .corpus = &all,
+        .from = w->from.checkpoint ? &from : NULL,
     };
     w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
-    corpus *c = open_corpus(w, &reports, options.batch_bytes, err);
-    pack_pipeline *p = c ? pack_pipeline_start(c, &options, err) : NULL;
+    pack_pipeline *p = pack_pipeline_start(&options, err);
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     w->needed_memory = p ? pack_pipeline_needed(p) : 0;
     pack_pipeline_close(p);

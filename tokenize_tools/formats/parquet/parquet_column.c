@@ -107,6 +107,7 @@ static void *read_pages(void *context)
 {
     parquet_pages *p = context;
     parquet_page_reader reader = {0};
+    tokmap_i_thread_name("tokmap-pages");
     tokmap_i_mutex_lock(&p->mutex);
     while (!p->stopping && !p->at_end) {
         const bool has_slot = p->n_taken - p->n_handed_out < p->n_slots;

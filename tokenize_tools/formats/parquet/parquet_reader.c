@@ -57,11 +57,13 @@ bool parquet_is_magic(int fd, int *sys_errno)
     if (*sys_errno || facts.kind != FILE_REGULAR)
         return false;
     *sys_errno = tokmap_i_file_read(fd, head, sizeof head, 0, &n_read);
-    if (n_read == sizeof head)
-        *sys_errno =
-            tokmap_i_file_read(fd, tail, sizeof tail, facts.n_bytes - sizeof tail, &(size_t){0});
-    const bool ends = memcmp(tail, magic, sizeof tail) == 0;
-    return n_read >= PARQUET_HEAD_BYTES && memcmp(head, magic, ends ? sizeof tail : n_read) == 0;
+    if (n_read < PARQUET_HEAD_BYTES || memcmp(head, magic, PARQUET_HEAD_BYTES) != 0)
+        return false;
+    if (memcmp(head, magic, n_read) == 0)
+        return true;
+    *sys_errno =
+        tokmap_i_file_read(fd, tail, sizeof tail, facts.n_bytes - sizeof tail, &(size_t){0});
+    return memcmp(tail, magic, sizeof tail) == 0;
 }
 
 static void close_columns(parquet_reader *r)

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The readers of tokmap pack: whatever their number, the threads and the memory, a run writes the same bytes and says the
+same; an error has its place in the order of the inputs; slow inputs are read at the same time. TOKMAP_TEST_READERS: so
+many from the start, and no more."""
+
+import gzip
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import threading
+
+import pack_corpus
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, run_program
+
+# READERS, -j, --memory
+WAYS = [(1, 2, "64M"), (2, 1, "8M"), (3, 3, "8M"), (64, 1, "64M"), (64, 8, "8M"), (None, 3, "1G")]
+
+
+def make(folder):
+    """Inputs of several formats, some of them large, some empty; their names, in order."""
+    rng = random.Random(7)
+    names = pack_corpus.write_inputs(folder, rng, 1)
+    for i in range(30):
+        lines = [json.dumps({"id": k, "lang": "l%d" % (k % 3), "text": "word%d " % k * rng.choice((0, 1, 30, 300))})
+                 for k in range(rng.choice((0, 1, 20, 400)))]
+        if i % 7 == 3 and len(lines) > 1:
+            lines.insert(len(lines) // 2, "not JSON")
+        data = "".join(line + "\n" for line in lines).encode()
+        name = "%02d.jsonl" % i
+        if i % 2 and pack_corpus.has_zlib():
+            name += ".gz"
+            data = gzip.compress(data, mtime=0)
+        (folder / name).write_bytes(data)
+        names.append(name)
+    rng.shuffle(names)
+    return names
+
+
+def pack(folder, names, *options, readers=1, threads=1, memory="64M", out="o", **named):
+    """(exit status, what it says, {file: bytes})"""
+    environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": "0"}
+    environment.pop("TOKMAP_TEST_READERS", None)
+    if readers:
+        environment["TOKMAP_TEST_READERS"] = str(readers)
+    done = run_program("tokmap", "pack", *names, "-o", out, "--tokenizer", "vocabulary.json", "--format", "auto", "-j", threads,
+                       "--memory", memory, *options, cwd=folder, text=True, env=environment, **named)
+    said = "\n".join(line for line in done.stderr.split("\n") if "MB/s" not in line and "--memory" not in line)
+    files = {path.name: path.read_bytes() for path in folder.glob(out + "[.-]*")}
+    return done.returncode, said, files
+
+
+def clear(folder, out="o"):
+    for path in folder.glob(out + "[.-]*"):
+        path.unlink()
+
+
+def same_in_all_ways(folder, names, *options, code=0, keeps=False):
+    wanted = pack(folder, names, *options)
+    expect_equal(wanted[0], code, "exit status; it said " + wanted[1][-500:])
+    clear(folder)
+    for readers, threads, memory in WAYS:
+        found = pack(folder, names, *options, readers=readers, threads=threads, memory=memory)
+        what = "with %s readers, -j %d, --memory %s, %s: " % (readers, threads, memory, " ".join(options))
+        expect_equal(found[0], wanted[0], what + "exit status; it said " + found[1][-500:])
+        expect_equal(found[1], wanted[1], what + "messages")
+        if not keeps:  # an unfinished run has got as far as it has
+            expect_equal(sorted(found[2]), sorted(wanted[2]), what + "files")
+            expect(found[2] == wanted[2], what + "other bytes")
+        clear(folder)
+    return wanted
+
+
+def bytes_and_messages_are_the_same_however_many_read(folder):
+    names = make(folder)
+    fields = pack_corpus.with_fields(names)
+    for options in ([], ["--split", "v=0.3", "--also", "megatron"], ["--specials", "match"]):
+        same_in_all_ways(folder, names, "--on-error", "skip", *options)
+    same_in_all_ways(folder, fields, "--on-error", "skip", "--where", "id >= 20 or @row < 5", "--meta", "id,@row,lang")
+    return "%d inputs" % len(names)
+
+
+def limits_end_a_run_at_the_same_document(folder):
+    names = make(folder)
+    all_of = pack(folder, names, "--on-error", "skip")[2]["o.bin"]
+    clear(folder)
+    rng = random.Random(3)
+    for n in [1, 2, *(rng.randrange(3, 3000) for _ in range(4))]:
+        files = same_in_all_ways(folder, names, "--on-error", "skip", "--limit-documents", str(n))[2]
+        expect(all_of.startswith(files["o.bin"]), "not the beginning")
+    same_in_all_ways(folder, names, "--on-error", "skip", "--limit-tokens", "30000")
+
+
+def an_error_comes_after_all_that_is_before_it(folder):
+    """In input 5 of 9: a bad record, then a stream that is cut, which is repaired."""
+    pack_corpus.write_inputs(folder, random.Random(1), 1)
+    names = []
+    for i in range(9):
+        names.append("%d.jsonl.gz" % i if pack_corpus.has_zlib() else "%d.jsonl" % i)
+        lines = "".join('{"text": "word%d %d %s"}\n' % (i, k, "word " * (k % 90)) for k in range(2500))
+        write = gzip.compress if names[-1].endswith("gz") else bytes
+        (folder / names[-1]).write_bytes(write(lines.encode()))
+    whole = pack(folder, names)[2]
+    clear(folder)
+    good = (folder / names[4]).read_bytes()
+    if pack_corpus.has_zlib():
+        (folder / names[4]).write_bytes(good[:len(good) // 2])
+        said = same_in_all_ways(folder, names, code=3, keeps=True)[1]
+        before = int(said.split("documents read before it: ")[1].split()[0])
+        expect(10000 < before < 12500, "%d documents before an error in the fifth input of 2,500 documents" % before)
+    lines = gzip.decompress(good) if names[4].endswith("gz") else good
+    bad = lines[:len(lines) // 2] + b"\nnot JSON\n" + lines[len(lines) // 2:]
+    (folder / names[4]).write_bytes(write(bad))
+    same_in_all_ways(folder, names, code=3, keeps=True)
+    for readers, threads, memory in WAYS:  # what is repaired is resumed by another number of readers
+        expect_equal(pack(folder, names, readers=65 - (readers or 1), threads=4 - threads % 4)[0], 3, "exit status")
+        (folder / names[4]).write_bytes(good)
+        code, said, files = pack(folder, names, readers=readers, threads=threads, memory=memory)
+        expect_equal(code, 0, "exit status; it said " + said)
+        expect(files == whole, "other bytes after a repair")
+        clear(folder)
+        (folder / names[4]).write_bytes(write(bad))
+
+
+# ---- Slow inputs ----
+
+N_PIPES = 8
+LINES = b"".join(b'{"text": "word %d"}\n' % i for i in range(20000))  # more than a pipe holds
+
+
+def with_pipes(folder):
+    pack_corpus.write_inputs(folder, random.Random(1), 1)
+    names = ["p%d" % i for i in range(N_PIPES)]
+    for name in names:
+        os.mkfifo(folder / name)
+    return names
+
+
+def the_last_of_slow_inputs_is_read_while_the_first_is_waited_for(folder):
+    """The first pipe gets nothing before all others were read. One thread that reads would wait forever."""
+    for readers in (N_PIPES, None):
+        names = with_pipes(folder)
+        done = [threading.Event() for _ in names]
+
+        def feed(i):
+            if i == 0:
+                for one in done[1:]:
+                    one.wait()
+            (folder / names[i]).write_bytes(LINES)
+            done[i].set()
+
+        for i in range(N_PIPES):
+            threading.Thread(target=feed, args=(i,), daemon=True).start()
+        code, said, files = pack(folder, names, "--format", "jsonl", "-q", readers=readers, threads=2, timeout=120)
+        expect_equal(code, 0, "exit status; it said " + said)
+        (folder / "l.jsonl").write_bytes(LINES * N_PIPES)
+        wanted = pack(folder, ["l.jsonl"], "--format", "jsonl", "-q", out="w")[2]
+        expect(files["o.bin"] == wanted["w.bin"], "other bytes")
+        clear(folder)
+        for name in names:
+            (folder / name).unlink()
+
+
+def signals_end_a_run_whose_readers_all_wait(folder):
+    names = with_pipes(folder)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        run = subprocess.Popen([program("tokmap"), "pack", "-q", *names, "--format", "jsonl", "-o", "o", "--tokenizer",
+                                "vocabulary.json", "-j", "3"], cwd=folder, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "TOKMAP_TEST_READERS": "64"})
+        writers = [open(folder / name, "wb", buffering=0) for name in names]  # which waits until it is read
+        writers[3].write(LINES[:1000])
+        run.send_signal(number)
+        said = run.communicate(timeout=60)[1]
+        expect_equal(run.returncode, 75, "exit status; it said " + said)
+        for writer in writers:
+            writer.close()
+        expect_equal([path.name for path in folder.glob("o.*")], [], "files")
+
+
+# ---- Memory ----
+
+
+def windows_of_many_inputs_do_not_add_up(folder):
+    """40 streams with windows of 128 MiB: what decompressing them takes is waited for."""
+    if not pack_corpus.has_zstd():
+        raise Skip("this build has no zstd")
+    if os.environ.get("TOKMAP_SANITIZED"):
+        raise Skip("a sanitizer has its own memory")
+    pack_corpus.write_inputs(folder, random.Random(1), 1)
+    names = []
+    for i in range(40):
+        # A frame with a window of 128 MiB: a line, then blocks that repeat a byte, so that the window is used.
+        frame = b"\x28\xb5\x2f\xfd\x00" + bytes([17 << 3])
+        line = b'{"text": "%d"}\n' % i
+        frame += (len(line) << 3).to_bytes(3, "little") + line
+        frame += b"".join((1 << 1 | 131072 << 3 | (k == 499)).to_bytes(3, "little") + b"\n" for k in range(500))
+        names.append("z%02d.jsonl.zst" % i)
+        (folder / names[-1]).write_bytes(frame)
+    script = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
+    done = subprocess.run([sys.executable, "-c", script, program("tokmap"), "pack", "-q", *names, "-o", "o", "--tokenizer",
+                           "vocabulary.json", "-j", "2", "--memory", "64M", "--format", "jsonl"], cwd=folder,
+                          stdout=subprocess.PIPE, text=True, env={**os.environ, "TOKMAP_TEST_READERS": "64"})
+    expect_equal(done.returncode, 0, "exit status")
+    peak = int(done.stdout) // 1024
+    expect(peak < 400, "%d MiB at its peak, and one window has 128" % peak)
+    return "%d MiB" % peak
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_folders("readers_"))
