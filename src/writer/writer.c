@@ -288,6 +288,7 @@ tokmap_status tokmap_writer_append_documents(tokmap_writer *w, const void *token
         return status;
     uint64_t n_left = n_tokens, end = w->n_tokens;
     size_t n_fit = 0;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): `complete` */
     while (n_fit < n_documents && lengths[n_fit] <= n_left)
         n_left -= lengths[n_fit++];
     if (n_left > 0 || n_fit < n_documents)

@@ -351,8 +351,9 @@ static void add_readers(pack_pipeline *p)
         pack_segment_at(p->inputs, p->next_input).in_turn)
         return;
     const double n_unused = n_unused_processors(p);
-    const unsigned most = MIN(2 * p->n_readers, p->most_readers);
-    for (double n = 0.5; n < n_unused && p->n_readers < most; n++)
+    unsigned n_wanted = n_unused > 0.5 ? (unsigned)(n_unused + 0.5) : 0;
+    n_wanted = MIN(n_wanted, MIN(p->n_readers, p->most_readers - p->n_readers));
+    for (; n_wanted > 0 && p->most_readers > p->n_readers; n_wanted--)
         if (!start_reader(p))
             p->most_readers = p->n_readers;
 }
@@ -575,7 +576,7 @@ pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_er
     p->encoders = encoders;
     const char *asked = getenv("TOKMAP_TEST_READERS"); /* so many from the start, and no more */
     if (asked)
-        p->most_readers = (unsigned)MAX(1, MIN(atoi(asked), MOST_READERS));
+        p->most_readers = (unsigned)MAX(1, MIN(strtol(asked, NULL, 10), MOST_READERS));
     if (options->from) {
         p->next_input = (size_t)MIN(options->from->input, p->inputs->n);
         p->after = options->from->counts;
