@@ -146,7 +146,9 @@ static bool take_memory(read_segment *s, uint64_t n_bytes)
 
 static bool reserve(void *context, uint64_t n_bytes)
 {
-    return take_memory(context, MEMORY_OF_INPUT + n_bytes);
+    read_segment *s = context;
+    const uint64_t least = s->what.in_turn ? s->pipeline->most : 0;
+    return take_memory(s, MAX(MEMORY_OF_INPUT + n_bytes, least));
 }
 
 /* ---- Readers ---- */
@@ -302,7 +304,7 @@ static read_segment *take_segment(pack_pipeline *p)
         p->newest = s;
         if (!p->turn)
             p->turn = s;
-    } else if (!s) {
+    } else if (is_wanted) {
         p->no_memory = true;
         tokmap_i_condition_signal(&p->ids);
     }
