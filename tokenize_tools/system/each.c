@@ -4,9 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
-#include "system/platform_thread.h"
-
-#define MOST_THREADS ((size_t)64)
+#include "system/platform.h"
 
 typedef struct each {
     size_t n;
@@ -26,13 +24,6 @@ static void *run(void *arg)
 
 void each_at_once(size_t n, void (*work)(void *context, size_t which), void *context)
 {
-    tokmap_i_thread threads[MOST_THREADS];
-    const size_t wanted = MIN(n, MOST_THREADS);
-    size_t started = 1; /* the caller is one of them */
     each e = {.n = n, .work = work, .context = context};
-    while (started < wanted && tokmap_i_thread_start(&threads[started], run, &e) == 0)
-        started++;
-    run(&e);
-    for (size_t i = 1; i < started; i++)
-        tokmap_i_thread_join(threads[i]);
+    tokmap_i_run_threads((uint32_t)MIN(n, (size_t)TOKMAP_I_MAX_THREADS), run, &e);
 }
