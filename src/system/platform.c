@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/control_group.h"
 #include "system/interrupted.h"
 #include "system/platform_thread.h"
 
@@ -619,7 +620,7 @@ uint32_t tokmap_i_n_processors(void)
 {
     cpu_set_t set;
     const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n < 1 ? 1 : (uint32_t)n;
+    return (uint32_t)MIN((uint64_t)MAX(n, 1), tokmap_i_group_limits_now().processors);
 }
 
 void tokmap_i_run_threads(uint32_t n_threads, void *(*work)(void *), void *context)

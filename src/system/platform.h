@@ -157,7 +157,8 @@ void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark);
 bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark);
 void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark);
 
-/* Returns the number of processors that this process may use; 1 if the system does not say. */
+/* Returns the number of processors that this process may use, by its affinity and the quota of its
+ * control group; 1 if the system does not say. */
 uint32_t tokmap_i_n_processors(void);
 /* Runs work(context), which returns NULL, on n_threads threads, at most TOKMAP_I_MAX_THREADS, the
  * caller's own among them, and waits for all. When the system gives fewer threads, fewer do the

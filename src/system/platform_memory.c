@@ -2,8 +2,6 @@
 #include "system/platform_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,55 +10,18 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/control_group.h"
 #include "system/platform.h"
 
-/* Reads the beginning of a small file and terminates it; false if it cannot be read. */
-static bool read_text(const char *path, char *text, size_t n_bytes)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, text, n_bytes - 1);
-    if (fd >= 0)
-        close(fd);
-    text[MAX(n, 0)] = 0;
-    return n >= 0;
-}
-
-/* Returns the smallest limit of a control group and its parents. */
-static uint64_t least_limit(const char *root, char *group, const char *name)
-{
-    char path[4300], limit[64];
-    uint64_t least = UINT64_MAX;
-    group[strcspn(group, "\n")] = 0;
-    for (;;) {
-        snprintf(path, sizeof path, "%s%s/%s", root, group, name);
-        if (read_text(path, limit, sizeof limit) && limit[0] >= '0' && limit[0] <= '9')
-            least = MIN(least, strtoull(limit, NULL, 10));
-        char *slash = strrchr(group, '/');
-        if (!slash)
-            return least;
-        *slash = 0;
-    }
-}
-
-/* Returns what the system has, limited by our control group, in whichever version (1 or 2) controls
- * memory here. */
+/* Returns what the system has, limited by our control group. */
 uint64_t tokmap_i_memory_available(void)
 {
     char text[4096];
-    uint64_t least = UINT64_MAX;
-    const char *line =
-        read_text("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
-    if (line)
-        least = strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024;
-    if (!read_text("/proc/self/cgroup", text, sizeof text))
-        return least;
-    char *second = strstr(text, "0::/"), *first = strstr(text, ":memory:/");
-    const uint64_t limits[] = {
-        second ? least_limit("/sys/fs/cgroup", second + strlen("0::"), "memory.max") : UINT64_MAX,
-        first ? least_limit("/sys/fs/cgroup/memory", first + strlen(":memory:"),
-                            "memory.limit_in_bytes")
-              : UINT64_MAX};
-    return MIN(least, MIN(limits[0], limits[1]));
+    const uint64_t limit = tokmap_i_group_limits_now().memory;
+    const char *line = tokmap_i_small_file_read("/proc/meminfo", text, sizeof text)
+                           ? strstr(text, "MemAvailable:")
+                           : NULL;
+    return line ? MIN(limit, strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024) : limit;
 }
 
 /* ---- Huge pages ---- */
@@ -103,7 +64,8 @@ int tokmap_i_pci_node(int domain, int bus, int device)
     char path[80], text[32];
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node", (unsigned)domain,
              (unsigned)bus, (unsigned)device);
-    return read_text(path, text, sizeof text) && *text ? (int)strtol(text, NULL, 10) : -1;
+    return tokmap_i_small_file_read(path, text, sizeof text) && *text ? (int)strtol(text, NULL, 10)
+                                                                      : -1;
 }
 
 int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)

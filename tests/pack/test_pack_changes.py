@@ -189,7 +189,10 @@ def with_first_input_held(case, out, change):
     pipe = case.folder / "pipe"
     os.mkfifo(pipe)
     case.remove(out)
+    usual = case.environment  # with another reader, small.jsonl is read while the pipe is waited for
+    case.environment = {**usual, "TOKMAP_TEST_READERS": "1"}
     run = case.start(out, "pipe", "small.jsonl")
+    case.environment = usual
     with os.fdopen(open_for_reader(pipe, run), "wb") as feed:
         change()
         feed.write(b'{"text": "first"}\n')

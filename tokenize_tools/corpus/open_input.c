@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "corpus/open_input.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "formats/arrow/arrow_reader.h"
@@ -44,6 +45,12 @@ reader *reader_open(const input_source *source, const reader_options *options, i
         if (window_open(&begin.window, source, in, &options->window, err) &&
             window_reach(&begin.window, TAR_BLOCK_BYTES, err))
             begin.kind = choose_kind(options, &begin.window);
+    }
+    const bool in_pages = begin.kind == &parquet_reader_kind || begin.kind == &arrow_reader_kind;
+    if (in_pages && source->reserve &&
+        !source->reserve(source->reserve_context, options->page_memory)) {
+        fail_system(err, ECANCELED, "cannot read");
+        begin.kind = NULL;
     }
     reader *r = begin.kind ? reader_new(&begin, err) : NULL;
     if (!r) {

@@ -65,7 +65,7 @@ int pack_inputs_each(const pack_inputs *inputs, const pack_input_work *work)
     for (size_t i = 0; i < inputs->n && (code == CLI_OK || code == CLI_INPUT); i++) {
         if (i % AT_ONCE == 0) {
             now.first = i;
-            each_at_once(MIN(inputs->n - i, AT_ONCE), find_one, &now);
+            each_at_once(MIN(inputs->n - i, AT_ONCE), work->n_threads, find_one, &now);
         }
         const int one =
             process_is_interrupted()
@@ -145,8 +145,9 @@ static int check_inputs(pack_inputs *inputs, bool quiet)
     if (!files)
         return cli_no_memory();
     input_check c = {.inputs = inputs, .files = files};
-    int code = pack_inputs_each(
-        inputs, &(pack_input_work){describe_one, accept_one, sizeof(pack_described), &c});
+    int code =
+        pack_inputs_each(inputs, &(pack_input_work){describe_one, accept_one,
+                                                    sizeof(pack_described), PACK_MOST_LOOKS, &c});
     if (inputs->once)
         inputs->total_bytes = 0;
     if (code == CLI_OK)

@@ -61,8 +61,10 @@ typedef struct pack_input_work {
     /* Takes the result, in the order of the inputs. Returns an exit code, and prints the error. */
     int (*take)(void *context, size_t which, void *result);
     size_t result_bytes;
+    size_t n_threads; /* of `find` */
     void *context;
 } pack_input_work;
+#define PACK_MOST_LOOKS 64
 /* If an input cannot be packed (CLI_INPUT), it goes on with the others, so that all of these are
  * named at once. Returns the exit code of the last failure. */
 int pack_inputs_each(const pack_inputs *inputs, const pack_input_work *work);

@@ -103,7 +103,10 @@ bool pack_job_encode(pack_job *job, pack_marks *marks, encoder *e)
 size_t pack_job_memory(const pack_job *job)
 {
     const corpus_batch *b = &job->batch;
-    return b->capacity + b->values_bytes + b->n_ranges * sizeof *b->ranges +
+    const pack_reports *r = &job->reports;
+    return sizeof *job + r->capacity + r->items_capacity * sizeof *r->items +
+           r->moments_capacity * sizeof *r->moments + b->capacity + b->values_bytes +
+           b->n_ranges * sizeof *b->ranges +
            b->n_ends * (sizeof *b->ends + sizeof *job->ends + sizeof *job->lengths) +
            job->tokens_capacity;
 }
@@ -111,6 +114,10 @@ size_t pack_job_memory(const pack_job *job)
 void pack_job_empty(pack_job *job)
 {
     corpus_batch *b = &job->batch;
+    pack_reports *r = &job->reports;
+    array_free_large(&r->text, &r->capacity, 1);
+    array_free_large(&r->items, &r->items_capacity, sizeof *r->items);
+    array_free_large(&r->moments, &r->moments_capacity, sizeof *r->moments);
     array_free_large(&job->tokens, &job->tokens_capacity, 1);
     array_free_large(&b->ends, &b->ends_capacity, sizeof *b->ends);
     array_free_large(&b->values, &b->values_capacity, 1);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "corpus/open_input.h"
 #include "formats/wrong_file.h"
@@ -25,16 +26,28 @@ typedef struct looked {
     failure error;
 } looked;
 
-static void look_at(void *context, size_t which, void *result)
+/* Memory for pages in each of the looks that go on at the same time; and for a decompressor, of
+ * whose window a look uses little, or a long record. What needs more is looked at again, alone. */
+#define LOOK_MEMORY ((uint64_t)2 << 20)
+#define LOOK_WINDOW ((uint64_t)16 << 20)
+
+static bool fits(void *context, uint64_t n_bytes)
 {
-    const look *l = context;
-    looked *found = result;
+    (void)context;
+    return n_bytes <= LOOK_WINDOW;
+}
+
+static void look_with(const look *l, size_t which, bool alone, looked *found)
+{
     reader_options options = pack_reader_options(l->options);
     const input_source source = {.path = l->inputs->names[which],
-                                 .version = &l->inputs->versions[which]};
+                                 .version = &l->inputs->versions[which],
+                                 .reserve = alone ? NULL : fits};
     document first;
     options.window.read_bytes = options.sample_bytes = READ_BYTES;
     options.on_error = ON_ERROR_FAIL; /* else a long record is read to its end */
+    if (!alone)
+        options.page_memory = MIN(options.page_memory, LOOK_MEMORY);
     *found = (looked){
         .seen = {.format = options.format, .summary.n_records = READER_UNKNOWN},
         .is_known = source.version->known,
@@ -49,6 +62,11 @@ static void look_at(void *context, size_t which, void *result)
         reader_summarize(r, &found->seen.summary);
     }
     reader_close(r);
+}
+
+static void look_at(void *context, size_t which, void *result)
+{
+    look_with(context, which, false, result);
 }
 
 /* Counts the input; with --format auto, also in the groups that messages name. */
@@ -71,8 +89,10 @@ static int take_look(void *context, size_t which, void *result)
 {
     look *l = context;
     pack_inputs *inputs = l->inputs;
-    const looked *found = result;
+    looked *found = result;
     const char *name = inputs->names[which];
+    if (found->failed) /* maybe for lack of memory */
+        look_with(l, which, true, found);
     if (inputs->seen)
         inputs->seen[which] = found->seen;
     if (inputs->in_pages)
@@ -87,9 +107,17 @@ static int take_look(void *context, size_t which, void *result)
     return CLI_OK;
 }
 
+/* As many looks as memory for inputs allows, but a few in any case. */
+static size_t n_looks(const look *l)
+{
+    const uint64_t n = l->options->memory / 4 * l->options->n_threads / LOOK_MEMORY;
+    return (size_t)MAX(MIN(n, (uint64_t)PACK_MOST_LOOKS), 4);
+}
+
 static int look_at_all(look *l)
 {
-    return pack_inputs_each(l->inputs, &(pack_input_work){look_at, take_look, sizeof(looked), l});
+    return pack_inputs_each(l->inputs,
+                            &(pack_input_work){look_at, take_look, sizeof(looked), n_looks(l), l});
 }
 
 /* Prints an argument for a shell: what comes before it, a name and its ending. */

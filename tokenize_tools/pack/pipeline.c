@@ -50,6 +50,7 @@ struct pack_pipeline {
     corpus_counts before, after; /* the turn; the last job. Of the caller. */
     size_t text_capacity;
     size_t most_unused;
+    uint32_t n_processors;
 
     tokmap_i_mutex lock;
     tokmap_i_condition text, ids, ended; /* for the encoders; the caller; MOST_SEGMENTS */
@@ -64,6 +65,7 @@ struct pack_pipeline {
     uint64_t looked_ns, used_ns; /* the last look at the use of the processors, and what it was */
     size_t waited_for;           /* the largest job, if threads wait because of it */
     size_t largest;              /* of those that another document waited for */
+    bool looks;                  /* an encoder waits to look whether readers can be added */
     bool stop;
     bool no_memory; /* a thread ran out of memory */
 };
@@ -84,7 +86,7 @@ static bool may_go(const pack_pipeline *p, const read_segment *s)
 {
     const bool has_turn = s == p->turn;
     const uint64_t room = has_turn ? p->most : p->most - p->most / 8;
-    if (p->stop || (has_turn && !s->wanted && !s->first))
+    if (p->stop || (has_turn && !s->wanted && !s->first && !p->out))
         return true;
     return s->wanted ? p->of_inputs + s->wanted <= p->most || is_oldest(p, s)
                      : p->of_jobs + p->usual <= room && p->n_unread < 6 * p->n_encoders + 6;
@@ -121,7 +123,7 @@ static bool wait_for_room(pack_pipeline *p, read_segment *s, uint64_t wanted)
     s->wanted = wanted;
     s->waits = true;
     while (!may_go(p, s)) {
-        if (!wanted)
+        if (!wanted && s == p->turn)
             note_largest(p);
         tokmap_i_condition_wait(&s->room, &p->lock);
     }
@@ -341,7 +343,7 @@ static double n_unused_processors(pack_pipeline *p)
     const double n_used = (double)(used - p->used_ns) / (double)(now - p->looked_ns);
     p->looked_ns = now;
     p->used_ns = used;
-    return tokmap_i_n_processors() - n_used;
+    return p->n_processors - n_used;
 }
 
 /* Adds readers, if they would have something to do, memory, and processors. Call with the lock
@@ -383,11 +385,17 @@ static pack_job *take_text(pack_pipeline *p)
     tokmap_i_mutex_lock(&p->lock);
     while (!p->stop && !(job = take_unread(p)) && (p->n_open > 0 || p->next_input < p->inputs->n)) {
         const uint64_t until = tokmap_i_now_ns() + PATIENCE_NS;
-        if (p->next_input == p->inputs->n || p->n_readers >= p->most_readers)
+        if (p->looks || p->next_input == p->inputs->n || p->n_readers >= p->most_readers) {
             tokmap_i_condition_wait(&p->text, &p->lock);
-        else if (!tokmap_i_condition_wait_until(&p->text, &p->lock, until))
+            continue;
+        }
+        p->looks = true;
+        if (!tokmap_i_condition_wait_until(&p->text, &p->lock, until))
             add_readers(p);
+        p->looks = false;
     }
+    if (job && !p->looks) /* another one that waits is to look */
+        tokmap_i_condition_signal(&p->text);
     tokmap_i_mutex_unlock(&p->lock);
     return job;
 }
@@ -521,7 +529,13 @@ static void place_job(pack_pipeline *p, pack_job *job)
 static void take_back(pack_pipeline *p)
 {
     pack_job *job = p->out;
+    corpus_batch *b = &job->batch;
     pack_job_empty(job);
+    if (b->capacity != p->text_capacity) { /* of a long document that is left out */
+        free(b->text);
+        b->text = NULL;
+        b->capacity = 0;
+    }
     tokmap_i_mutex_lock(&p->lock);
     p->out = NULL;
     p->n_jobs--;
@@ -574,6 +588,7 @@ pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_er
     p->usual = 2 * options->corpus->batch_bytes;
     p->text_capacity = options->corpus->batch_bytes + INPUT_PADDING;
     p->most_unused = MIN(2 * (size_t)o->n_threads + 4, (size_t)MOST_UNUSED);
+    p->n_processors = tokmap_i_n_processors();
     p->most_readers = MOST_READERS;
     p->encoders = encoders;
     const char *asked = getenv("TOKMAP_TEST_READERS"); /* so many from the start, and no more */

@@ -237,8 +237,9 @@ int pack_planner_update(pack_planner *p)
         .names = of_plan.names, .versions = of_plan.versions, .n = p->plan->n_inputs};
     p->inputs = &inputs;
     if (code == CLI_OK)
-        code = pack_inputs_each(
-            &inputs, &(pack_input_work){describe_input, update_input, sizeof(pack_described), p});
+        code = pack_inputs_each(&inputs,
+                                &(pack_input_work){describe_input, update_input,
+                                                   sizeof(pack_described), PACK_MOST_LOOKS, p});
     if (code == CLI_OK && p->n_other > 0 && p->options->input.format == CORPUS_AUTO)
         code = pack_inputs_check_kinds(&inputs, p->options);
     p->plan->updated = p->plan->updated || p->n_changed + p->n_skipped > 0;

@@ -21,8 +21,9 @@ pack_segment pack_segment_at(const pack_inputs *inputs, size_t first)
         n_bytes += inputs->versions[i].known ? inputs->versions[i].n_bytes : MOST_BYTES;
         s.in_turn |= has_pages(inputs, i);
         i++;
-    } while (i < inputs->n && i - first < MOST_FILES && has_pages(inputs, i) == s.in_turn &&
-             inputs->versions[i].known && n_bytes + inputs->versions[i].n_bytes <= MOST_BYTES);
+    } while (i < inputs->n && inputs->versions[first].known && i - first < MOST_FILES &&
+             has_pages(inputs, i) == s.in_turn && inputs->versions[i].known &&
+             n_bytes + inputs->versions[i].n_bytes <= MOST_BYTES);
     s.n = i - first;
     return s;
 }

@@ -22,8 +22,9 @@ static void *run(void *arg)
     return NULL;
 }
 
-void each_at_once(size_t n, void (*work)(void *context, size_t which), void *context)
+void each_at_once(size_t n, size_t n_threads, void (*work)(void *context, size_t which),
+                  void *context)
 {
     each e = {.n = n, .work = work, .context = context};
-    tokmap_i_run_threads((uint32_t)MIN(n, (size_t)TOKMAP_I_MAX_THREADS), run, &e);
+    tokmap_i_run_threads((uint32_t)MIN(MIN(n, n_threads), (size_t)TOKMAP_I_MAX_THREADS), run, &e);
 }
