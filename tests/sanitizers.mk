@@ -34,7 +34,7 @@ endif
 # QUICK=1, for .ci/run, leaves out the slow tests that do not test threads, and scripts that find nothing about memory and
 # threads that other tests do not find.
 ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
-    LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules tokenizer_library resume.py),$(SLOW)) \
+    LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules tokenizer_library resume.py readers.py),$(SLOW)) \
 	$(addprefix tests/,house/test_lint.py release/test_release.py base/test_locale.py commands/test_terminal.py \
 	python/test_source_archive.py)
     ifeq ($(TOKMAP_SANITIZED),tsan)

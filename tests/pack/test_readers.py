@@ -7,7 +7,6 @@ many from the start, and no more."""
 import gzip
 import json
 import os
-import pathlib
 import random
 import signal
 import subprocess
@@ -19,6 +18,8 @@ from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, ru
 
 # READERS, -j, --memory
 WAYS = [(1, 2, "64M"), (2, 1, "8M"), (3, 3, "8M"), (64, 1, "64M"), (64, 8, "8M"), (None, 3, "1G")]
+if os.environ.get("TOKMAP_SANITIZED"):
+    WAYS = WAYS[3:5]
 
 
 def make(folder):
