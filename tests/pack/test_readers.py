@@ -8,10 +8,12 @@ import gzip
 import json
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pack_corpus
 from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, run_program
@@ -183,6 +185,34 @@ def signals_end_a_run_whose_readers_all_wait(folder):
 
 
 # ---- Memory ----
+
+
+def bad_documents_of_later_inputs_wait_too(folder):
+    """What is reported of them takes memory, so the pipe behind the first one is not read to its end."""
+    first, second = with_pipes(folder)[:2]
+    run = subprocess.Popen([program("tokmap"), "pack", "-q", first, second, "--format", "jsonl", "--on-error", "skip", "-o", "o",
+                            "--tokenizer", "vocabulary.json", "-j", "1", "--memory", "32M"], cwd=folder, stderr=subprocess.PIPE,
+                           text=True, env={**os.environ, "TOKMAP_TEST_READERS": "2"})
+    most, n = 100 << 20, 0
+    writer = open(folder / first, "wb", buffering=0)
+    pipe = os.open(folder / second, os.O_WRONLY)
+    os.set_blocking(pipe, False)
+    deadline = time.monotonic() + 60
+    while n < most and time.monotonic() < deadline:
+        try:
+            n += os.write(pipe, b"x\n" * 2048)
+        except BlockingIOError:
+            if not select.select([], [pipe], [], 5)[1]:
+                break  # it is not read any more
+    expect(n < most, "%d MB of bad lines were read before their turn" % (n >> 20))
+    writer.write(LINES)
+    writer.close()
+    os.set_blocking(pipe, True)
+    os.write(pipe, b"\n" if n % 2 == 0 else b"x\n")
+    os.close(pipe)
+    said = run.communicate(timeout=120)[1]
+    expect_equal(run.returncode, 0, "exit status; it said " + said)
+    return "%d MB" % (n >> 20)
 
 
 def windows_of_many_inputs_do_not_add_up(folder):

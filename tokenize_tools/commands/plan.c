@@ -193,6 +193,7 @@ static int run(plan_options *options, char **names, size_t n_names)
                               .tokens = &tokens,
                               .inputs = &inputs};
     options->pack.input.utf8_given = cli_is_given("utf8");
+    process_prepare_threads();
     int code = path_check_all((char **)&options->pack.output, 1);
     if (code == CLI_OK)
         code = pack_options_check(&options->pack);

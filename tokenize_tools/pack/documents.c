@@ -114,21 +114,22 @@ static int add_values(const pack_documents *d, const pack_output *out, const tok
 /* The documents of a job whose ends follow each other, and which go to one output. */
 typedef struct document_run {
     const pack_job *job;
-    size_t first, n; /* in batch.ends; at most one if there are marks, values or no tokens */
+    /* In batch.ends. At most one if there are marks or values, or ids that are not stored. */
+    size_t first, n;
     const tokmap_value *values;
 } document_run;
 
-static size_t n_ids_before(const pack_job *job, size_t end)
+static size_t tokens_before(const pack_job *job, size_t end)
 {
-    return end ? job->ends[end - 1].n_ids : 0;
+    return end ? job->ends[end - 1].n_tokens : 0;
 }
 
 static int write_run(pack_documents *d, const document_run *run, pack_error *err)
 {
     const pack_job *job = run->job;
     pack_output *out = &d->outputs->list[job->ends[run->first].output];
-    const size_t before = n_ids_before(job, run->first);
-    const size_t n_ids = n_ids_before(job, run->first + run->n) - before;
+    const size_t before = tokens_before(job, run->first);
+    const size_t n_ids = tokens_before(job, run->first + run->n) - before;
     void *ids = job->tokens + before * job->token_bytes;
     tokmap_error why;
     tokmap_status status = TOKMAP_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.h - a batch of documents on its way through tokmap pack: their text, then their ids. */
+/* job.h - a batch of documents on its way through tokmap pack: their text, then their tokens. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,17 +13,18 @@
 
 /* What comes before an end in the batch. */
 typedef struct pack_end {
-    size_t n_ids; /* tokens */
+    size_t n_tokens;
     uint64_t specials_seen;
-    uint32_t output; /* of the document: where it goes */
+    uint32_t output; /* where the document goes */
 } pack_end;
 
 typedef struct pack_job {
-    struct pack_job *next; /* of those that the pipeline has */
-    size_t memory;         /* that counts there */
-    bool is_done;          /* it has its tokens */
+    /* The pipeline sets these three. */
+    struct pack_job *next;
+    size_t memory; /* as it is counted */
+    bool is_done;  /* the tokens are complete */
     corpus_batch batch;
-    uint64_t n_ids;  /* of the encoder: for the balance */
+    uint64_t n_ids;  /* as the encoder counts them, for the balance */
     uint8_t *tokens; /* including those that begin and end documents */
     size_t n_tokens, tokens_capacity;
     uint32_t token_bytes; /* 4 unless is_stored */
@@ -33,8 +34,8 @@ typedef struct pack_job {
     size_t ends_capacity;
     uint64_t *lengths; /* of the documents, for each of batch.ends */
     size_t lengths_capacity;
-    /* The documents that cannot be encoded, such as those with a special token with
-     * SPECIALS_ERROR, in order: indexes in batch.ends. They have no ids. */
+    /* The documents that cannot be encoded, such as one with a special token and SPECIALS_ERROR, in
+     * order: indexes in batch.ends. They have no tokens. */
     size_t *specials;
     size_t n_specials;
     uint64_t specials_seen; /* in the text of this batch */

@@ -13,14 +13,14 @@
 
 enum {
     MOST_READERS = 64,
-    MOST_SEGMENTS = 1024, /* that are begun, and have not been handed out */
-    MOST_UNUSED = 64      /* jobs, and buffers for text, that wait for their next use */
+    MOST_SEGMENTS = 1024, /* segments that are begun, and not yet handed out */
+    MOST_UNUSED = 64      /* jobs, and buffers for text, that are kept for their next use */
 };
-/* When an encoder has waited so long for text, it looks whether readers can be added, */
+/* An encoder that has waited so long for text looks whether readers can be added. */
 #define PATIENCE_NS UINT64_C(2000000)
-/* as the use of the processors in so much time says. */
-#define LOOK_NS UINT64_C(20000000)
-/* What reading an input takes that is not compressed: blocks that are read ahead, and a window. */
+/* The use of the processors is measured over at least so much time. */
+#define MEASURE_NS UINT64_C(20000000)
+/* Memory for an input that is not compressed: blocks that are read ahead, and a window. */
 #define MEMORY_OF_INPUT ((uint64_t)3 << 19)
 
 typedef struct read_segment {
@@ -47,19 +47,28 @@ struct pack_pipeline {
     size_t usual;  /* memory of a job: the text, and its tokens */
     tokmap_i_thread readers[MOST_READERS], *encoders;
     unsigned n_readers, most_readers, n_encoders;
-    corpus_counts before, after; /* the turn; the last job. Of the caller. */
+    /* The counts before the segment with the turn, and after the last job. Only the caller uses
+     * them. */
+    corpus_counts before, after;
     size_t text_capacity;
     size_t most_unused;
     uint32_t n_processors;
 
     tokmap_i_mutex lock;
-    tokmap_i_condition text, ids, ended; /* for the encoders; the caller; MOST_SEGMENTS */
+    tokmap_i_condition text;  /* encoders wait for it, */
+    tokmap_i_condition ids;   /* the caller for this one, */
+    tokmap_i_condition ended; /* and readers for this one while there are MOST_SEGMENTS */
     read_segment *turn, *newest;
-    size_t n_segments, n_open;          /* from `turn` on; those that are not at their end */
-    size_t next_input;                  /* that no segment has */
-    size_t n_reading, n_unread, n_jobs; /* jobs: being read; that no encoder has; all but those */
-    uint64_t of_jobs, of_inputs;        /* memory; `usual` for a job that is being read */
-    pack_job *out, *unused;             /* the one that the caller has; those for the next reads */
+    size_t n_segments;  /* from `turn` on */
+    size_t n_open;      /* segments that are not read to their end */
+    size_t next_input;  /* the first input that no segment has */
+    size_t n_reading;   /* jobs that readers fill */
+    size_t n_jobs;      /* all other jobs with documents, also `out` */
+    size_t n_unread;    /* jobs among them that no encoder has taken */
+    uint64_t of_jobs;   /* memory: `usual` for a job that is being filled */
+    uint64_t of_inputs; /* memory */
+    pack_job *out;      /* the caller has it */
+    pack_job *unused;   /* empty jobs */
     uint8_t *texts[MOST_UNUSED];
     size_t n_unused, n_texts;
     uint64_t looked_ns, used_ns; /* the last look at the use of the processors, and what it was */
@@ -338,7 +347,7 @@ static bool start_reader(pack_pipeline *p)
 static double n_unused_processors(pack_pipeline *p)
 {
     const uint64_t now = tokmap_i_now_ns(), used = tokmap_i_cpu_ns();
-    if (now - p->looked_ns < LOOK_NS)
+    if (now - p->looked_ns < MEASURE_NS)
         return 0;
     const double n_used = (double)(used - p->used_ns) / (double)(now - p->looked_ns);
     p->looked_ns = now;

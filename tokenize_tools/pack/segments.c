@@ -28,7 +28,7 @@ pack_segment pack_segment_at(const pack_inputs *inputs, size_t first)
     return s;
 }
 
-/* Whether no input is worth a thread of its own. */
+/* Whether the inputs are too small for a thread that reads ahead. */
 static bool is_small(const pack_segment *s, const pack_inputs *inputs)
 {
     const input_version *v = &inputs->versions[s->first];

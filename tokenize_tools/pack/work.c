@@ -237,7 +237,7 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     w->text_bytes += job->batch.n_bytes;
     pack_remaining_reach(w->remaining, w->parts->inputs, w->at.place.input, w->stored_bytes,
                          job->batch.n_bytes);
-    w->at.encoded_tokens += last ? job->ends[enough - 1].n_ids : job->n_ids;
+    w->at.encoded_tokens += last ? job->ends[enough - 1].n_tokens : job->n_ids;
     w->at.limited = enough > 0;
     w->consistent = !w->at.limited && !job->batch.failed;
     if (!last)
