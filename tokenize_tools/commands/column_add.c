@@ -10,7 +10,7 @@
 #include "commands/values.h"
 #include "corpus/open_input.h"
 #include "fields/field_list.h"
-#include "pack/inputs.h"
+#include "request/inputs.h"
 #include "tokmap_writer.h"
 
 /* The documents by their keys. The keys themselves are in the dataset. */

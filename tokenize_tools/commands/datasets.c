@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/json_out.h"
 #include "cli/paths.h"
-#include "pack/inputs.h"
+#include "request/inputs.h"
 #include "system/files.h"
 #include "tokenizer/model/bytes_tokenizer.h"
 #include "tokmap_writer.h"

@@ -7,7 +7,7 @@
 #include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/values.h"
-#include "pack/options.h"
+#include "request/options.h"
 #include "pack/session.h"
 #include "pack/task.h"
 #include "plan/plan_file.h"

@@ -18,7 +18,7 @@
 #include "commands/values.h"
 #include "corpus/open_input.h"
 #include "fields/field_list.h"
-#include "pack/inputs.h"
+#include "request/inputs.h"
 #include "scan/duplicates.h"
 #include "scan/scan.h"
 #include "system/files.h"

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "cli/cli.h"
-#include "pack/error.h"
-#include "pack/fingerprint.h"
+#include "request/error.h"
+#include "request/fingerprint.h"
 #include "pack/job.h"
 #include "pack/output.h"
 #include "pack/skipped.h"

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "pack/job.h"
-#include "pack/look.h"
+#include "request/look.h"
 #include "plan/plan_file.h"
 #include "cli/json_out.h"
 

@@ -3,7 +3,7 @@
  * whose label does not count in the loss has MARKED_TOKEN. */
 #pragma once
 
-#include "pack/fingerprint.h"
+#include "request/fingerprint.h"
 #include "tokenizer/encode/tokenizer.h"
 
 typedef struct pack_marks { /* what an encoder needs beside its encoder; start with {parts} */

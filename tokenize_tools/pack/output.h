@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pack/error.h"
-#include "pack/fingerprint.h"
+#include "request/error.h"
+#include "request/fingerprint.h"
 #include "tokmap_writer.h"
 
 typedef struct pack_output {

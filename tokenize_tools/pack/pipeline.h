@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pack/error.h"
+#include "request/error.h"
 #include "pack/job.h"
 
 typedef struct pack_pipeline_options {

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "corpus/cutter.h"
-#include "pack/look.h"
+#include "request/look.h"
 #include "system/files.h"
 #include "system/process.h"
 #include "base/array.h"

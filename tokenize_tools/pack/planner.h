@@ -10,7 +10,7 @@
  * of them stay the same, so that only the others have to be packed again. */
 #pragma once
 
-#include "pack/fingerprint.h"
+#include "request/fingerprint.h"
 #include "plan/plan_file.h"
 
 /* ---- Cells ---- */

@@ -4,7 +4,7 @@
  * file; how much more is measured. */
 #pragma once
 
-#include "pack/inputs.h"
+#include "request/inputs.h"
 
 typedef struct pack_remaining { /* start with {0} */
     struct {

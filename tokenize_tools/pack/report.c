@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "pack/look.h"
+#include "request/look.h"
 #include "plan/cell_metadata.h"
 #include "system/process.h"
 #include "input/hub.h"

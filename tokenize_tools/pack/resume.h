@@ -5,7 +5,7 @@
 #include "pack/skipped.h"
 #include "pack/documents.h"
 #include "pack/output.h"
-#include "pack/fingerprint.h"
+#include "request/fingerprint.h"
 #include "plan/cell_state.h"
 
 /* What a checkpoint records. Only u64 members: it is stored as an array of them. */

@@ -2,7 +2,7 @@
 /* segments.h - how the inputs of tokmap pack are divided among readers. */
 #pragma once
 
-#include "pack/inputs.h"
+#include "request/inputs.h"
 
 /* What one reader reads: inputs that follow each other. */
 typedef struct pack_segment {

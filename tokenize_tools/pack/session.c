@@ -7,8 +7,8 @@
 
 #include "cli/cli.h"
 #include "cli/result.h"
-#include "pack/look.h"
-#include "pack/options.h"
+#include "request/look.h"
+#include "request/options.h"
 #include "pack/report.h"
 #include "pack/work.h"
 #include "system/memory_file.h"

@@ -3,7 +3,7 @@
  * works, and gives the outputs their names. */
 #pragma once
 
-#include "pack/fingerprint.h"
+#include "request/fingerprint.h"
 #include "cli/json_out.h"
 
 /* report: gets the report as its next value (report.h), if it has a file. Returns an exit code, and

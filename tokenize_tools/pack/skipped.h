@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pack/error.h"
-#include "pack/options.h"
+#include "request/error.h"
+#include "request/options.h"
 #include "cli/json_out.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"

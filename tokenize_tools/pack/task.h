@@ -3,7 +3,7 @@
  * that of a plain pack. */
 #pragma once
 
-#include "pack/options.h"
+#include "request/options.h"
 
 typedef struct pack_task_number { /* which task a process does, and of how many */
     uint64_t i, n;                /* i < n */

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "pack/skipped.h"
 #include "pack/documents.h"
-#include "pack/fingerprint.h"
+#include "request/fingerprint.h"
 #include "pack/remaining.h"
 #include "pack/resume.h"
 

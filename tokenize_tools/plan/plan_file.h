@@ -54,7 +54,7 @@ typedef struct plan_file {
     uint64_t cell_bytes;      /* --cell-size */
     plan_option *options;
     size_t n_options;
-    char *fingerprint; /* the lines "fact" (pack/fingerprint.h) */
+    char *fingerprint; /* the lines "fact" (request/fingerprint.h) */
     size_t fingerprint_bytes;
     plan_input *inputs;
     size_t n_inputs;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "pack/options.h"
+#include "request/options.h"
 
 #define INPUT_GROUP_NAMED 3
 

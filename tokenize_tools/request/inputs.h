@@ -8,8 +8,8 @@
 
 #include "input/input_list.h"
 #include "formats/reader.h"
-#include "pack/options.h"
-#include "pack/unsuitable.h"
+#include "request/options.h"
+#include "request/unsuitable.h"
 
 /* What an input is, by its beginning. */
 typedef struct pack_seen {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/inputs.h"
+#include "request/inputs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "input/hub.h"
-#include "pack/input_group.h"
-#include "pack/own_files.h"
+#include "request/input_group.h"
+#include "request/own_files.h"
 #include "system/each.h"
 #include "system/files.h"
 #include "system/process.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "pack/options.h"
+#include "request/options.h"
 
 /* Whether a file is directly in the folder of the cells. */
 bool pack_is_in_cells(const char *name, const pack_options *options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/own_files.h"
+#include "request/own_files.h"
 
 #include <string.h>
 

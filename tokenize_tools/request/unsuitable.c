@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/unsuitable.h"
+#include "request/unsuitable.h"
 
 #include <stdio.h>
 #include <stdlib.h>

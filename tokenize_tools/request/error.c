@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/error.h"
+#include "request/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

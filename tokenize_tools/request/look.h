@@ -2,7 +2,7 @@
 /* look.h - opens each input of tokmap pack before the run, and finds what it is. */
 #pragma once
 
-#include "pack/inputs.h"
+#include "request/inputs.h"
 
 /* Opens each input that can be read again, and finds what it is or why it is refused: a bad input
  * ends a run before anything is packed. With --format auto, text beside records is refused. With

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pack/inputs.h"
-#include "pack/options.h"
+#include "request/inputs.h"
+#include "request/options.h"
 
 #define PACK_DIFFERENCE_BYTES 512
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/fingerprint.h"
+#include "request/fingerprint.h"
 
 #include <inttypes.h>
 #include <stdio.h>

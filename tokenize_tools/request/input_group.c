@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/input_group.h"
+#include "request/input_group.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/look.h"
+#include "request/look.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "corpus/open_input.h"
 #include "formats/wrong_file.h"
-#include "pack/input_group.h"
+#include "request/input_group.h"
 
 /* Usually enough to recognize a file; a longer record is read as a whole. */
 #define READ_BYTES ((size_t)16 * 1024)

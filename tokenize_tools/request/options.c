@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/options.h"
+#include "request/options.h"
 
 #include <errno.h>
 #include <inttypes.h>
