@@ -5,14 +5,17 @@ are; what a killed run did not come to; what is refused. chaos.py kills such run
 tests/frameworks/check_preprocess.py compares them with those of Megatron."""
 
 import json
+import os
 import random
+import subprocess
 import sys
 
+import chaos
 import foreign_writers
 import pack_corpus
 import ref_protocol
 import ref_reader
-from ref_protocol import expect, expect_equal
+from ref_protocol import Skip, expect, expect_equal
 
 ALSO = ["--also", "megatron"]
 
@@ -86,6 +89,32 @@ def what_a_killed_run_left_out_is_written_by_the_next(folder):
     said = run.pack("o", name, "--split", "v=0.3", "--force", code=5)
     expect(".idx: exists, and would be a Megatron index beside other tokens" in said, said)
     expect_equal(run.outputs("o"), files, "files")
+
+
+def what_is_missing_is_written_or_the_run_says_why(folder):
+    """Each read of such a run fails once: where it calls the dataset complete, the .idx is there."""
+    if not chaos.CAN_FAIL:
+        raise Skip("libfailures.so is missing, or this is a build with a sanitizer")
+    run, arguments = pack_corpus.Packing(folder), [texts(folder, "a.jsonl", 100), *ALSO, "-j", "1"]
+    run.pack("o", *arguments)
+    files = run.outputs("o")
+
+    def again(environment):
+        (folder / "o.idx").unlink()
+        return subprocess.run(run.command("o", *arguments), cwd=folder, capture_output=True, text=True, env=environment)
+
+    again(chaos.counting(folder))
+    n_not_written = 0
+    for number in range(1, chaos.read_counts(folder)["read"] + 1):
+        done = again({**os.environ, "LD_PRELOAD": chaos.LIBRARY, "FAIL": "read:%d" % number})
+        is_written = run.outputs("o") == files
+        expect_equal("is written now" in done.stderr, is_written, done.stderr)
+        if not is_written:
+            n_not_written += 1
+            expect((done.returncode, "nothing to resume" in done.stderr) != (5, True), done.stderr)
+            run.pack("o", *arguments, code=5)
+        expect_equal(run.outputs("o"), files, "files")
+    expect(n_not_written > 0, "no read failed")
 
 
 def refusals_name_the_option_and_leave_nothing(folder):

@@ -22,7 +22,8 @@ void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
 
 /* ---- Open ---- */
 
-bool pack_output_is_complete(const pack_output *out)
+/* Whether the output has its name, which it gets when all of it is on disk. */
+static bool is_complete(const pack_output *out)
 {
     tokmap_dataset *ds;
     if (tokmap_dataset_open(&ds, out->index_path, NULL) != TOKMAP_OK)
@@ -34,12 +35,13 @@ bool pack_output_is_complete(const pack_output *out)
     return complete;
 }
 
-static int cannot_open(const pack_output *out, const tokmap_error *err)
+static int cannot_open(pack_output *out, const tokmap_error *err)
 {
     int code = cli_fail(err);
     if (err->status == TOKMAP_ERR_CORRUPT)
         fputs("Use --restart to start over.\n", stderr);
-    if (err->status == TOKMAP_ERR_EXISTS && !out->split && pack_output_is_complete(out))
+    out->was_complete = err->status == TOKMAP_ERR_EXISTS && !out->split && is_complete(out);
+    if (out->was_complete)
         fputs("The dataset is complete: there is nothing to resume.\n", stderr);
     return code;
 }

@@ -22,6 +22,7 @@ typedef struct pack_output {
     const pack_split *split;                /* NULL: P itself, for documents of no split */
     tokmap_writer *writer;                  /* NULL: not open, or complete already */
     uint64_t tokens, documents;
+    bool was_complete; /* P had its name before this run, and the run may not replace it */
 } pack_output;
 
 typedef struct pack_outputs {
@@ -38,8 +39,6 @@ typedef struct pack_start { /* how an earlier run has left the outputs (resume.h
 } pack_start;
 /* Opens the writers. Returns an exit code, and prints the error. */
 int pack_outputs_open(pack_outputs *outputs, const pack_parts *parts, pack_start from);
-/* Whether the output has its name, which it gets when all of it is on disk. */
-bool pack_output_is_complete(const pack_output *out);
 /* --also: the files of another program are written when all outputs have their names, from their
  * indexes; before, those of datasets that are replaced are removed, so that none is ever beside
  * other tokens. The first call refuses files that exist, unless they may be replaced, and any

@@ -169,7 +169,7 @@ static int open_outputs(pack_work *w)
     pack_work_begin(w);
     const pack_start start = {w->from.checkpoint, w->from.discard, w->from.note.finishing != 0};
     code = pack_outputs_open(&w->outputs, w->parts, start);
-    if (code == CLI_EXISTS && pack_output_is_complete(&w->outputs.list[0])) {
+    if (w->outputs.list[0].was_complete) {
         pack_skipped_remove(w->parts->options->prefix);
         return cli_first_failure(pack_outputs_write_also(&w->outputs, w->parts->options, true),
                                  code);
