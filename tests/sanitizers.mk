@@ -2,7 +2,7 @@
 # Part of the Makefile: tests with sanitizers, an emulator, fuzzing, and those that take long.
 
 # Sanitizers are slow. For TSan: what runs in one thread has no races; the commands that are left out start the same
-# threads as those of test_pack.sh and test_resume.py. The others leave out what takes its time in Python,
+# threads as those of test_readers.py and test_resume.py. The others leave out what takes its time in Python,
 # and tokbench. asan and ubsan also leave out the tests of tokenizers that test-clang-sanitized runs.
 
 # What C leaves open, another compiler may do in another way: here clang. Left out are tests that take a quarter of a minute
@@ -38,7 +38,7 @@ ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
 	$(addprefix tests/,house/test_lint.py release/test_release.py base/test_locale.py commands/test_terminal.py \
 	python/test_source_archive.py)
     ifeq ($(TOKMAP_SANITIZED),tsan)
-	LEFT_OUT += $(addprefix tests/,loader/test_view_files.py corpus/test_tar.py commands/test_columns.py \
+	LEFT_OUT += $(addprefix tests/,pack/test_pack.sh loader/test_view_files.py corpus/test_tar.py commands/test_columns.py \
 	    commands/test_cli.sh commands/test_view.py fields/test_where.py) $(addprefix $(BUILD)/test_,columns views)
     else
 	LEFT_OUT += $(BUILD)/test_replace

@@ -3,7 +3,7 @@
 """Offsets of tokens (`Tokenizer.encode(..., offsets=True)`) against those of tokenizers, tiktoken and sentencepiece, with
 the tokenizers and texts of test_oracles.py. What differs is shrunk before it is shown.
 
-Environment: ORACLE_SECONDS (how long: 10, 60 with TOKMAP_LONG=all), ORACLE_SEED, ORACLE_ONLY, ORACLE_FAMILIES."""
+Environment: ORACLE_SECONDS (how long: 5, 60 with TOKMAP_LONG=all), ORACLE_SEED, ORACLE_ONLY, ORACLE_FAMILIES."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ import tokmap
 from oracle_reference import PLAIN, package, shrink
 from ref_protocol import run_tests
 
-SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if os.environ.get("TOKMAP_LONG") == "all" else 10))
+SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if os.environ.get("TOKMAP_LONG") == "all" else 5))
 SEED = int(os.environ.get("ORACLE_SEED", 1))
 # Some texts have no offsets: those that are not in NFC; those with unknown characters, with added tokens that share
 # blanks or are found with a U+2581 before them, with what a Replace changes, or where Unigram finds the name of a byte.

@@ -4,7 +4,7 @@
 tiktoken, sentencepiece. Tokenizers of every family are made on the spot (oracle_sections), texts
 are random and nasty (oracle_texts), and what differs is shrunk before it is shown.
 
-Packages that are not there are skipped. Environment: ORACLE_SECONDS (how long: 15, 60 with TOKMAP_LONG=all),
+Packages that are not there are skipped. Environment: ORACLE_SECONDS (how long: 8, 60 with TOKMAP_LONG=all),
 ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers that differ), ORACLE_FAMILIES (for
 make test-tokenizers: all published pipelines, and packed corpora).
 """
@@ -25,7 +25,7 @@ from oracle_reference import PLAIN, first_difference, package, shrink, tokmap
 from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
-SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if LONG else 15))
+SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if LONG else 8))
 SEED = int(os.environ.get("ORACLE_SEED", 1))
 BATCH = 250 if SECONDS > 60 else 120
 MAX_REFUSALS = 3
