@@ -129,6 +129,21 @@ TEST(names_and_sizes_before_a_member_are_for_it_only)
     check_file("pax name.txt", 99);
 }
 
+TEST(a_name_has_at_most_4095_bytes)
+{
+    static char name[TAR_NAME_BYTES + 1];
+    memset(name, 'n', sizeof name - 1);
+    memset(&m, 0, sizeof m);
+    make(block, "extra", 'L', sizeof name - 1);
+    CHECK(tar_read_header(&m, block) == NULL);
+    CHECK_STR(tar_add_extra(&m, (const uint8_t *)name, sizeof name - 1),
+              "the name of a member has more than 4095 bytes");
+    name[TAR_NAME_BYTES - 1] = 0;
+    add('L', name, sizeof name);
+    make(block, "short", '0', 1);
+    check_file(name, 1);
+}
+
 TEST(pax_records_are_checked)
 {
     static const char *const wrong[] = {"x",
