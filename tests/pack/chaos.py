@@ -212,6 +212,8 @@ class Trial:
                        **failure}
         if readers := self.rng.choice(["", "1", "3", "64"]):  # else they are added when they are missed
             environment["TOKMAP_TEST_READERS"] = readers
+        if spill := self.rng.choice(["", "0", "20000", str(1 << 40)]):  # all jobs that are ahead, as far as there is room
+            environment["TOKMAP_TEST_SPILL"] = spill
         return subprocess.Popen(command, cwd=self.world.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, env=environment, preexec_fn=limit_size)
 

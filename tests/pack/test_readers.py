@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The readers of tokmap pack: whatever their number, the threads and the memory, a run writes the same bytes and says the
-same; an error has its place in the order of the inputs; slow inputs are read at the same time. TOKMAP_TEST_READERS: so
-many from the start, and no more."""
+same; an error has its place in the order of the inputs; slow inputs are read at the same time; what is ahead may lie in a
+file meanwhile. TOKMAP_TEST_READERS: so many from the start, and no more. TOKMAP_TEST_SPILL: all jobs that are ahead go to
+the file, which takes at most so many bytes."""
 
 import gzip
 import json
@@ -16,10 +17,11 @@ import threading
 import time
 
 import pack_corpus
-from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, run_program
+from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders, run_program
 
-# READERS, -j, --memory
-WAYS = [(1, 2, "64M"), (2, 1, "8M"), (3, 3, "8M"), (64, 1, "64M"), (64, 8, "8M"), (None, 3, "1G")]
+# READERS, -j, --memory, bytes of the file for what is ahead
+WAYS = [(1, 2, "64M", None), (2, 1, "8M", 1 << 40), (3, 3, "8M", 0), (64, 1, "64M", 1 << 40), (64, 8, "8M", 100000),
+        (64, 2, "8M", None), (None, 3, "1G", None)]
 if os.environ.get("TOKMAP_SANITIZED"):
     WAYS = WAYS[3:5]
 
@@ -44,12 +46,15 @@ def make(folder):
     return names
 
 
-def pack(folder, names, *options, readers=1, threads=1, memory="64M", out="o", **named):
+def pack(folder, names, *options, readers=1, threads=1, memory="64M", spill=None, out="o", fail=None, **named):
     """(exit status, what it says, {file: bytes})"""
     environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": "0"}
-    environment.pop("TOKMAP_TEST_READERS", None)
-    if readers:
-        environment["TOKMAP_TEST_READERS"] = str(readers)
+    for name, value in (("TOKMAP_TEST_READERS", readers), ("TOKMAP_TEST_SPILL", spill)):
+        environment.pop(name, None)
+        if value is not None:
+            environment[name] = str(value)
+    if fail:
+        environment.update(LD_PRELOAD=failures(), **fail)
     done = run_program("tokmap", "pack", *names, "-o", out, "--tokenizer", "vocabulary.json", "--format", "auto", "-j", threads,
                        "--memory", memory, *options, cwd=folder, text=True, env=environment, **named)
     said = "\n".join(line for line in done.stderr.split("\n") if "MB/s" not in line and "--memory" not in line)
@@ -66,9 +71,9 @@ def same_in_all_ways(folder, names, *options, code=0, keeps=False):
     wanted = pack(folder, names, *options)
     expect_equal(wanted[0], code, "exit status; it said " + wanted[1][-500:])
     clear(folder)
-    for readers, threads, memory in WAYS:
-        found = pack(folder, names, *options, readers=readers, threads=threads, memory=memory)
-        what = "with %s readers, -j %d, --memory %s, %s: " % (readers, threads, memory, " ".join(options))
+    for readers, threads, memory, spill in WAYS:
+        found = pack(folder, names, *options, readers=readers, threads=threads, memory=memory, spill=spill)
+        what = "with %s readers, -j %d, --memory %s, spill %s, %s: " % (readers, threads, memory, spill, " ".join(options))
         expect_equal(found[0], wanted[0], what + "exit status; it said " + found[1][-500:])
         expect_equal(found[1], wanted[1], what + "messages")
         if not keeps:  # an unfinished run has got as far as it has
@@ -119,10 +124,10 @@ def an_error_comes_after_all_that_is_before_it(folder):
     bad = lines[:len(lines) // 2] + b"\nnot JSON\n" + lines[len(lines) // 2:]
     (folder / names[4]).write_bytes(write(bad))
     same_in_all_ways(folder, names, code=3, keeps=True)
-    for readers, threads, memory in WAYS:  # what is repaired is resumed by another number of readers
+    for readers, threads, memory, spill in WAYS:  # what is repaired is resumed by another number of readers
         expect_equal(pack(folder, names, readers=65 - (readers or 1), threads=4 - threads % 4)[0], 3, "exit status")
         (folder / names[4]).write_bytes(good)
-        code, said, files = pack(folder, names, readers=readers, threads=threads, memory=memory)
+        code, said, files = pack(folder, names, readers=readers, threads=threads, memory=memory, spill=spill)
         expect_equal(code, 0, "exit status; it said " + said)
         expect(files == whole, "other bytes after a repair")
         clear(folder)
@@ -182,6 +187,104 @@ def signals_end_a_run_whose_readers_all_wait(folder):
         for writer in writers:
             writer.close()
         expect_equal([path.name for path in folder.glob("o.*")], [], "files")
+
+
+# ---- The file for what is ahead ----
+
+
+def descriptors_without_a_name(pid, folder):
+    """Of the process: those of files in the folder that have no name."""
+    found = []
+    for one in os.listdir("/proc/%d/fd" % pid):
+        try:
+            path = os.readlink("/proc/%d/fd/%s" % (pid, one))
+        except OSError:
+            continue
+        if path.startswith(str(folder)) and path.endswith(" (deleted)"):
+            found.append("/proc/%d/fd/%s" % (pid, one))
+    return found
+
+
+def with_the_second_input_in_the_file(folder, then):
+    """The first pipe gets nothing until the tokens of the second lie in the file: (exit status, what it says)."""
+    first, second = with_pipes(folder)[:2]
+    run = subprocess.Popen([program("tokmap"), "pack", "-q", first, second, "--format", "jsonl", "-o", "o", "--json",
+                            "--report", "r.json", "--tokenizer", "vocabulary.json", "-j", "1", "--memory", "32M"], cwd=folder,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                           env={**os.environ, "TOKMAP_TEST_READERS": "2", "TOKMAP_TEST_SPILL": str(1 << 40)})
+    writer = open(folder / first, "wb", buffering=0)
+    with open(folder / second, "wb", buffering=0) as pipe:
+        pipe.write(LINES * 8)
+    deadline, n_bytes, before = time.monotonic() + 60, 0, -1
+    while (n_bytes == 0 or n_bytes != before) and time.monotonic() < deadline:
+        time.sleep(0.2)
+        before = n_bytes
+        n_bytes = sum(os.stat(path).st_blocks for path in descriptors_without_a_name(run.pid, folder))
+    if n_bytes == 0 and run.poll() is None and not descriptors_without_a_name(run.pid, folder):
+        run.kill()
+        run.communicate()
+        raise Skip("this file system has no files without a name")
+    then(run)
+    writer.write(LINES)
+    writer.close()
+    said = run.communicate(timeout=120)[1]
+    for name in [folder / ("p%d" % i) for i in range(N_PIPES)]:
+        name.unlink()
+    return run.returncode, said
+
+
+def what_is_ahead_lies_in_a_file_without_a_name(folder):
+    code, said = with_the_second_input_in_the_file(folder, lambda run: None)
+    expect_equal(code, 0, "exit status; it said " + said)
+    spilled = json.loads((folder / "r.json").read_text())["spilled_bytes"]
+    expect(spilled > 500000, "%d bytes were in the file" % spilled)
+    expect_equal(sorted(path.name for path in folder.glob("o.*")), ["o.bin", "o.tmi"], "files")
+    (folder / "l.jsonl").write_bytes(LINES * 9)
+    pack(folder, ["l.jsonl"], "--format", "jsonl", "-q", out="w")
+    expect((folder / "o.bin").read_bytes() == (folder / "w.bin").read_bytes(), "other bytes")
+
+
+def a_file_with_other_bytes_than_were_written_is_an_error(folder):
+    def change(run):
+        for path in descriptors_without_a_name(run.pid, folder):
+            with open(path, "r+b") as file:
+                file.seek(1000)
+                byte = file.read(1)
+                file.seek(1000)
+                file.write(bytes([byte[0] ^ 1]))
+
+    code, said = with_the_second_input_in_the_file(folder, change)
+    expect("o: cannot read tokens back from the temporary file beside it" in said and code not in (0, 2),
+           "exit status %d; it said %s" % (code, said))
+
+
+def failures():
+    return os.path.join(BUILD, "libfailures.so")
+
+
+def calls_that_fail_end_the_run_or_change_nothing(folder):
+    if os.environ.get("TOKMAP_SANITIZED"):
+        raise Skip("a sanitizer has its own memory")
+    names, rng = make(folder), random.Random(2)
+    wanted = pack(folder, names, "--on-error", "skip")
+    clear(folder)
+    n_whole = 0
+    for kind in ("write", "read", "short", "thread"):
+        pack(folder, names, "--on-error", "skip", readers=8, threads=2, memory="8M", spill=1 << 40,
+             fail={"FAIL_COUNTS": str(folder / "counts")})
+        clear(folder)
+        counts = dict(line.split() for line in (folder / "counts").read_text().split("\n") if line)
+        for _ in range(60 if os.environ.get("TOKMAP_LONG") == "all" else 5):
+            call = "%s:%d%s" % (kind, rng.randint(1, int(counts[kind])), rng.choice(("", "+")))
+            found = pack(folder, names, "--on-error", "skip", readers=8, threads=2, memory="8M", spill=1 << 40,
+                         fail={"FAIL": call}, errors="replace")
+            n_whole += found[0] == 0
+            if found[0] != 0:
+                found = pack(folder, names, "--on-error", "skip")
+            expect_equal(found[0], 0, call + ": exit status; it said " + found[1])
+            expect(found[2] == wanted[2], call + ": other bytes")
+            clear(folder)
+    return "%d runs ended well" % n_whole
 
 
 # ---- Memory ----

@@ -104,11 +104,13 @@ size_t pack_job_memory(const pack_job *job)
 {
     const corpus_batch *b = &job->batch;
     const pack_reports *r = &job->reports;
-    return sizeof *job + r->capacity + r->items_capacity * sizeof *r->items +
-           r->moments_capacity * sizeof *r->moments + b->capacity + b->values_bytes +
-           b->n_ranges * sizeof *b->ranges +
-           b->n_ends * (sizeof *b->ends + sizeof *job->ends + sizeof *job->lengths) +
-           job->tokens_capacity;
+    const size_t of_end = sizeof *b->ends + sizeof *job->ends + sizeof *job->lengths;
+    const size_t kept = sizeof *job + b->capacity + r->capacity +
+                        r->items_capacity * sizeof *r->items +
+                        r->moments_capacity * sizeof *r->moments;
+    return kept + (job->spilled.is ? 0
+                                   : b->values_bytes + b->n_ranges * sizeof *b->ranges +
+                                         b->n_ends * of_end + job->tokens_capacity);
 }
 
 void pack_job_empty(pack_job *job)

@@ -18,11 +18,19 @@ typedef struct pack_end {
     uint32_t output; /* where the document goes */
 } pack_end;
 
+/* Where a job is that lies in a file (spill.h). */
+typedef struct pack_spilled {
+    bool is;
+    uint32_t slot;
+    uint64_t hash;
+} pack_spilled;
+
 typedef struct pack_job {
     /* The pipeline sets these three. */
     struct pack_job *next;
     size_t memory; /* as it is counted */
     bool is_done;  /* the tokens are complete */
+    pack_spilled spilled;
     corpus_batch batch;
     uint64_t n_ids;  /* as the encoder counts them, for the balance */
     uint8_t *tokens; /* including those that begin and end documents */

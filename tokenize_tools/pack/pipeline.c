@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "pack/segments.h"
+#include "pack/spill.h"
 #include "system/platform.h"
 #include "system/platform_thread.h"
 
@@ -31,6 +32,7 @@ typedef struct read_segment {
     corpus *corpus;          /* while it is read */
     pack_job *first, *last;  /* its jobs that were not handed out */
     pack_job *unread;        /* the first one that no encoder has */
+    uint64_t encoded;        /* memory of its encoded jobs */
     tokmap_i_condition room; /* its reader waits for this: */
     bool waits;
     uint64_t wanted;   /* memory for inputs; 0: room for a job */
@@ -43,8 +45,11 @@ typedef struct read_segment {
 struct pack_pipeline {
     pack_pipeline_options options;
     const pack_inputs *inputs;
-    uint64_t most; /* memory for jobs, and as much for inputs */
-    size_t usual;  /* memory of a job: the text, and its tokens */
+    pack_spill *spill;   /* for jobs that are ahead; NULL: there is none */
+    uint64_t spill_from; /* how much memory jobs may take before some are moved to it */
+    uint64_t most;       /* memory for jobs, and as much for inputs */
+    size_t batch_bytes;  /* of text in a job */
+    size_t usual;        /* memory of a job: the text, and its tokens as the largest were */
     tokmap_i_thread readers[MOST_READERS], *encoders;
     unsigned n_readers, most_readers, n_encoders;
     /* The counts before the segment with the turn, and after the last job. Only the caller uses
@@ -62,10 +67,10 @@ struct pack_pipeline {
     size_t n_segments;  /* from `turn` on */
     size_t n_open;      /* segments that are not read to their end */
     size_t next_input;  /* the first input that no segment has */
-    size_t n_reading;   /* jobs that readers fill */
     size_t n_jobs;      /* all other jobs with documents, also `out` */
     size_t n_unread;    /* jobs among them that no encoder has taken */
-    uint64_t of_jobs;   /* memory: `usual` for a job that is being filled */
+    uint64_t of_jobs;   /* memory of all jobs, */
+    uint64_t of_filled; /* and of those that readers fill: what was `usual` when they began */
     uint64_t of_inputs; /* memory */
     pack_job *out;      /* the caller has it */
     pack_job *unused;   /* empty jobs */
@@ -74,6 +79,10 @@ struct pack_pipeline {
     uint64_t looked_ns, used_ns; /* the last look at the use of the processors, and what it was */
     size_t waited_for;           /* the largest job, if threads wait because of it */
     size_t largest;              /* of those that another document waited for */
+    uint64_t most_encoded;       /* memory of the encoded jobs of a segment */
+    uint32_t n_waiting_ahead;    /* readers without the turn that wait for room for a job */
+    uint64_t starved_ns;         /* how long the caller waited while they did, and nothing was
+                                    left to encode */
     bool looks;                  /* an encoder waits to look whether readers can be added */
     bool stop;
     bool no_memory; /* a thread ran out of memory */
@@ -132,9 +141,12 @@ static bool wait_for_room(pack_pipeline *p, read_segment *s, uint64_t wanted)
     s->wanted = wanted;
     s->waits = true;
     while (!may_go(p, s)) {
+        const bool is_ahead = !wanted && s != p->turn;
         if (!wanted && s == p->turn)
             note_largest(p);
+        p->n_waiting_ahead += is_ahead;
         tokmap_i_condition_wait(&s->room, &p->lock);
+        p->n_waiting_ahead -= is_ahead;
     }
     s->waits = false;
     return !p->stop;
@@ -201,8 +213,9 @@ static pack_job *take_room(pack_pipeline *p, read_segment *s)
     if (job) {
         job->next = NULL;
         job->is_done = false;
-        p->of_jobs += p->usual;
-        p->n_reading++;
+        job->memory = p->usual;
+        p->of_jobs += job->memory;
+        p->of_filled += job->memory;
     } else {
         s->corpus = NULL;
         p->no_memory |= !p->stop;
@@ -257,8 +270,8 @@ static bool read_job(pack_pipeline *p, read_segment *s, corpus *c)
     s->reports->no_memory = false;
     const int status = corpus_read(c, &job->batch, &err);
     tokmap_i_mutex_lock(&p->lock);
-    p->of_jobs -= p->usual;
-    p->n_reading--;
+    p->of_jobs -= job->memory;
+    p->of_filled -= job->memory;
     if (status == 1) {
         add_job(p, s, job);
     } else {
@@ -359,7 +372,7 @@ static double n_unused_processors(pack_pipeline *p)
  * held. */
 static void add_readers(pack_pipeline *p)
 {
-    if (p->of_jobs - p->n_reading * p->usual >= p->most / 2 || p->next_input == p->inputs->n ||
+    if (p->of_jobs - p->of_filled >= p->most / 2 || p->next_input == p->inputs->n ||
         p->n_readers >= p->most_readers || p->n_segments == MOST_SEGMENTS ||
         pack_segment_at(p->inputs, p->next_input).in_turn)
         return;
@@ -374,11 +387,12 @@ static void add_readers(pack_pipeline *p)
 /* ---- Encoders ---- */
 
 /* Takes the first job that no encoder has, of the oldest segment. */
-static pack_job *take_unread(pack_pipeline *p)
+static pack_job *take_unread(pack_pipeline *p, read_segment **from)
 {
     read_segment *s = p->turn;
     while (s && !s->unread)
         s = s->next;
+    *from = s;
     if (!s)
         return NULL;
     pack_job *job = s->unread;
@@ -387,12 +401,13 @@ static pack_job *take_unread(pack_pipeline *p)
     return job;
 }
 
-/* Waits for the next job to encode. NULL: there are no more. */
-static pack_job *take_text(pack_pipeline *p)
+/* Waits for the next job to encode, and returns its segment. NULL: there are no more. */
+static pack_job *take_text(pack_pipeline *p, read_segment **from)
 {
     pack_job *job = NULL;
     tokmap_i_mutex_lock(&p->lock);
-    while (!p->stop && !(job = take_unread(p)) && (p->n_open > 0 || p->next_input < p->inputs->n)) {
+    while (!p->stop && !(job = take_unread(p, from)) &&
+           (p->n_open > 0 || p->next_input < p->inputs->n)) {
         const uint64_t until = tokmap_i_now_ns() + PATIENCE_NS;
         if (p->looks || p->next_input == p->inputs->n || p->n_readers >= p->most_readers) {
             tokmap_i_condition_wait(&p->text, &p->lock);
@@ -423,18 +438,41 @@ static void give_text_back(pack_pipeline *p, pack_job *job)
     b->capacity = 0;
 }
 
+static void count_memory(pack_pipeline *p, pack_job *job)
+{
+    p->of_jobs -= job->memory;
+    job->memory = pack_job_memory(job);
+    p->of_jobs += job->memory;
+}
+
+/* Moves the job to the file if it is ahead and memory is short. Call with the lock held, which is
+ * given away meanwhile. */
+static void spill(pack_pipeline *p, const read_segment *s, pack_job *job)
+{
+    if (!p->spill || s == p->turn || p->of_jobs < p->spill_from || job->n_specials > 0)
+        return;
+    tokmap_i_mutex_unlock(&p->lock);
+    pack_spill_put(p->spill, job);
+    tokmap_i_mutex_lock(&p->lock);
+    count_memory(p, job);
+}
+
 static void encode_all(pack_pipeline *p, encoder *e)
 {
     pack_job *job;
+    read_segment *from;
     pack_marks marks = {p->options.parts};
     bool ok = true;
-    while (ok && (job = take_text(p)) != NULL) {
+    while (ok && (job = take_text(p, &from)) != NULL) {
         ok = pack_job_encode(job, &marks, e);
         tokmap_i_mutex_lock(&p->lock);
         give_text_back(p, job);
-        p->of_jobs -= job->memory;
-        job->memory = pack_job_memory(job);
-        p->of_jobs += job->memory;
+        count_memory(p, job);
+        p->usual = MAX(p->usual, p->batch_bytes + MIN(job->memory, 2 * p->batch_bytes));
+        from->encoded += job->memory;
+        p->most_encoded = MAX(p->most_encoded, from->encoded);
+        if (ok)
+            spill(p, from, job);
         job->is_done = true;
         p->no_memory = p->no_memory || !ok;
         wake_readers(p);
@@ -554,6 +592,31 @@ static void take_back(pack_pipeline *p)
     tokmap_i_mutex_unlock(&p->lock);
 }
 
+/* Waits for what changes the state. False: it is late. Call with the lock held. */
+static bool wait_for_ids(pack_pipeline *p, uint64_t until)
+{
+    const bool starves = p->n_unread == 0 && p->n_waiting_ahead > 0;
+    const uint64_t begun = starves ? tokmap_i_now_ns() : 0;
+    const bool in_time = tokmap_i_condition_wait_until(&p->ids, &p->lock, until);
+    p->starved_ns += starves ? tokmap_i_now_ns() - begun : 0;
+    return in_time;
+}
+
+/* Gets a job back from the file. */
+static pack_next unspill(pack_pipeline *p, pack_job *job, pack_error *err)
+{
+    const int error = pack_spill_get(p->spill, job);
+    tokmap_i_mutex_lock(&p->lock);
+    count_memory(p, job);
+    tokmap_i_mutex_unlock(&p->lock);
+    if (error == 0)
+        return PACK_JOB;
+    pack_error_from_system(err, p->options.parts->options->prefix,
+                           "read tokens back from the temporary file beside it", error);
+    err->of_output = true;
+    return PACK_FAILED;
+}
+
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err)
 {
     const uint64_t until = tokmap_i_now_ns() + wait_ms * UINT64_C(1000000);
@@ -561,7 +624,7 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
         take_back(p);
     tokmap_i_mutex_lock(&p->lock);
     pack_next next = next_state(p, err);
-    while (next == PACK_NOTHING_YET && tokmap_i_condition_wait_until(&p->ids, &p->lock, until))
+    while (next == PACK_NOTHING_YET && wait_for_ids(p, until))
         next = next_state(p, err);
     if (next == PACK_JOB) {
         read_segment *s = p->turn;
@@ -575,10 +638,21 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
         place_job(p, p->out);
     }
     tokmap_i_mutex_unlock(&p->lock);
-    return next;
+    return next == PACK_JOB && p->out->spilled.is ? unspill(p, p->out, err) : next;
 }
 
 /* ---- Start and end ---- */
+
+/* Makes the file for jobs that are ahead, if there will be any. */
+static void open_spill(pack_pipeline *p)
+{
+    const char *asked = getenv("TOKMAP_TEST_SPILL"); /* at most so many bytes, of all jobs ahead */
+    const uint64_t most = asked ? strtoull(asked, NULL, 10) : UINT64_MAX;
+    p->spill_from = asked ? 0 : p->most / 2;
+    if (p->next_input < p->inputs->n &&
+        p->next_input + pack_segment_at(p->inputs, p->next_input).n < p->inputs->n)
+        p->spill = pack_spill_open(p->options.parts->options->prefix, most);
+}
 
 pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_error *err)
 {
@@ -594,19 +668,21 @@ pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_er
     p->options = *options;
     p->inputs = options->parts->inputs;
     p->most = o->memory / 4 * o->n_threads;
-    p->usual = 2 * options->corpus->batch_bytes;
+    p->batch_bytes = options->corpus->batch_bytes;
+    p->usual = p->batch_bytes + p->batch_bytes / 2;
     p->text_capacity = options->corpus->batch_bytes + INPUT_PADDING;
     p->most_unused = MIN(2 * (size_t)o->n_threads + 4, (size_t)MOST_UNUSED);
     p->n_processors = tokmap_i_n_processors();
     p->most_readers = MOST_READERS;
     p->encoders = encoders;
-    const char *asked = getenv("TOKMAP_TEST_READERS"); /* so many from the start, and no more */
-    if (asked)
-        p->most_readers = (unsigned)MAX(1, MIN(strtol(asked, NULL, 10), MOST_READERS));
     if (options->from) {
         p->next_input = (size_t)MIN(options->from->input, p->inputs->n);
         p->after = options->from->counts;
     }
+    open_spill(p);
+    const char *asked = getenv("TOKMAP_TEST_READERS"); /* so many from the start, and no more */
+    if (asked)
+        p->most_readers = (unsigned)MAX(1, MIN(strtol(asked, NULL, 10), MOST_READERS));
     p->looked_ns = tokmap_i_now_ns();
     p->used_ns = tokmap_i_cpu_ns();
     tokmap_i_mutex_init(&p->lock);
@@ -634,6 +710,25 @@ uint64_t pack_pipeline_needed(pack_pipeline *p)
     const uint64_t needed = 4 * (uint64_t)p->largest; /* as `most` */
     tokmap_i_mutex_unlock(&p->lock);
     return needed > p->options.parts->options->memory ? needed : 0;
+}
+
+/* Starving for less is not worth a word. */
+#define LEAST_STARVED_NS UINT64_C(1000000000)
+
+uint64_t pack_pipeline_needed_ahead(pack_pipeline *p)
+{
+    const pack_options *o = p->options.parts->options;
+    tokmap_i_mutex_lock(&p->lock);
+    const uint64_t jobs = MAX(p->n_readers, 2) * p->most_encoded;
+    const bool starved = p->starved_ns > LEAST_STARVED_NS;
+    tokmap_i_mutex_unlock(&p->lock);
+    const uint64_t needed = jobs / 7 * 8 / o->n_threads * 4; /* as `most`, and in may_go */
+    return starved && needed > o->memory ? needed : 0;
+}
+
+uint64_t pack_pipeline_spilled(pack_pipeline *p)
+{
+    return p->spill ? pack_spill_written(p->spill) : 0;
 }
 
 static void free_jobs(pack_job *job)
@@ -671,6 +766,7 @@ void pack_pipeline_close(pack_pipeline *p)
     free_jobs(p->unused);
     for (size_t i = 0; i < p->n_texts; i++)
         free(p->texts[i]);
+    pack_spill_close(p->spill);
     tokmap_i_mutex_free(&p->lock);
     tokmap_i_condition_free(&p->text);
     tokmap_i_condition_free(&p->ids);

@@ -13,7 +13,8 @@
  * There is one reader, until encoders wait for text while processors are idle: then there are more,
  * up to 64. The segment whose jobs the caller gets has the turn. Its reader waits for room only
  * while it has a job in memory, so at most one job is larger than planned. The readers of later
- * segments wait while the jobs hold 7/8 of the memory that they may. Memory for inputs, such as the
+ * segments wait while the jobs hold 7/8 of the memory that they may. Where they hold half of it,
+ * jobs of later segments that are encoded go to a file (spill.h). Memory for inputs, such as the
  * windows of decompressors, is waited for only by a segment that has one before it that is still
  * read. So there is always something to do for the segment with the turn, and no thread waits for
  * one that waits for it. */
@@ -47,5 +48,10 @@ pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_er
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err);
 /* The --memory with which all threads would have had long documents to encode; 0: they had. */
 uint64_t pack_pipeline_needed(pack_pipeline *p);
+/* The --memory with which inputs that are ahead would not have waited for room; 0: they did not, or
+ * not for long. */
+uint64_t pack_pipeline_needed_ahead(pack_pipeline *p);
+/* How many bytes of tokens were kept in a file meanwhile. */
+uint64_t pack_pipeline_spilled(pack_pipeline *p);
 /* Stops the threads at once. */
 void pack_pipeline_close(pack_pipeline *p);

@@ -31,6 +31,10 @@ void pack_report_notes(const pack_work *w)
     if (w->needed_memory)
         cli_warn("long documents waited for memory: --memory %.0fM lets all threads encode them",
                  (double)w->needed_memory / 1e6 + 1);
+    if (w->needed_ahead)
+        cli_warn("inputs waited for memory while others were read: --memory %.0fM lets them be "
+                 "read at the same time",
+                 (double)w->needed_ahead / 1e6 + 1);
     if (c->filtered_documents)
         cli_warn("%s left out by --where", cli_count_of(c->filtered_documents, "document").s);
     if (c->null_documents)
@@ -220,6 +224,7 @@ int pack_report_print(json_out *o, const pack_work *w)
     json_out_number(o, "stored_bytes", c->stored_bytes);
     put_counts(o, w);
     json_out_number(o, "threads", w->parts->options->n_threads);
+    json_out_number(o, "spilled_bytes", w->spilled);
     json_out_bool(o, "resumed", w->from.checkpoint > 0);
     json_out_print(o, "seconds", "%.3f", (double)cli_progress_ns(&w->progress) / 1e9);
     json_out_number(o, "peak_memory_bytes", process_peak_bytes());

@@ -334,7 +334,11 @@ int pack_work_run(pack_work *w, pack_error *err)
     w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
     pack_pipeline *p = pack_pipeline_start(&options, err);
     int code = p ? take_jobs(w, p, err) : err->exit_code;
-    w->needed_memory = p ? pack_pipeline_needed(p) : 0;
+    if (p) {
+        w->needed_memory = pack_pipeline_needed(p);
+        w->needed_ahead = pack_pipeline_needed_ahead(p);
+        w->spilled = pack_pipeline_spilled(p);
+    }
     pack_pipeline_close(p);
     cli_progress_clear(&w->progress);
     return code;

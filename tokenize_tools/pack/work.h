@@ -34,6 +34,7 @@ typedef struct pack_work {
     bool warned_once;
     pack_said said;                             /* about bad documents */
     uint64_t needed_memory;                     /* pack_pipeline_needed */
+    uint64_t needed_ahead, spilled;             /* pack_pipeline_needed_ahead, _spilled */
     uint64_t checkpoint_ns, next_checkpoint_ns; /* the interval; when the next one is due, since
                                                    the start */
 } pack_work;

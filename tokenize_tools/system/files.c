@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -220,6 +221,24 @@ static int read_to_end(int fd, size_t max_bytes, whole_file *file)
         if (file->n_bytes > max_bytes)
             return EFBIG;
     }
+}
+
+int file_open_unnamed(const char *path, int *fd)
+{
+    const path_text folder = path_beside(path, ".");
+    unsigned n_times = 0;
+    do
+        *fd = open(folder.s, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    while (*fd < 0 && tokmap_i_is_interrupted(&n_times));
+    return *fd < 0 ? errno : 0;
+}
+
+uint64_t file_free_bytes(int fd)
+{
+    struct statvfs facts;
+    if (fstatvfs(fd, &facts) != 0 || facts.f_bavail > UINT64_MAX / facts.f_frsize)
+        return 0;
+    return facts.f_bavail * facts.f_frsize;
 }
 
 int file_read_whole(const char *path, size_t max_bytes, whole_file *file)

@@ -69,6 +69,12 @@ bool file_is_copy(const char *a, const char *b);
  * *fd is -1 after an error. */
 int file_open(const char *path, int *fd, file_facts *facts);
 
+/* Opens a new file in the folder of `path`, to be written and read. It has no name and goes when it
+ * is closed; an error where the file system has no such files. */
+int file_open_unnamed(const char *path, int *fd);
+/* How much the file system of the file has room for; 0: it is not known. */
+uint64_t file_free_bytes(int fd);
+
 #define FILE_PADDING 64
 
 typedef struct whole_file {
