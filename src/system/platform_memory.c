@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +23,15 @@ uint64_t tokmap_i_memory_available(void)
                            ? strstr(text, "MemAvailable:")
                            : NULL;
     return line ? MIN(limit, strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024) : limit;
+}
+
+uint64_t tokmap_i_memory_allowed(void)
+{
+    struct rlimit space;
+    const uint64_t limit = tokmap_i_group_limits_now().memory;
+    const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * tokmap_i_page_bytes();
+    const bool is_limited = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+    return MIN(MIN(limit, machine), is_limited ? space.rlim_cur : UINT64_MAX);
 }
 
 /* ---- Huge pages ---- */

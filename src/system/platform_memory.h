@@ -10,6 +10,10 @@
  * available, or the limit of its control group if that is less. UINT64_MAX: unknown. */
 uint64_t tokmap_i_memory_available(void);
 
+/* Returns how many bytes this process may use: the memory of the machine, or the limit of its
+ * control group or of its address space if that is less. */
+uint64_t tokmap_i_memory_allowed(void);
+
 #define TOKMAP_I_HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 /* Takes zeroed memory for large tables with random access, in huge pages where the system has them.

@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import random
+import resource
 import select
 import signal
 import subprocess
@@ -316,6 +317,23 @@ def bad_documents_of_later_inputs_wait_too(folder):
     said = run.communicate(timeout=120)[1]
     expect_equal(run.returncode, 0, "exit status; it said " + said)
     return "%d MB" % (n >> 20)
+
+
+def without_memory_all_threads_take_at_most_a_quarter_of_what_there_is(folder):
+    if os.environ.get("TOKMAP_SANITIZED"):
+        raise Skip("a sanitizer takes all address space")
+    pack_corpus.write_inputs(folder, random.Random(1), 1)
+    (folder / "l.jsonl").write_bytes(LINES)
+    found = {}
+    for n_threads in (1, 30, 100):
+        run = subprocess.run([program("tokmap"), "pack", "l.jsonl", "-o", "o", "-f", "--tokenizer", "vocabulary.json",
+                              "-j", str(n_threads)], cwd=folder, stderr=subprocess.PIPE, text=True,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9, 3 * 10**9)))
+        expect_equal(run.returncode, 0, "exit status; it said " + run.stderr)
+        found[n_threads] = [line for line in run.stderr.split("\n") if "--memory" in line]
+    expect_equal(found[1], [], "with one thread")
+    for n_threads, size in ((30, "25M"), (100, "8M")):
+        expect(len(found[n_threads]) == 1 and "--memory %s," % size in found[n_threads][0], str(found[n_threads]))
 
 
 def windows_of_many_inputs_do_not_add_up(folder):

@@ -28,6 +28,9 @@ void pack_report_notes(const pack_work *w)
     if (n_skipped)
         cli_warn("%s left out%s", cli_count_of(n_skipped, "bad document").s,
                  w->parts->options->report ? "; the report lists them" : "");
+    if (w->parts->options->memory_is_short)
+        cli_warn("each thread had --memory %.0fM, because this process may use little memory",
+                 (double)w->parts->options->memory / 1e6);
     if (w->needed_memory)
         cli_warn("long documents waited for memory: --memory %.0fM lets all threads encode them",
                  (double)w->needed_memory / 1e6 + 1);

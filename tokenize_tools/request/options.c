@@ -13,8 +13,10 @@
 #include "system/files.h"
 #include "system/output_file.h"
 #include "system/platform.h"
+#include "system/platform_memory.h"
 #include "system/protected.h"
 #include "base/array.h"
+#include "base/base.h"
 #include "base/real.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokenizer/file/stated_tokens.h"
@@ -279,7 +281,9 @@ const cli_option pack_split_row[] = {
 
 const cli_option pack_memory_row[] = {
     {"memory", 0, CLI_NUMBER, TARGET(memory), "SIZE",
-     .help = "memory for each encoding thread, in addition to the vocabulary [64M]",
+     .help = "memory for each encoding thread, in addition to the vocabulary [64M; less where all "
+             "threads together would take more than a quarter of what this process may use, but "
+             "at least 8M]",
      .lowest = MIN_MEMORY, .highest = MAX_MEMORY},
     {NULL},
 };
@@ -298,7 +302,6 @@ pack_options pack_options_new(void)
         .limit_documents = PACK_NO_LIMIT,
         .limit_tokens = PACK_NO_LIMIT,
         .n_threads = tokmap_i_n_processors(),
-        .memory = DEFAULT_MEMORY,
         .max_document = CORPUS_MAX_DOCUMENT,
         .checkpoint_ms = DEFAULT_CHECKPOINT_MS,
     };
@@ -363,8 +366,19 @@ static int check_lists(pack_options *o)
     return CLI_OK;
 }
 
+/* Chooses the memory of a thread if it is not given. */
+static void choose_memory(pack_options *o)
+{
+    if (o->memory > 0)
+        return;
+    const uint64_t share = tokmap_i_memory_allowed() / 4 / o->n_threads;
+    o->memory = MAX(MIN(share, DEFAULT_MEMORY), MIN_MEMORY);
+    o->memory_is_short = o->memory < DEFAULT_MEMORY;
+}
+
 int pack_options_check(pack_options *options)
 {
+    choose_memory(options);
     failure err;
     const int code = check_lists(options);
     if (code != CLI_OK)

@@ -57,7 +57,8 @@ typedef struct pack_options {
     size_t n_splits;
 
     uint64_t n_threads;
-    uint64_t memory;        /* bytes for each thread */
+    uint64_t memory;        /* bytes for each thread; 0: pack_options_check chooses it, */
+    bool memory_is_short;   /* and has less than usual */
     uint64_t max_document;  /* bytes */
     uint64_t checkpoint_ms; /* between two checkpoints; 0: whenever one can be made */
     bool dry_run, restart, force, json, quiet;
