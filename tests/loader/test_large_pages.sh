@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test_large_pages.sh - the tests of loader, fetch and stage with pages of 64 KiB (tests/support/stand_in_pages.c).
+# test_large_pages.sh - the tests of loader, fetch and stage with pages of 64 KiB (tests/support/stand_in_pages.c). Those of
+# threads, many sources, slices and the driver, which repeat it in other ways, run with TOKMAP_LONG=all.
 
 build=${TOKMAP_BUILD:-$(dirname "$0")/../../build}
 if [ -n "${TOKMAP_SANITIZED-}" ] || [ ! -e "$build/libpages.so" ]; then
@@ -8,7 +9,9 @@ if [ -n "${TOKMAP_SANITIZED-}" ] || [ ! -e "$build/libpages.so" ]; then
     exit 77
 fi
 status=0
-for test in dataset fetch gather loader loader_joined loader_many loader_threads slice stage stage_driver; do
+tests="dataset fetch gather loader loader_joined stage"
+[ "${TOKMAP_LONG-}" != all ] || tests+=" loader_many loader_threads slice stage_driver"
+for test in $tests; do
     out=$(LD_PRELOAD=$build/libpages.so "$build/test_$test" 2>&1)
     code=$?
     if [ $code = 0 ] && grep -q '^ok ' <<<"$out"; then
