@@ -70,9 +70,9 @@ def write_parquet(folder, name, rng, rows):
     return name
 
 
-def pack(folder, out, inputs, *options, code=0, lists="--tokens=input_ids"):
+def pack(folder, out, inputs, *options, code=0, lists="--tokens=input_ids", **environment):
     done = subprocess.run([program("tokmap"), "pack", *inputs, "-o", out, lists, *options], cwd=folder,
-                          capture_output=True, text=True)
+                          capture_output=True, text=True, env={**os.environ, **environment})
     expect_equal(done.returncode, code, done.stderr)
     return done.stderr
 
@@ -425,6 +425,25 @@ def what_is_wrong_is_told_with_its_place(folder):
         expect_equal(data[bad["byte"]:][:bad["bytes"]], line.encode(), "the bad line")
         expect(reason in bad["reason"] and bad["line"] == 2, bad)
         check(folder, "c%d" % i, [([7, 8], [True, False])] * 2, masked="l" in options)
+
+
+def a_run_with_other_options_of_lists_is_not_resumed(folder):
+    """The first run ends at a line that is no JSON."""
+    good = '{"input_ids": [7, 8], "l": [7, -100], "m": [1, 0], "k": [7, 8], "n": [0, 1]}\n' * 5000
+    (folder / "a.jsonl").write_text(good + "\n")
+    (folder / "b.jsonl").write_text("no JSON\n")
+    for first, other, told in (
+            (["--labels", "l"], ["--labels", "k"], "--labels was l and is now k"),
+            (["--loss-mask", "m"], ["--loss-mask", "n"], "--loss-mask was m and is now n"),
+            (["--labels", "l"], [], "--labels was l and is now none"),
+            ([], ["--vocab-size", "60000"], "--vocab-size was %d and is now 60000" % VOCAB)):
+        options = ["--format", "jsonl", "--memory", "8M", "--vocab-size", str(VOCAB)]
+        inputs = ["a.jsonl", "b.jsonl"]
+        pack(folder, "o", inputs, *options, *first, code=3, TOKMAP_CHECKPOINT_MS="0")
+        said = pack(folder, "o", inputs, *options, *other, code=5)
+        expect(told in said and "--restart" in said, said)
+        for path in folder.glob("o.*"):
+            path.unlink()
 
 
 def a_bad_row_of_parquet_is_told_without_a_page(folder):
