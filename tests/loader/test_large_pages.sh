@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test_large_pages.sh - the tests of loader, fetch and stage with pages of 64 KiB (tests/support/stand_in_pages.c). Those of
-# threads, many sources, slices and the driver, which repeat it in other ways, run with TOKMAP_LONG=all.
+# test_large_pages.sh - the tests of loader, fetch and stage with pages of 64 KiB (tests/support/stand_in_pages.c). The
+# tests of threads, many sources, slices and the driver are slower and run with TOKMAP_LONG=all.
 
 build=${TOKMAP_BUILD:-$(dirname "$0")/../../build}
 if [ -n "${TOKMAP_SANITIZED-}" ] || [ ! -e "$build/libpages.so" ]; then

@@ -428,7 +428,7 @@ def what_is_wrong_is_told_with_its_place(folder):
 
 
 def a_run_with_other_options_of_lists_is_not_resumed(folder):
-    """The first run ends at a line that is no JSON."""
+    """The first run ends at a line that is not JSON."""
     good = '{"input_ids": [7, 8], "l": [7, -100], "m": [1, 0], "k": [7, 8], "n": [0, 1]}\n' * 5000
     (folder / "a.jsonl").write_text(good + "\n")
     (folder / "b.jsonl").write_text("no JSON\n")

@@ -194,7 +194,7 @@ def signals_end_a_run_whose_readers_all_wait(folder):
 
 
 def descriptors_without_a_name(pid, folder):
-    """Of the process: those of files in the folder that have no name."""
+    """The descriptors that the process has of files in the folder without a name."""
     found = []
     for one in os.listdir("/proc/%d/fd" % pid):
         try:
@@ -332,8 +332,10 @@ def without_memory_all_threads_take_at_most_a_quarter_of_what_there_is(folder):
         expect_equal(run.returncode, 0, "exit status; it said " + run.stderr)
         found[n_threads] = [line for line in run.stderr.split("\n") if "--memory" in line]
     expect_equal(found[1], [], "with one thread")
-    for n_threads, size in ((30, "25M"), (100, "8M")):
-        expect(len(found[n_threads]) == 1 and "--memory %s," % size in found[n_threads][0], str(found[n_threads]))
+    for n_threads, most in ((30, 25), (100, 8)):  # less where the machine has less than 3 GB
+        expect(len(found[n_threads]) == 1, str(found[n_threads]))
+        size = int(found[n_threads][0].split("--memory ")[1].split("M")[0])
+        expect(8 <= size <= most, str(found[n_threads]))
 
 
 def windows_of_many_inputs_do_not_add_up(folder):

@@ -18,7 +18,7 @@ typedef struct pack_end {
     uint32_t output; /* where the document goes */
 } pack_end;
 
-/* Where a job is that lies in a file (spill.h). */
+/* The place of a job in the file of spill.h, and the hash of what lies there. */
 typedef struct pack_spilled {
     bool is;
     uint32_t slot;

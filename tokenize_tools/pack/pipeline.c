@@ -445,8 +445,8 @@ static void count_memory(pack_pipeline *p, pack_job *job)
     p->of_jobs += job->memory;
 }
 
-/* Moves the job to the file if it is ahead and memory is short. Call with the lock held, which is
- * given away meanwhile. */
+/* Moves the job to the file if it is ahead and memory is short. Call with the lock held; it is
+ * released while the file is written. */
 static void spill(pack_pipeline *p, const read_segment *s, pack_job *job)
 {
     if (!p->spill || s == p->turn || p->of_jobs < p->spill_from || job->n_specials > 0)
