@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spill.h - keeps the tokens of jobs that are far ahead in a file, so that they need no memory.
  *
- * The file lies beside the output and has no name, so a killed run leaves nothing. No run depends on
- * it: where there is none, or it is full, or a write fails, jobs stay in memory. Threads may call
- * all of these at the same time, each with a job of its own. */
+ * The file lies beside the output and has no name, so a killed run leaves nothing. No run depends
+ * on it: where there is none, or it is full, or a write fails, jobs stay in memory. Threads may
+ * call all of these at the same time, each with a job of its own. */
 #pragma once
 
 #include <stdbool.h>
