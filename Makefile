@@ -170,6 +170,14 @@ $(BUILD)/expand_ptx.h: src/stage/cuda/expand.ptx
 	@mkdir -p $(@D)
 	@{ echo 'static const char tokmap_i_expand_ptx[] ='; \
 	    sed -e '/^\/\//d' -e 's/["\\]/\\&/g' -e 's/.*/    "&\\n"/' $<; echo '    ;'; } >$@
+# The program prints the scripts with which shells complete its command lines.
+COMPLETIONS := $(addprefix tokenize_tools/completion/,tokmap.bash _tokmap tokmap.fish)
+$(BUILD)/completion_scripts.h: $(COMPLETIONS)
+	@mkdir -p $(@D)
+	@for script in $(COMPLETIONS); do echo "static const char completion_$$(basename $$script | tr . _)[] ="; \
+	    sed -e 's/["\\]/\\&/g' -e 's/.*/    "&\\n"/' $$script; echo '    ;'; done >$@
+$(foreach f,tokenize_tools/completion/completion,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) lint-cppcheck: \
+    $(BUILD)/completion_scripts.h
 $(foreach f,src/stage/open tests/stage/test_gpu,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) lint-cppcheck: \
     $(BUILD)/expand_ptx.h
 
@@ -209,9 +217,10 @@ $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libsrc.a
 $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libsrc.a
 	$(call say,LINK,$@) $(LINK) $(emulated)
 
-# What `tokmap` executes for the commands in Python: with the package of this checkout, and the library that is built.
+# What `tokmap` executes for the commands in Python: with the package of this checkout, and the library that is built. The
+# interpreter is found in PATH, where `python -m tokmap` and tests/run.sh put theirs.
 $(BUILD)/tokmap-python: python/tokmap-python
-	$(call say,MAKE,$@) sed -e '1s|python|/usr/bin/env $(PYTHON)|' -e 's|^sys.path.sort.*|&\
+	$(call say,MAKE,$@) sed -e '1s|python|/usr/bin/env $(if $(findstring /,$(PYTHON)),python3,$(PYTHON))|' -e 's|^sys.path.sort.*|&\
 	sys.path.insert(0, "$(CURDIR)/python")\
 	os.environ.setdefault("TOKMAP_LIBRARY", "$(abspath $(BUILD))/libtokmap.so")|' $< >$@ && chmod +x $@
 
@@ -293,6 +302,11 @@ test: deps
 test-long:
 	@TOKMAP_LONG=all $(again) test
 
+#: first-day: commands as new users type them, and what they must say: a quarter of an hour, and a network for bare.sh
+first-day: $(PRODUCTS)
+	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$$(sh .ci/python -n $(abspath $(BUILD))) TOKMAP_TIMEOUT=3600 JOBS=1 \
+	    bash tests/run.sh $(addprefix tests/first_day/,cluster.sh mixed.sh contributor.sh bare.sh)
+
 #: abi: names, symbol versions, prototypes, layouts and values against abi.txt; each header alone
 abi: $(PRODUCTS)
 	@$(PYTHON) tests/house/abi.py
@@ -309,9 +323,10 @@ lint:
 	@sh .ci/need -n lint
 	@$(again) -k lint-format lint-rules lint-cppcheck
 lint-format:
-	$(call say,LINT,format) printf "%s\n" $(C_FILES) | xargs -P 4 -n 24 clang-format --dry-run -Werror
+	$(call say,LINT,format) printf "%s\n" $(C_FILES) | xargs -P 4 -n 24 clang-format --dry-run -Werror || \
+	    { echo 'make fmt mends this'; exit 1; }
 lint-rules:
-	$(call say,LINT,rules) $(PYTHON) tests/house/lint_rules.py
+	$(call say,LINT,rules) $(PYTHON) tests/house/lint_rules.py && $(PYTHON) tests/house/rooms.py --sizes
 # Not the generated tables of Unicode, which hold nothing to find and take a third of the time. One process more
 # than processors: cppcheck's own counts as one, and does little.
 lint-cppcheck: $(BUILD)/config.h
@@ -344,7 +359,9 @@ $(BUILD)/lint/%.tidy: %.c .clang-tidy $(BUILD)/config.h
 
 DEST = $(DESTDIR)$(PREFIX)
 CMAKE_DIR = $(DESTDIR)$(LIBDIR)/cmake/tokmap
-COMPLETIONS = $(DEST)/share/bash-completion/completions
+BASH_COMPLETIONS = $(DEST)/share/bash-completion/completions
+ZSH_COMPLETIONS = $(DEST)/share/zsh/site-functions
+FISH_COMPLETIONS = $(DEST)/share/fish/vendor_completions.d
 man_page = $(DEST)/share/man/man$(subst .,,$(suffix $1))/$(notdir $1)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	$(if $(XXHASH_IN_TREE),-e 's|-lxxhash ||; s|"xxhash;|"|') -e 's|@ABI@|$(ABI)|' -e 's|@HOMEPAGE@|$(HOMEPAGE)|' -e 's|@ABI_SINCE@|$(ABI_SINCE)|'
@@ -362,13 +379,18 @@ install: all
 	$(fill) $(TOKENIZER)/tokmap_tokenizer.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tokmap_tokenizer.pc
 	$(fill) src/tokmapConfig.cmake.in >$(CMAKE_DIR)/tokmapConfig.cmake
 	$(fill) src/tokmapConfigVersion.cmake.in >$(CMAKE_DIR)/tokmapConfigVersion.cmake
-	install -D -m 644 tokenize_tools/completion.bash $(COMPLETIONS)/tokmap && ln -sf tokmap $(COMPLETIONS)/tokbench
+	install -D -m 644 tokenize_tools/completion/tokmap.bash $(BASH_COMPLETIONS)/tokmap
+	ln -sf tokmap $(BASH_COMPLETIONS)/tokbench
+	install -D -m 644 -t $(ZSH_COMPLETIONS) tokenize_tools/completion/_tokmap
+	install -D -m 644 -t $(FISH_COMPLETIONS) tokenize_tools/completion/tokmap.fish
+	ln -sf tokmap.fish $(FISH_COMPLETIONS)/tokbench.fish
 	$(foreach page,$(MAN_PAGES),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || echo 'Run ldconfig, so that programs find libtokmap.so.')
 
 #: uninstall: remove what install has installed
 uninstall:
-	rm -f $(DEST)/bin/tokmap $(DEST)/bin/tokbench $(COMPLETIONS)/tokmap $(COMPLETIONS)/tokbench
+	rm -f $(DEST)/bin/tokmap $(DEST)/bin/tokbench $(ZSH_COMPLETIONS)/_tokmap
+	rm -f $(addprefix $(BASH_COMPLETIONS)/,tokmap tokbench) $(addprefix $(FISH_COMPLETIONS)/,tokmap.fish tokbench.fish)
 	rm -f $(addprefix $(DEST)/,$(wildcard include/*.h))
 	rm -f $(DESTDIR)$(LIBDIR)/libtokmap.* $(DESTDIR)$(LIBDIR)/libtokmap_tokenizer.*
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,tokmap.pc tokmap_tokenizer.pc)
@@ -384,5 +406,5 @@ list = sed -n 's/^$1 \([a-z0-9-]*\): /\1|/p' Makefile $(PARTS) | awk -F'|' '{ pr
 help:
 	@$(call list,\#\#); echo; echo Also:; $(call list,\#:)
 
-.PHONY: all deps $(DEPS) demo docs check check-all test test-long abi fmt lint lint-format lint-rules lint-cppcheck tidy \
+.PHONY: all deps $(DEPS) demo docs check check-all test test-long first-day abi fmt lint lint-format lint-rules lint-cppcheck tidy \
     tidy-files install uninstall clean help FORCE

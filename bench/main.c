@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - tokbench: measures tokmap against the machine's own limits. */
-#include <dirent.h>
-#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/real.h"
 #include "cli/cli.h"
+#include "cli/complete.h"
 #include "cli/options.h"
 #include "core/bench_file.h"
+#include "core/work_folder.h"
+#include "fit/fit_command.h"
 #include "pages/pages.h"
+#include "python_commands.h"
 #include "system/memory_file.h"
 #include "system/protected.h"
 #include "tokmap.h"
@@ -57,9 +57,9 @@ static const struct {
     {"gpu", bench_gpu, true, " load-mib data ",
      .help = "copies to a GPU, and batches staged on it; left out if there is none"},
     {"tokenize", bench_tokenize, false, " tokenizer pattern text ids jobs ",
-     .help = "text in memory to ids, cold and warm (needs --tokenizer and --text)"},
+     .help = "text in memory to ids, cold and warm (needs --tokenizer)"},
     {"pack", bench_pack, false, " tokenizer pattern text jobs ",
-     .help = "a corpus to a dataset, and each stage of it alone (needs the same)"},
+     .help = "a corpus to a dataset, and each stage of it alone (needs --tokenizer)"},
 };
 enum {
     N_PAGES = sizeof pages / sizeof pages[0],
@@ -111,7 +111,8 @@ static const cli_option option_table[] = {
      .help = "number of rounds of each page, 1 to 101 [depends on the page]", .lowest = 1,
      .highest = BENCH_MAX_ROUNDS},
     {"documents", 0, CLI_NUMBER, TARGET(options.n_documents), "N",
-     .help = "documents in the large dataset of lookup [1000000000] and of views [100000000]",
+     .help = "documents in the large dataset of lookup and of views [lookup: 1000000000; views: "
+             "100000000]",
      .lowest = 1},
     {"verify-mib", 0, CLI_NUMBER, TARGET(options.verify_mib), "N",
      .help = "size of the verify dataset in MiB [512]", .lowest = 1, .highest = MAX_MIB},
@@ -129,7 +130,8 @@ static const cli_option option_table[] = {
     {"pattern", 0, CLI_TEXT, TARGET(options.pattern), "NAME",
      .help = "for tokenize and pack: as for 'tokmap pack'"},
     {"text", 0, CLI_TEXT, TARGET(options.text), "FILE",
-     .help = "for tokenize and pack: a corpus, as 'tokmap pack' accepts it"},
+     .help = "for tokenize and pack: a corpus, as 'tokmap pack' accepts it [64 MiB that are made, "
+             "with more tokens in a byte than a language has]"},
     {"ids", 0, CLI_TEXT, TARGET(options.ids), "FILE",
      .help =
          "for tokenize: write the ids of its first pass to FILE, as 32-bit little-endian numbers"},
@@ -143,15 +145,24 @@ static const cli_option option_table[] = {
 };
 
 static const cli_manual manual = {
-    .usage = "tokbench PAGE... [OPTION]...",
-    .about = "Measures tokmap on this machine. Systems that are compared run in turn in one "
-             "process. Figures are medians, with the smallest and the largest beside them.",
+    .usage = "tokbench\n       tokbench fit P... [OPTION]...\n"
+             "       tokbench loader MODULE:NAME [OPTION]...\n"
+             "       tokbench file-system DIR [OPTION]...\n       tokbench compare OLD NEW\n"
+             "       tokbench PAGE... [OPTION]...",
+    .about =
+        "Without arguments: looks at this machine for half a minute, and prints one screen.\n\n"
+        "Answers a question: 'tokbench fit' says whether a training would wait for its data "
+        "on this machine; 'tokbench fit --help' explains it.\n\n"
+        "Or measures tokmap, for those who work on it. Systems that are compared run in turn "
+        "in one process. Figures are medians, with the smallest and the largest beside them.",
     .list_title = "Pages",
     .get_list = list_pages,
     .options = option_table,
     .notes = "Exit status: 0 done, whether or not targets were reached; 1 something failed; 2 the "
              "command line is wrong.",
-    .examples = "  tokbench all --json results.json\n"
+    .examples = "  tokbench fit data/train --gpus 8 --tokens-per-second 15k\n"
+                "  tokbench loader my_training:make_loader --step-ms 180\n"
+                "  tokbench all --json results.json\n"
                 "  tokbench load stall --data data/train --step-ms 5\n"
                 "  tokbench tokenize --tokenizer tokenizer.json --text corpus.jsonl -j 2\n",
 };
@@ -193,10 +204,7 @@ static int check_surroundings(const bench_options *options)
 {
     tokmap_dataset *ds = NULL;
     tokmap_error err;
-    if (getenv("TOKMAP_IO")) {
-        cli_warn("TOKMAP_IO is ignored, because ways of reading are compared");
-        unsetenv("TOKMAP_IO");
-    }
+    bench_ignore_io();
     const char *const read[] = {options->text, options->tokenizer};
     for (int i = 0; i < 2; i++)
         if (read[i] && path_protect_name(read[i], "an input"))
@@ -228,28 +236,29 @@ static void join_arguments(int argc, char **argv, char *command, size_t n_bytes)
     }
 }
 
-static void empty_folder(const char *dir)
-{
-    DIR *folder = opendir(dir);
-    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-}
+/* What is measured. */
+typedef struct work {
+    command_line line;
+    bool chosen[N_PAGES];
+    output_file json;
+} work;
 
 /* Measures the chosen pages and writes the results. Returns the exit status. */
-static int measure(const command_line *line, const bool *chosen, output_file *json)
+static int measure(void *context, const char *folder)
 {
     static bench_report report;
+    work *w = context;
+    command_line *line = &w->line;
+    line->options.dir = folder;
     const bench_times before = bench_read_times();
     memory_file text;
     for (int p = 0; p < N_PAGES; p++) {
-        if (!chosen[p])
+        if (!w->chosen[p])
             continue;
         cli_warn("%s ...", pages[p].name);
         report.page = pages[p].name;
         pages[p].run(&line->options, &report);
-        empty_folder(line->options.dir);
+        bench_empty_folder(folder);
     }
     const bench_times after = bench_read_times();
     const double all = after.all - before.all, others = after.others - before.others;
@@ -265,64 +274,59 @@ static int measure(const command_line *line, const bool *chosen, output_file *js
         bench_print_json(&report, line->command, out);
     if (!out || !memory_file_close(out, &text))
         bench_fail("out of memory");
-    const int code = bench_file_write(json, text.text, text.n_bytes);
+    const int code = bench_file_write(&w->json, text.text, text.n_bytes);
     free(text.text);
     return code;
 }
 
-/* Measures in a process of its own, so that gigabytes of test data are removed however it ends. */
-static int measure_and_clean_up(const command_line *line, const bool *chosen, output_file *json)
-{
-    static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP};
-    sigset_t set, old_set;
-    int status = 1 << 8, number; /* the status of a process that exits with 1 */
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (int i = 0; i < 3; i++)
-        sigaddset(&set, passed_on[i]);
-    sigprocmask(SIG_BLOCK, &set, &old_set);
-    const pid_t worker = fork();
-    if (worker == 0) {
-        sigprocmask(SIG_SETMASK, &old_set, NULL);
-        exit(measure(line, chosen, json));
-    }
-    while (worker > 0 && waitpid(worker, &status, WNOHANG) == 0)
-        if (sigwait(&set, &number) == 0 && number != SIGCHLD)
-            kill(worker, number);
-    empty_folder(line->options.dir);
-    rmdir(line->options.dir);
-    output_close(json); /* the worker has placed it, if there was no error */
-    return worker < 0 ? 1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
+/* What answers a question, and has options of its own. */
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} questions[] = {{"fit", fit_command},
+                 {"loader", loader_command},
+                 {"file-system", file_system_command},
+                 {"compare", compare_command}};
+enum {
+    N_QUESTIONS = sizeof questions / sizeof *questions
+};
 
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit is an error like others */
-    char dir[4096];
-    output_file json = {.fd = -1};
-    command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
+    work w = {.line.options.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", .json.fd = -1};
+    command_line *line = &w.line;
     cli_begin("tokbench", NULL);
-    join_arguments(argc, argv, line.command, sizeof line.command); /* before getopt moves them */
-    int code = cli_parse_options(&manual, argc, argv, &line);
+    if (cli_begin_completion(argc, argv)) {
+        argc--;
+        argv++;
+        for (int i = 0; i < N_QUESTIONS && argc == 2; i++)
+            cli_complete_word(argv[1], (cli_word[]){{questions[i].name}, {NULL}});
+    }
+    if (argc == 1)
+        return fit_glance();
+    for (int i = 0; i < N_QUESTIONS && argc > 1; i++)
+        if (strcmp(argv[1], questions[i].name) == 0) {
+            cli_begin("tokbench", argv[1]);
+            return questions[i].run(argc - 1, argv + 1);
+        }
+    join_arguments(argc, argv, line->command, sizeof line->command); /* before getopt moves them */
+    int code = cli_parse_options(&manual, argc, argv, line);
     if (code != CLI_GO_ON)
         return code;
-    if (line.version) {
+    if (line->version) {
         printf("tokbench %s\n", tokmap_version());
         return cli_finish();
     }
-    bool chosen[N_PAGES] = {false};
-    code = choose_pages(argc - optind, argv + optind, &line, chosen);
+    code = choose_pages(argc - optind, argv + optind, line, w.chosen);
     if (code == CLI_GO_ON)
-        code = check_surroundings(&line.options);
+        code = check_surroundings(&line->options);
     if (code != CLI_GO_ON)
         return code;
-    snprintf(dir, sizeof dir, "%s/tokbench-XXXXXX", line.options.dir);
-    if (!mkdtemp(dir))
-        return cli_error(1, "%s: %s", dir, strerror(errno));
-    line.options.dir = dir;
-    if (line.json && bench_file_open(&json, line.json)) { /* reported now, not after all the work */
-        rmdir(dir);
+    if (line->json &&
+        bench_file_open(&w.json, line->json)) /* reported now, not after all the work */
         return 1;
-    }
-    return measure_and_clean_up(&line, chosen, &json);
+    code = bench_run_in_folder(line->options.dir, measure, &w);
+    output_close(&w.json); /* the worker has placed it, if there was no error */
+    return code;
 }

@@ -4,15 +4,14 @@
 
     report.py FILE... -o PAGE.html    one HTML page: charts, and every figure in tables
     report.py FILE... --markdown      the tables as Markdown
-    report.py --compare OLD NEW       two runs on one machine, row by row
     report.py --document FILE         renew the tables in a Markdown document
 
 The page needs nothing else: no network, no script. Charts need matplotlib (bench/requirements.txt).
 The same files give the same bytes. Figures are drawn together only when they come from one file,
 which is one run.
 
-Exit status: 0 done; 1 an output cannot be written, no row is in both files, or --check found
-another table; 2 wrong usage; 3 a file cannot be read, is not a result, or is of another machine."""
+Two results are compared by `tokbench compare`. Exit status: 0 done; 1 an output cannot be written, or
+--check found another table; 2 wrong usage; 3 a file cannot be read, is not a result, or is of another machine."""
 
 import argparse
 import contextlib
@@ -23,8 +22,8 @@ import pathlib
 import re
 import sys
 
-from report_rows import TIMES, Refused, machine_text, read_result, same_machine
-from report_table import Table, escape_markdown, figure_tables, groups, number, remark_lines, short_number
+from report_rows import Refused, machine_text, read_result, same_machine
+from report_table import Table, escape_markdown, figure_tables, groups, number, remark_lines
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MARKER = re.compile(r"(<!-- (tokbench|peers|loaders): (\S+) ?(\w*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -93,49 +92,6 @@ def report(options):
         write(options.output, page(parts))
     if options.markdown:
         write("-", "".join(markdown(parts)))
-    return 0
-
-
-# ---- Two runs ----
-
-
-def verdict(row, least, most):
-    """Rates and times are faster or slower; other values are larger or smaller."""
-    if least <= 1 <= most:
-        return ""
-    if row.is_rate or row.unit in TIMES:
-        return "faster" if (least > 1) == row.is_rate else "slower"
-    return "more" if least > 1 else "less"
-
-
-def compared_rows(old, new):
-    """Rows without a ratio (a median of 0) are left out."""
-    found = {(row.page, row.name, row.unit): row for row in reversed(new.rows)}
-    for a in old.rows:
-        b = found.get((a.page, a.name, a.unit))
-        if b and min(a.median, b.median, a.least, b.least) > 0:
-            least, most = b.least / a.most, b.most / a.least
-            yield a.page, [a.name, short_number(a.median), short_number(b.median), a.unit,
-                           f"{b.median / a.median:.3g} x", f"{least:.3g}..{most:.3g}", verdict(a, least, most)]
-
-
-def compare(paths):
-    old, new = map(read, paths)
-    if not same_machine(old.machine, new.machine):
-        raise Stop("different machines, whose figures say nothing about each other:\n"
-                   f"  old: {machine_text(old.machine)}\n  new: {machine_text(new.machine)}", BAD_INPUT)
-    if old.command != new.command:
-        say(f"the runs were not asked for the same:\n  old: {old.command}\n  new: {new.command}")
-    rows = list(compared_rows(old, new))
-    if not rows:
-        raise Stop("no row is in both", FAILED)
-    columns = [("", ""), ("old", "number"), ("new", "number"), ("unit", ""),
-               ("new / old", "number"), ("rounds", ""), ("", "")]
-    text = "".join(Table(name, columns, [line for _, line in own]).terminal() + "\n"
-                   for name, own in groups(rows, lambda row: row[0]).items())
-    n, n_differ = len(rows), sum(bool(line[-1]) for _, line in rows)
-    write("-", f"{text}{n} rows compared, {n_differ} differ by more than their rounds do; not "
-               f"compared: {len(old.rows) - n} of the old, {len(new.rows) - n} of the new\n")
     return 0
 
 
@@ -228,24 +184,20 @@ def parse_options(arguments):
     add("-o", "--output", metavar="PAGE", help="the page; - is standard output")
     add("-m", "--markdown", action="store_true", help="print all figures as Markdown tables")
     add("--by-machine", action="store_true", help="files of several machines: a part for each")
-    add("--compare", action="store_true",
-        help="of each row that both files have, both medians, how many times the old one the new one "
-        "is, and between what that is with the smallest and the largest round of each; where that "
-        "leaves out 1, what the new one is")
     add("--document", metavar="FILE",
         help="what is between a line '<!-- tokbench: RESULT.json PAGE -->' and the next '<!-- end -->' "
         "becomes that table; 'peers: RESULT.json' and 'loaders: RESULT.json' are tables of bench/peers")
     add("--check", action="store_true", help="only say which tables differ")
     options = parser.parse_args(arguments)
     makes, n_files = bool(options.output or options.markdown), len(options.files)
-    if makes + options.compare + bool(options.document) != 1:
-        parser.error("ask for one of: -o and --markdown, --compare, --document")
-    if n_files != 2 if options.compare else (n_files > 0) != makes:
-        parser.error("--compare takes two result files, --document none, the others at least one")
+    if makes + bool(options.document) != 1:
+        parser.error("ask for one of: -o and --markdown, --document")
+    if (n_files > 0) != makes:
+        parser.error("--document takes no result files, the others at least one")
     if options.markdown and options.output == "-":
         parser.error("the page and the tables would both go to standard output")
     names = [os.path.basename(path) for path in options.files]
-    if len(set(names)) < n_files and not options.compare:
+    if len(set(names)) < n_files:
         parser.error("two files have one name, the page could not tell them apart")
     for path in options.files if options.output else ():
         with contextlib.suppress(OSError):
@@ -260,7 +212,7 @@ def main(arguments):
     try:
         if options.document:
             return renew(options.document, options.check)
-        return compare(options.files) if options.compare else report(options)
+        return report(options)
     except Stop as stop:
         say(stop.args[0])
         return stop.args[1]

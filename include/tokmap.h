@@ -109,12 +109,26 @@ typedef enum tokmap_status {
     TOKMAP_ERR_DEVICE = -12        /* no GPU, no driver, or it failed */
 } tokmap_status;
 
+/* What a program may decide by, besides the status. Values never change. New ones are added at the
+ * end. */
+typedef enum tokmap_reason {
+    TOKMAP_REASON_NONE = 0,
+    TOKMAP_REASON_OTHER_DATA = 1,    /* a state of other datasets, documents or views */
+    TOKMAP_REASON_OTHER_MIXTURE = 2, /* a state of other sources, weights, phases or skips:
+                                      * tokmap_loader_amend may continue it */
+    TOKMAP_REASON_EXPRESSION = 3,    /* `where` is not an expression of these columns */
+    TOKMAP_REASON_REPLACEABLE = 4,   /* the output exists; `replace` would replace it */
+    TOKMAP_REASON_EDIT = 5           /* the function `edit` of a stage failed */
+} tokmap_reason;
+
 typedef struct tokmap_error {
     tokmap_status status;
     int sys_errno; /* 0: not an error of the system */
+    tokmap_reason reason;
+    uint32_t file_bytes; /* bytes at the beginning of `text` that name a file; 0: none */
     /* the byte of the file where it happened; 0 if the error has no such byte */
     uint64_t file_offset;
-    char text[512]; /* one line without a newline; names the file */
+    char text[512]; /* one line without a newline */
 } tokmap_error;
 
 /* Returns the version of the linked library, like TOKMAP_VERSION_TEXT. */

@@ -32,14 +32,16 @@
  *           look-ahead or the way of reading. All of these may change after a restore. All ranks
  *           open the same sources with the same options, except `rank`. The rows of a step go to
  *           rank 0 first, then to rank 1, and so on. Each window of a source comes once in an
- *           epoch, unless its sample is skipped.
- * Memory    The datasets belong to the caller, and must stay open until the loader is closed. The
+ *           epoch, unless its sample is skipped or the source has a list of windows.
+ * Memory    The datasets belong to the caller, and must stay open until the loader is closed. So do
+ *           the numbers of lists of documents and of windows, which must not change meanwhile. The
  *           other arrays in the options are copied by open. Rows and everything that a batch points
  *           to are valid until the next call of next, seek, restore, set_batch or close. Rows and
  *           pieces point into the maps of the datasets; with DIRECT, READ and COPY, into the
  *           loader's memory. A row that is not in one map is a copy: a row that joins the end of a
- *           dataset to its beginning (random_offset), and in a joined dataset a row that crosses
- *           token files or is in a file without a map.
+ *           dataset to its beginning (random_offset), a row of documents that are not next to each
+ *           other (views, lists of documents), and in a joined dataset a row that crosses token
+ *           files or is in a file without a map.
  * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
@@ -61,17 +63,19 @@
  *           needed, so only then next reports that a file is missing, or has another size than the
  *           index states (TOKMAP_ERR_CORRUPT). After an error the position is unchanged: next may
  *           be called again, and save works.
- * SIGBUS    Only threads of the caller can receive it. With AUTO and POPULATE, next compares the
- *           rows with the sizes of their token files, at most a millisecond old, and returns
- *           TOKMAP_ERR_IO if a file was shortened. Accessing a row in a map raises SIGBUS if its
- *           file was shortened after that, if it cannot be read (MAP), or if it was shortened and
- *           io is MAP by name or a joined dataset has more than 256 token files. If a file now
- *           ends inside a page, the rest of that page reads as zeros. Looking up documents, for
- *           row_parts or windows within documents, raises it if the index was shortened or cannot
- *           be read: in open, and with MAP also in next and locate, unless a stage uses the loader.
- *           So does reading the metadata: in open, for tokenizers and order_of, and in restore, if
- *           the state was saved with other data. All other lookups read the index, and rows files,
- *           without a map. */
+ * SIGBUS    Only threads of the caller can receive it, except because of a list (below). With AUTO
+ *           and POPULATE, next compares the rows with the sizes of their token files, at most a
+ *           millisecond old, and returns TOKMAP_ERR_IO if a file was shortened. Accessing a row in
+ *           a map raises SIGBUS if its file was shortened after that, if it cannot be read (MAP),
+ *           or if it was shortened and io is MAP by name or a joined dataset has more than 256
+ *           token files. If a file now ends inside a page, the rest of that page reads as zeros.
+ *           Looking up documents, for row_parts, windows within documents or lists of documents,
+ *           raises it if the index was shortened or cannot be read: in open, and with MAP also in
+ *           next and locate, unless a stage uses the loader. So does reading the metadata: in open,
+ *           for tokenizers and order_of, and in restore, if the state was saved with other data.
+ *           All other lookups read the index, and rows files, without a map. The numbers of lists
+ *           are read where the caller has them, also by threads of the library; in the map of a
+ *           file that was shortened, this raises it. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
@@ -137,13 +141,13 @@ typedef enum tokmap_io {
     TOKMAP_IO_AUTO = 0,
     TOKMAP_IO_MAP = 1, /* use the map; nothing is read in advance */
     /* io_uring and O_DIRECT into memory of the loader: for each row read in advance, its tokens and
-     * 4 to 16 KiB more. Where this does not work, with TOKMAP_WINDOWS_BEST_FIT, and with more than
-     * 256 token files in joined datasets, POPULATE is used. */
+     * 4 to 16 KiB more. Where this does not work, with TOKMAP_WINDOWS_BEST_FIT, with lists of
+     * documents, and with more than 256 token files in joined datasets, POPULATE is used. */
     TOKMAP_IO_DIRECT = 2,
     /* Bring pages of the map into memory and check them, up to 8 steps before they are needed. With
-     * TOKMAP_SHUFFLE_BLOCK and up to 8 ranks, read the blocks of the next group whole, if memory
-     * has room for two groups of each source. With more than 1,024 token files in a joined dataset,
-     * READ is used. */
+     * TOKMAP_SHUFFLE_BLOCK and up to 8 ranks, without lists of documents, read the blocks of the
+     * next group whole, if memory has room for two groups of each source. With more than 1,024
+     * token files in a joined dataset, READ is used. */
     TOKMAP_IO_POPULATE = 3,
     TOKMAP_IO_READ = 4, /* pread into memory of the loader; blocks as with POPULATE */
     /* Copy each row when next is called, by one read; nothing is read in advance, and no thread is
@@ -151,11 +155,29 @@ typedef enum tokmap_io {
     TOKMAP_IO_COPY = 5
 } tokmap_io;
 
+/* An order of the documents of a dataset, from whose tokens windows are cut: docs/ORDER.md,
+ * section 3. The numbers are little-endian. */
+typedef struct tokmap_document_list {
+    const void *documents; /* n_documents numbers of document_bytes; below 2^48 of them */
+    uint64_t n_documents;  /* 0: there is no list, and the dataset is used as it is */
+    /* Where the n_windows windows begin, such as the sample_index of Megatron: for each two numbers
+     * of start_bytes, a place in `documents` and a token of that document. The first window begins
+     * with the first token, whatever is here. NULL: open finds the starts, which takes a lookup for
+     * each document and 16 bytes for each window. Given starts only spare this work. next and
+     * locate compare the starts that they use with the documents: TOKMAP_ERR_MISMATCH if the
+     * windows do not follow each other. */
+    const void *starts;
+    uint64_t n_windows;      /* 0 without starts */
+    uint32_t document_bytes; /* 4 or 8 */
+    uint32_t start_bytes;    /* 4 or 8; 0 without starts */
+    int64_t keeps_rest;      /* 1: the tokens after the last whole window are a shorter one */
+} tokmap_document_list;
+
 /* One corpus of a mixture. */
 typedef struct tokmap_loader_source {
-    /* All of the same token width; their order matters. A dataset twice, the same view of it twice,
-     * or a dataset and a view of it are TOKMAP_ERR_ARGUMENT. Other views of a dataset may have
-     * documents in common; ranges of documents may not. */
+    /* All of the same token width; their order matters. A dataset twice, the same view or list of
+     * it twice, or a dataset and a view of it are TOKMAP_ERR_ARGUMENT. Other views and lists of a
+     * dataset may have documents in common; ranges of documents may not. */
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets; /* 1 to 65,535 */
     int32_t masked;      /* 1: loss_mask is 0 for all of its labels */
@@ -180,6 +202,16 @@ typedef struct tokmap_loader_source {
      * too. NULL, here or for a dataset: all documents. The views must stay open as long as the
      * loader. docs/ORDER.md, section 3. */
     const tokmap_view *const *views;
+    /* For each dataset the order in which its documents are used. NULL: none has one. Only with
+     * TOKMAP_WINDOWS_CONCAT; not with random_offset, nor for a dataset that has `documents` or a
+     * view. docs/ORDER.md, section 3. */
+    const tokmap_document_list *document_lists;
+    /* The windows of the source in the order of its samples, in any epoch, whatever `shuffle` is:
+     * n_window_list numbers of window_list_bytes, little-endian. NULL: there is no list. Not with
+     * TOKMAP_SHUFFLE_BLOCK. docs/ORDER.md, section 4. */
+    const void *window_list;
+    uint64_t n_window_list;    /* 1 to 2^48; 0 without a list */
+    int64_t window_list_bytes; /* 4 or 8; 0 without a list */
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
@@ -244,18 +276,19 @@ typedef struct tokmap_loader_options {
     uint32_t align; /* pieces begin at multiples of this; it divides sequence_length; 0: 1 */
     uint32_t max_documents; /* pieces in a row; 0: any number */
     tokmap_whole_documents whole_documents;
-    /* With any windows. 1: weights are shares of tokens that are labels, not of samples. */
+    /* With any windows, but without lists. 1: weights are shares of tokens that are labels, not of
+     * samples. */
     int32_t weigh_tokens;
     /* Slices of rows, for context parallelism: rows have sequence_length / cp_size inputs, and
      * consist of pieces; their cu_seqlens describe the whole row. The order is the same. */
     uint32_t cp_rank;
     uint32_t cp_size; /* 0 means 1 */
     int64_t cp_mode;  /* tokmap_cp_mode; has 8 bytes, so that no padding follows it */
-    /* A row whose tokens are in several places of a dataset, because a view leaves out documents
-     * between them: 0: its tokens are copied together. 1: unless the loader has read them into its
-     * own memory, it has no tokens, and a piece for each place; this saves a copy for callers that
-     * gather. Needs a row_stride with n_pieces, does not work with cp_size, and a stage ignores it.
-     * Has 8 bytes, so that no padding follows it. */
+    /* A row whose tokens are in several places of a dataset, because of a view or a list of
+     * documents, or because it wraps around: 0: its tokens are copied together. 1: unless the
+     * loader has read them into its own memory, it has no tokens, and a piece for each place; this
+     * saves a copy for callers that gather. Needs a row_stride with n_pieces, does not work with
+     * cp_size, and a stage ignores it. Has 8 bytes, so that no padding follows it. */
     int64_t view_pieces;
 } tokmap_loader_options;
 
@@ -472,13 +505,16 @@ typedef struct tokmap_loader_info {
     uint64_t wait_p999_ns; /* likewise */
     uint64_t wait_max_ns;  /* the longest wait */
     const char *io_reason; /* why this way is used; valid until the loader is closed */
+    /* 1: DIRECT was asked for or chosen, and cannot be used: io_reason says why. Has 8 bytes, so
+     * that no padding follows it. */
+    int64_t direct_failed;
 } tokmap_loader_info;
 
 TOKMAP_API tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
 
 typedef struct tokmap_loader_source_info {
     size_t struct_size; /* sizeof(tokmap_loader_source_info), set by the caller */
-    uint64_t n_windows; /* in an epoch */
+    uint64_t n_windows; /* in an epoch: the length of the list of windows, if there is one */
     uint64_t quota;     /* samples of the source in each `period` samples, in the first phase */
     uint64_t period;    /* the same for all sources */
     uint64_t n_samples_before; /* samples of the source before the position of the loader */
@@ -509,11 +545,12 @@ typedef struct tokmap_sample {
     uint64_t window;      /* of the source */
     uint64_t first_token; /* in the dataset */
     uint32_t n_tokens;    /* of the row */
-    /* With TOKMAP_WINDOWS_BEST_FIT the pieces of the row. With a view, the ranges of consecutive
-     * tokens in the dataset, if there are several. Else NULL. In the order of the row, and valid
-     * until the next call. first_token is the first token of the first piece. */
+    /* Where the tokens are in the dataset, in the order of the row: with TOKMAP_WINDOWS_BEST_FIT a
+     * piece of each document; else one piece, or several if a view leaves out tokens between them,
+     * if a list has documents in another order, or if the row wraps around. Valid until the next
+     * call. */
     const tokmap_piece *pieces;
-    size_t n_pieces;
+    size_t n_pieces; /* at least 1 */
 } tokmap_sample;
 
 /* Finds where a sample comes from, without reading its tokens. TOKMAP_ERR_ARGUMENT: there is no
@@ -620,8 +657,9 @@ typedef struct tokmap_loader_search {
 } tokmap_loader_search;
 
 /* The inverse of locate: finds the samples of an epoch whose rows have one of these tokens of a
- * dataset; with TOKMAP_WINDOWS_BEST_FIT once for each document. Skipped samples are included.
- * TOKMAP_ERR_ARGUMENT: there are no such tokens. */
+ * dataset; with TOKMAP_WINDOWS_BEST_FIT once for each document. Skipped samples are included. Lists
+ * of documents and of windows are read from beginning to end. TOKMAP_ERR_ARGUMENT: there are no
+ * such tokens. */
 TOKMAP_API tokmap_status tokmap_loader_find(tokmap_loader *l, tokmap_loader_search *search,
                                             tokmap_error *err);
 
@@ -638,7 +676,7 @@ typedef struct tokmap_loader_labels {
 /* Counts the labels that the samples before end_sample have had in each of these documents: how
  * often a token was a label, whether masked or not, except for tokens in spans. Skipped samples do
  * not count. Reads document boundaries and spans, and no tokens. TOKMAP_ERR_ARGUMENT: there are no
- * such documents, or they are not known. */
+ * such documents, they are not known, or the source has a list of documents or of windows. */
 TOKMAP_API tokmap_status tokmap_loader_count_labels(tokmap_loader *l,
                                                     const tokmap_loader_labels *options,
                                                     tokmap_error *err);

@@ -101,10 +101,10 @@ typedef struct tokmap_stage_options {
     int64_t ignore_index;     /* value of labels that do not count */
     int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
     uint32_t pad_id;          /* the value of inputs that a shorter row lacks */
-    /* Documents of a batch; cu_seqlens has one more entry. 0: enough for any batch. If outputs need
-     * documents, every slot reserves 4 bytes for each: with the default and tokens of 2 bytes, a
-     * slot is three times as large as its tokens. Only what is used is transferred. */
-    uint32_t max_documents;
+    /* Documents in all rows of a batch; cu_seqlens has one more entry. 0: enough for any batch. If
+     * outputs need documents, every slot reserves 4 bytes for each: with the default and tokens of
+     * 2 bytes, a slot is three times as large as its tokens. Only what is used is transferred. */
+    uint32_t max_boundaries;
     int32_t no_thread; /* 1: no thread; next does all the work */
     void *context;     /* passed to the functions below */
     /* Receives a line of text, at most a few times, in any thread. May be NULL. */
@@ -125,7 +125,7 @@ typedef struct tokmap_stage_batch {
     void *labels;          /* int32 or int64: label_bytes */
     int32_t *position_ids; /* see TOKMAP_STAGE_POSITION_IDS */
     int32_t *document_ids; /* see TOKMAP_STAGE_DOCUMENT_IDS */
-    int32_t *cu_seqlens;   /* max_documents + 1; from n_documents on, the number of all inputs */
+    int32_t *cu_seqlens;   /* max_boundaries + 1; from n_documents on, the number of all inputs */
     uint32_t n_rows;
     uint32_t sequence_length;
     uint32_t n_documents; /* in cu_seqlens; the padding of a row counts as one */
@@ -153,8 +153,8 @@ TOKMAP_API void tokmap_stage_close(tokmap_stage *s);
 /* ---- Use ---- */
 
 /* Returns the batch of the next step, for `stream`. TOKMAP_END as in tokmap_loader_next.
- * TOKMAP_ERR_ARGUMENT: n_slots - 1 batches are held; or the step has more than max_documents, which
- * remains an error until a seek skips the step. */
+ * TOKMAP_ERR_ARGUMENT: n_slots - 1 batches are held; or the step has more documents than
+ * max_boundaries, which remains an error until a seek skips the step. */
 TOKMAP_API tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
                                            tokmap_error *err);
 /* Makes another stream wait for a batch that is held. */
@@ -208,7 +208,7 @@ typedef struct tokmap_stage_info {
     uint32_t n_host_slots;    /* batches in pinned memory */
     uint32_t n_rows;          /* of every batch */
     uint32_t sequence_length; /* of every batch */
-    uint32_t max_documents;   /* of every batch */
+    uint32_t max_boundaries;  /* of every batch */
     uint64_t device_bytes;    /* device memory, allocated at open */
     uint64_t host_bytes;      /* pinned memory, allocated at open */
     uint64_t n_batches;       /* returned by next and fill */

@@ -129,7 +129,8 @@ typedef struct tokmap_encoding {
 /* ---- Open and close ---- */
 
 /* Opens the tokenizer file at `path`: a tokenizer.json, vocab.json (with merges.txt beside it),
- * .tiktoken, tokenizer.model or tekken.json; its content decides which. The path "bytes" is a
+ * .tiktoken, tokenizer.model or tekken.json; its content decides which. A folder stands for the
+ * first of tokenizer.json, tokenizer.model, tekken.json and vocab.json in it. The path "bytes" is a
  * built-in tokenizer: each byte is its own id, and 256 ends a document. options may be NULL.
  * TOKMAP_ERR_UNSUPPORTED: the file is not a tokenizer, is damaged, or its ids would differ from the
  * ids of the reference; err names the part, and file_offset is the byte or 0. */

@@ -83,9 +83,10 @@ typedef struct tokmap_writer_options {
     int32_t resumable;    /* 1: checkpoints will be made; RESUME implies it */
     tokmap_unfinished unfinished;
     uint64_t resume_checkpoint; /* with RESUME: number of the checkpoint, from 1; 0: the last */
-    /* 1: documents may have spans. Not needed if the first document has one. Has 8 bytes, so that
-     * no padding follows it. */
-    int64_t has_spans;
+    int32_t has_spans; /* 1: documents may have spans; not needed if the first document has one */
+    /* Threads that hash and write the tokens, up to 7. They take up to 16 MiB of memory; 0: the
+     * calls do so themselves. With threads, a failed write is the failure of a later call. */
+    uint32_t n_threads;
 } tokmap_writer_options;
 
 typedef struct tokmap_join_options {

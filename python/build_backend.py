@@ -59,6 +59,15 @@ def notice():
     return "\n".join(["tokmap", " ".join(filter(None, ["Copyright", makefile_value("HOLDER"), makefile_value("HOMEPAGE")])), ""])
 
 
+def readme():
+    """With addresses in place of paths, which lead nowhere on the page of an index, if the project has an address."""
+    text, homepage = (ROOT / "README.md").read_text(), makefile_value("HOMEPAGE")
+    if not homepage:
+        return text
+    text = re.sub(r'(src(?:set)?=")(?!\w+:)', rf"\g<1>{homepage}/raw/v{version()}/", text)
+    return re.sub(r"(\]\()(?!\w+:|#)", rf"\g<1>{homepage}/blob/v{version()}/", text)
+
+
 def metadata(components):
     project, extras = (read_project()[t] for t in ("project", "project.optional-dependencies"))
     lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {version()}",
@@ -73,7 +82,7 @@ def metadata(components):
     lines += [f"Project-URL: Homepage, {homepage}"] if homepage else []
     lines.append("Description-Content-Type: text/markdown")
     contains = "".join(f"- {part['name']} {part['version']}: {part['licenses'][0]['expression']}\n" for part in components)
-    return "\n".join(lines) + f"\n\n{(ROOT / 'README.md').read_text()}\n## What this package contains of others\n\n{contains}"
+    return "\n".join(lines) + f"\n\n{readme()}\n## What this package contains of others\n\n{contains}"
 
 
 def info_files(tag, components=(sbom.UNICODE,)):
@@ -152,7 +161,8 @@ def python_files():
 
 
 def native_files(build):
-    """The libraries, the programs and their pages of the manual, which `man` finds beside the programs."""
+    """The libraries, the programs and their pages of the manual, which `man` finds beside the programs, and
+    the scripts with which shells complete words, which bash-completion finds there too."""
     files = script_files()
     files.update({f"tokmap/{path.name}": path.read_bytes() for path in build.glob("libtokmap*.so")})
     data = f"tokmap-{version()}.data"
@@ -160,6 +170,12 @@ def native_files(build):
         files[f"{data}/scripts/{name}"] = (build / name).read_bytes()
     for page in ROOT.glob("docs/man/tok*.[157]"):
         files[f"{data}/data/share/man/man{page.suffix[1:]}/{page.name}"] = page.read_bytes()
+    shares = {"tokmap.bash": ["bash-completion/completions/tokmap", "bash-completion/completions/tokbench"],
+              "_tokmap": ["zsh/site-functions/_tokmap"],
+              "tokmap.fish": ["fish/vendor_completions.d/tokmap.fish", "fish/vendor_completions.d/tokbench.fish"]}
+    for script, paths in shares.items():
+        text = (ROOT / "tokenize_tools/completion" / script).read_bytes()
+        files.update({f"{data}/data/share/{path}": text for path in paths})
     return files
 
 

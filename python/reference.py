@@ -22,10 +22,13 @@ HEAD = """<!-- Made by python/reference.py. Change the docstrings instead. -->
 """
 GROUPS = (
     ("Datasets", ("open", "Dataset", "View", "Document", "Input", "Segment", "Writer")),
-    ("Loading", ("Loader", "Source", "Order", "Rows", "Ranks", "Reading", "Resume", "Record", "Slots", "Batch", "Row", "Samples",
+    ("Packing", ("pack", "PackReport", "PackProgress")),
+    ("Loading", ("Loader", "Source", "DocumentList", "Order", "Rows", "Ranks", "Reading", "Resume", "Record", "Slots", "Batch", "Row", "Samples",
                  "Sample")),
     ("GPUs (experimental)", ("Stage", "DeviceBatch", "DeviceArray", "Filled", "count_devices")),
     ("Tokenizers", ("Tokenizer",)),
+    ("Measuring", ("measure", "Measurement")),
+    ("Checking a resume", ("check_resume", "ResumeCheck", "WrongStep")),
     ("Errors", ()),  # all others
 )
 DROP_INS = (
@@ -167,7 +170,7 @@ def main():
         chosen = [name for name in group if name in names] or [n for n in names if n not in grouped and not group]
         if chosen:
             parts += [f"## {title}", "", *(entry(name, getattr(tokmap, name)) for name in chosen)]
-    parts += ["## Frameworks", "", "[recipes.md](recipes.md) shows how to use these, and others without a module.", ""]
+    parts += ["## Frameworks", "", "[frameworks.md](frameworks.md) shows how to use these, and others without a module.", ""]
     for module, names in DROP_INS:
         found = importlib.import_module(f"tokmap.{module}")
         parts += [entry(f"tokmap.{module}.{name}", operator.attrgetter(name)(found)) for name in names]

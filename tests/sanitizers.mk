@@ -10,7 +10,7 @@
 CLANG_TESTS := $(filter-out $(addprefix $(BUILD)/test_,splitter merge),$(foreach f,$(filter \
 	tests/tokenizer/%,$(TEST_FILES)),$(call program,$f)))
 # The tests of rows that are put together from several places.
-CLANG_ROWS := $(addprefix $(BUILD)/test_,blend gather gather_whole slice row_parts views look_back block_ahead)
+CLANG_ROWS := $(addprefix $(BUILD)/test_,blend gather gather_whole slice row_parts views lists look_back block_ahead)
 ifeq ($(TOKMAP_SANITIZED),tsan)
     LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
 	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_cuts \
@@ -39,7 +39,7 @@ ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
 	python/test_source_archive.py)
     ifeq ($(TOKMAP_SANITIZED),tsan)
 	LEFT_OUT += $(addprefix tests/,pack/test_pack.sh loader/test_view_files.py corpus/test_tar.py commands/test_columns.py \
-	    commands/test_cli.sh commands/test_view.py fields/test_where.py) $(addprefix $(BUILD)/test_,columns views)
+	    commands/test_cli.sh commands/test_view.py fields/test_where.py) $(addprefix $(BUILD)/test_,columns views lists)
     else
 	LEFT_OUT += $(BUILD)/test_replace
     endif

@@ -14,6 +14,10 @@
 #include "cli/json_out.h"
 
 /* Formats what follows `format` in the arguments of the caller. */
+enum {
+    MOST_MISSED = 7 /* lines of the summary */
+};
+
 #define FORMAT(text, format)                                                                       \
     do {                                                                                           \
         va_list more;                                                                              \
@@ -77,13 +81,23 @@ bench_times bench_read_times(void)
 {
     double part[8] = {0}, all = 0; /* user, nice, system, idle, iowait, irq, softirq, steal */
     char rest[256] = "", *at = rest;
-    struct rusage own;
+    struct rusage own, children; /* pages have none; ranks are children that have ended */
     read_system_line("/proc/stat", "cpu ", rest, sizeof rest);
     for (int i = 0; i < 8; i++)
         all += part[i] = real_read(at, &at) / (double)sysconf(_SC_CLK_TCK);
     getrusage(RUSAGE_SELF, &own);
-    const double own_user = (double)own.ru_utime.tv_sec + (double)own.ru_utime.tv_usec / 1e6;
+    getrusage(RUSAGE_CHILDREN, &children);
+    const double own_user = (double)(own.ru_utime.tv_sec + children.ru_utime.tv_sec) +
+                            (double)(own.ru_utime.tv_usec + children.ru_utime.tv_usec) / 1e6;
     return (bench_times){all, part[0] + part[1] - own_user, part[7]};
+}
+
+void bench_ignore_io(void)
+{
+    if (!getenv("TOKMAP_IO"))
+        return;
+    cli_warn("TOKMAP_IO is ignored, because ways of reading are compared");
+    unsetenv("TOKMAP_IO");
 }
 
 uint64_t bench_random(uint64_t *state)
@@ -206,15 +220,16 @@ uint32_t bench_rounds(const bench_options *options, uint32_t usual)
 
 /* ---- Lines ---- */
 
-/* Formats a value with three digits, and with k, M, G or T if it is large. */
-static cli_text short_number(double value)
+cli_text bench_short(double value, const char *unit)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
     cli_text text;
     int i = 0;
     for (; i < 4 && (value >= 999.5 || value <= -999.5); i++)
         value /= 1000;
-    snprintf(text.s, sizeof text.s, "%.3g%s", value, letters[i]);
+    const bool own_word = *unit == ' ' && !*letters[i]; /* "5 tokens", but "5 k tokens" */
+    snprintf(text.s, sizeof text.s, "%.3g%s%s%s", value, *unit ? " " : "", letters[i],
+             own_word ? unit + 1 : unit);
     return text;
 }
 
@@ -225,16 +240,45 @@ static void print_line(const bench_row *row, FILE *out)
         least = row->values[i] < least ? row->values[i] : least;
         most = row->values[i] > most ? row->values[i] : most;
     }
-    fprintf(out, "  %s: %s %s", row->name, short_number(bench_median(row)).s, row->unit);
+    fprintf(out, "  %s: %s %s", row->name, bench_short(bench_median(row), "").s, row->unit);
     if (row->n_values > 1)
-        fprintf(out, " (%s .. %s)", short_number(least).s, short_number(most).s);
+        fprintf(out, " (%s .. %s)", bench_short(least, "").s, bench_short(most, "").s);
     if (row->limit[0])
         fprintf(out, ", %.3g %% of %s", row->fraction * 100, row->limit);
     if (row->goal != BENCH_NO_GOAL)
         fprintf(out, "; target %s %s: %s",
-                row->goal == BENCH_AT_LEAST ? ">=" : "<=", short_number(row->target).s,
+                row->goal == BENCH_AT_LEAST ? ">=" : "<=", bench_short(row->target, "").s,
                 is_missed(row) ? "missed" : "reached");
     putc('\n', out);
+}
+
+/* Prints in at most ten lines what was missed, and how busy the machine was. */
+static void print_summary(const bench_report *report, FILE *out)
+{
+    uint32_t n_goals = 0, n_missed = 0;
+    for (uint32_t i = 0; i < report->n_rows; i++) {
+        n_goals += report->rows[i].goal != BENCH_NO_GOAL;
+        n_missed += is_missed(&report->rows[i]);
+    }
+    fprintf(out, "\n%u of %u targets reached", n_goals - n_missed, n_goals);
+    fputs(n_missed > 0 ? "; missed:\n" : "\n", out);
+    for (uint32_t i = 0, n = 0; i < report->n_rows && n < MOST_MISSED; i++) {
+        const bench_row *row = &report->rows[i];
+        if (!is_missed(row))
+            continue;
+        fprintf(out, "  %s, %s: %s %s, target %s %s\n", row->page, row->name,
+                bench_short(bench_median(row), "").s, row->unit,
+                row->goal == BENCH_AT_LEAST ? ">=" : "<=", bench_short(row->target, "").s);
+        n++;
+    }
+    if (n_missed > MOST_MISSED)
+        fprintf(out, "  and %u more\n", n_missed - MOST_MISSED);
+    fprintf(out,
+            "Other programs took %.3g %% of the processors' time, other virtual machines %.3g "
+            "%%%s.\n",
+            report->others_percent, report->steal_percent,
+            report->others_percent >= 5 || report->steal_percent >= 1 ? ": figures may be too low"
+                                                                      : "");
 }
 
 void bench_print_rows(const bench_report *report, FILE *out)
@@ -249,11 +293,7 @@ void bench_print_rows(const bench_report *report, FILE *out)
     fputs("\nMedians (smallest .. largest of the rounds). k, M, G, T: 10^3 to 10^12.\n60 % of "
           "NAME: 100 % would be as fast as NAME, which was measured in the same rounds.\n",
           out);
-    if (report->others_percent >= 5 || report->steal_percent >= 1)
-        fprintf(out,
-                "The machine was busy: other programs took %.3g%% of the processors' time,\n"
-                "other virtual machines %.3g%%. Figures may be too low.\n",
-                report->others_percent, report->steal_percent);
+    print_summary(report, out);
 }
 
 /* ---- JSON ---- */
@@ -305,6 +345,8 @@ void bench_print_json(const bench_report *report, const char *command, FILE *out
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     json_out_begin(&o, NULL, '{');
     json_out_number(&o, "schema", 1);
+    json_out_number(&o, "schema_version", 1);
+    json_out_string(&o, "kind", "pages");
     json_out_string(&o, "tokmap", tokmap_version());
     json_out_string(&o, "command", command);
     json_out_begin(&o, "machine", '{');

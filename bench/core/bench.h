@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/cli.h"
 #include "system/platform_thread.h"
 #include "tokmap.h"
 
@@ -112,6 +113,9 @@ void bench_set_x(bench_row *row, double x, const char *unit);
 /* Returns the number of rounds asked for, or the page's default. */
 uint32_t bench_rounds(const bench_options *options, uint32_t usual);
 
+/* Formats a number with three digits, and with k, M, G or T if it is large; then a unit, which may
+ * be empty, or a word with a blank before it. */
+cli_text bench_short(double value, const char *unit);
 void bench_sort(double *values, size_t n);
 double bench_median(const bench_row *row);
 /* Prints the figures for people: a line for each row. bench/report.py makes tables of the JSON. */
@@ -127,5 +131,7 @@ typedef struct bench_times {
     double all, others, steal;
 } bench_times;
 bench_times bench_read_times(void);
+/* Says that TOKMAP_IO is ignored, and does so. */
+void bench_ignore_io(void);
 /* Returns pseudo-random numbers, the same on every machine. */
 uint64_t bench_random(uint64_t *state);

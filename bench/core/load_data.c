@@ -91,7 +91,8 @@ load_data load_data_open(const bench_options *options, uint64_t usual_mib)
     d.ds = open_dataset(options->data ? options->data : made.s);
     d.info = cli_dataset_info(d.ds);
     d.file = device_open(d.info.token_path);
-    d.fits = d.info.token_file_bytes / 4096 <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 2;
+    d.fits = d.info.token_file_bytes / (uint64_t)sysconf(_SC_PAGESIZE) <=
+             (uint64_t)sysconf(_SC_PHYS_PAGES) / 2;
     d.is_trial = d.info.token_file_bytes < (uint64_t)64 << 20;
     return d;
 }

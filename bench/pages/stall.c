@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stall.c - how long a training step waits for its batch: a thread sleeps for the time of a step,
- * like one that waits for a GPU, then asks for the next batch and copies it. The first batch of a
+/* stall.c - how long a training step waits for its batch, which it copies. The first batch of a
  * loader is not counted: that is part of starting, see `start`. */
 #include <stdlib.h>
 #include <time.h>
 
 #include "cli/cli.h"
+#include "core/steps.h"
 #include "pages/pages.h"
 
 enum {
@@ -54,46 +54,47 @@ typedef struct stall_rows {
     size_t n_waits;
 } stall_rows;
 
-/* Returns the smallest value that `thousandths` of all values do not exceed. */
-static double get_percentile(double *sorted, size_t n, size_t thousandths)
-{
-    const size_t rank = (n * thousandths + 999) / 1000;
-    return sorted[rank > 0 ? rank - 1 : 0];
-}
-
 /* ---- Steps ---- */
 
-/* Measures one round. The step sleeps; a training loop waits for the time that the batch takes
- * after that. */
+typedef struct stall_loader {
+    tokmap_loader *loader;
+    tokmap_batch batch;
+    tokmap_gather_options gather;
+} stall_loader;
+
+static void take_batch(void *context)
+{
+    stall_loader *l = context;
+    load_data_next(l->loader, &l->batch, &l->gather);
+}
+
 static void measure_round(stall *s, const kind *k, stall_rows *r)
 {
     const tokmap_loader_options options = {
         .sequence_length = LENGTH, .io = k->io, .seed = bench_random(&s->seed)};
-    const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
-    tokmap_batch b = {.struct_size = sizeof b};
-    const uint64_t step_ns = (uint64_t)(r->step_ms * 1e6);
-    double *waits = r->waits + r->n_waits, waited = 0;
     if (k->cold)
         device_forget(&s->data->file, s->data->ds);
     else
         load_data_warm_up(s->data->ds);
-    tokmap_loader *l = load_data_one_source(&s->data->ds, 1, options);
-    load_data_next(l, &b, &gather);
+    stall_loader l = {
+        .loader = load_data_one_source(&s->data->ds, 1, options),
+        .batch = {.struct_size = sizeof l.batch},
+        .gather = {.struct_size = sizeof l.gather, .inputs = s->buffer},
+    };
+    bench_steps steps = {.step_ms = r->step_ms,
+                         .most = r->n_steps,
+                         .take = take_batch,
+                         .context = &l,
+                         .waits = r->waits + r->n_waits};
+    take_batch(&l);
     const clock_t processor = clock(); /* in us, as POSIX requires */
-    for (uint32_t i = 0; i < r->n_steps; i++) {
-        tokmap_i_sleep_ns(step_ns);
-        const uint64_t asked = tokmap_i_now_ns();
-        load_data_next(l, &b, &gather);
-        waits[i] = bench_ns_since(asked) / 1e3;
-        waited += waits[i];
-    }
-    const double working = (double)r->n_steps * (double)step_ns / 1e3;
+    bench_take_steps(&steps);
     bench_add_value(r->rows[PROCESSOR], (double)(clock() - processor) / r->n_steps);
-    bench_add_value(r->rows[SHARE], 100 * working / (working + waited));
+    bench_add_value(r->rows[SHARE], 100 * bench_utilisation(steps.n, steps.step_ms, steps.waited));
     r->n_waits += r->n_steps;
-    bench_sort(waits, r->n_steps);
-    bench_add_value(r->rows[P50], get_percentile(waits, r->n_steps, 500));
-    tokmap_loader_close(l);
+    bench_sort(steps.waits, steps.n);
+    bench_add_value(r->rows[P50], bench_percentile(steps.waits, steps.n, 500));
+    tokmap_loader_close(l.loader);
 }
 
 /* ---- Rows of figures ---- */
@@ -120,9 +121,9 @@ static void add_rows(const stall *s, bench_report *report, const kind *k, double
 static void finish_rows(stall_rows *r)
 {
     bench_sort(r->waits, r->n_waits);
-    bench_add_value(r->rows[P99], get_percentile(r->waits, r->n_waits, 990));
+    bench_add_value(r->rows[P99], bench_percentile(r->waits, r->n_waits, 990));
     if (r->rows[P999])
-        bench_add_value(r->rows[P999], get_percentile(r->waits, r->n_waits, 999));
+        bench_add_value(r->rows[P999], bench_percentile(r->waits, r->n_waits, 999));
     bench_add_value(r->rows[MOST], r->waits[r->n_waits - 1]);
     bench_add_value(r->rows[STEPS], (double)r->n_waits);
     bench_row *share = r->rows[SHARE];

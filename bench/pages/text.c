@@ -10,9 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
-#include "commands/commands.h"
+#include "commands/text/text_commands.h"
 #include "core/bench_file.h"
+#include "core/made_text.h"
 #include "corpus/corpus.h"
 #include "pages/pages.h"
 #include "system/platform.h"
@@ -23,6 +25,7 @@ enum {
     TOKENIZE_ROUNDS = 9,
     PACK_ROUNDS = 5,
     SCRATCH_BYTES = 16384,
+    MADE_BYTES = 64 << 20,
     N_STAGES = 3 /* of pack */
 };
 
@@ -34,13 +37,30 @@ typedef struct bench_text {
     uint64_t n_bytes;
 } bench_text;
 
-/* Opens the tokenizer of --tokenizer and --pattern, for a page that also needs --text. */
+/* The options of a page, with a text that is made if none was named. */
+typedef struct with_text {
+    bench_options options;
+    path_text path;
+} with_text;
+
+static const bench_options *add_text(const bench_options *options, with_text *with)
+{
+    if (!options->tokenizer)
+        bench_fail("tokenize and pack need --tokenizer");
+    if (options->text)
+        return options;
+    with->options = *options;
+    with->path = path_of(options->dir, "/text.jsonl");
+    with->options.text = with->path.s;
+    made_text_write(with->path.s, MADE_BYTES);
+    return &with->options;
+}
+
+/* Opens the tokenizer of --tokenizer and --pattern. */
 static tokenizer_file open_tokenizer(const bench_options *options)
 {
     const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
     tokenizer_file file;
-    if (!options->tokenizer || !options->text)
-        bench_fail("tokenize and pack need --tokenizer and --text");
     if (tokenizer_choice_open(&file, &choice) != CLI_OK)
         _exit(1); /* the error was printed */
     return file;
@@ -205,9 +225,11 @@ static void measure_round(job *j, const tokenizer *t, bench_row *const *r, const
     }
 }
 
-void bench_tokenize(const bench_options *options, bench_report *report)
+void bench_tokenize(const bench_options *given, bench_report *report)
 {
     static job j;
+    with_text with;
+    const bench_options *options = add_text(given, &with);
     const uint32_t n_rounds = bench_rounds(options, TOKENIZE_ROUNDS),
                    n_kinds = options->n_jobs > 1 ? 2 : 1;
     static const char *const names[N_FIGURES] = {"text read and ids written", "cold", "warm"};
@@ -255,7 +277,7 @@ typedef struct subject {
 
 static void take_documents(subject *s)
 {
-    const corpus_options options = {.reader.window.read_ahead = true, .reader.n_decoders = 1};
+    const corpus_options options = {.reader.window.read_ahead = true};
     failure err;
     corpus_batch batch = {0};
     corpus *c = corpus_open(&s->options->text, 1, &options, NULL, &err);
@@ -331,8 +353,10 @@ static double processor_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-void bench_pack(const bench_options *options, bench_report *report)
+void bench_pack(const bench_options *given, bench_report *report)
 {
+    with_text with;
+    const bench_options *options = add_text(given, &with);
     enum {
         DOCUMENTS,
         ENCODING,
@@ -343,12 +367,14 @@ void bench_pack(const bench_options *options, bench_report *report)
     static void (*const stages[N_STAGES])(subject *) = {take_documents, encode_all, write_ids};
     const uint32_t n_processors = tokmap_i_n_processors();
     const size_t n_jobs = options->n_jobs ? (size_t)options->n_jobs : 1;
-    bench_row *bounds[N_BOUNDS], *whole;
+    const uint64_t before_loading = tokmap_i_thread_cpu_ns();
+    bench_row *bounds[N_BOUNDS], *whole, *main_thread, *per_core;
     int least = DOCUMENTS;
     subject s = {.options = options,
                  .n_jobs = n_jobs,
                  .prefix = load_data_name(options, 0),
                  .file = open_tokenizer(options)};
+    const uint64_t loading = tokmap_i_thread_cpu_ns() - before_loading; /* of the vocabulary */
     s.text = load_text(options->text);
     s.ends = bench_memory((s.text.n_ends + 1) * sizeof *s.ends);
     encode_all(&s); /* so that its memory is allocated */
@@ -357,6 +383,8 @@ void bench_pack(const bench_options *options, bench_report *report)
     bounds[WRITING] = bench_add_row(report, "MB/s", "writing alone");
     bounds[ALL] = bench_add_row(report, "MB/s", "all stages, %u busy processors", n_processors);
     whole = bench_add_row(report, "MB/s", "tokmap pack, from end to end");
+    per_core = bench_add_row(report, "tokens/s", "tokmap pack, a core of %zu", n_jobs);
+    main_thread = bench_add_row(report, "MB/s", "its main thread, of which there is one");
     for (uint32_t i = 0; i < bench_rounds(options, PACK_ROUNDS); i++) {
         remove_dataset(&s);
         const double mb = (double)s.text.n_bytes / 1e6, before = processor_seconds();
@@ -370,8 +398,13 @@ void bench_pack(const bench_options *options, bench_report *report)
         bench_add_value(bounds[ALL], mb * n_processors / (processor_seconds() - before));
         remove_dataset(&s);
         start = tokmap_i_now_ns();
+        const uint64_t used = tokmap_i_thread_cpu_ns() + loading;
         pack_text(&s);
-        bench_add_value(whole, mb * 1e9 / bench_ns_since(start));
+        const double ns = bench_ns_since(start);
+        bench_add_value(whole, mb * 1e9 / ns);
+        bench_add_value(per_core, (double)s.ids.n * 1e9 / ns / (double)n_jobs);
+        const double own = (double)tokmap_i_thread_cpu_ns() - (double)used;
+        bench_add_value(main_thread, mb * 1e9 / MAX(own, 1e3)); /* of a short text it is noise */
     }
     for (int k = 1; k < N_BOUNDS; k++)
         if (bench_median(bounds[k]) < bench_median(bounds[least]))

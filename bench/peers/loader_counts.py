@@ -58,19 +58,6 @@ def own_memory():
     return now, max(now, most - of_files)
 
 
-def cpu_seconds():
-    """CPU seconds of this process, with all its threads so far, and of its descendants."""
-    ns = 0
-    for pid in tree()[1:]:
-        try:
-            for task in os.listdir("/proc/%d/task" % pid):
-                with open("/proc/%d/task/%s/schedstat" % (pid, task)) as f:
-                    ns += int(f.read().split()[0])
-        except OSError:
-            continue
-    return time.process_time() + ns / 1e9
-
-
 def device_bytes():
     """Bytes that these processes have read from disks."""
     return sum(int(fields("/proc/%d/io" % pid).get("read_bytes", 0)) for pid in tree())

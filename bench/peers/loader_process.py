@@ -23,7 +23,7 @@ from loader_adapter import COPY_IS_COMPLETE, NotSupported, open_flat
 MODULES = ("loader_tokmap", "loader_numpy", "loader_megatron", "loader_streams", "loader_stores")
 FED_TOKENS = 8 * 10000  # a second: what eight GPUs train on
 WARM_UP_SECONDS = 0.25
-LEAST_BATCHES = 3
+LEAST_BATCHES, MOST_BATCHES = 3, 10**9
 
 
 def all_adapters(files=()):
@@ -126,6 +126,9 @@ def measure(adapter_class, job):
 
 
 def measure_one(adapter_class, job, length, rows):
+    import tokmap  # after the peer, whose import is measured
+
+    take = tokmap.measure
     imported = loader_counts.memory()["private"]
     start = time.perf_counter()
     adapter = adapter_class(job["data"], length, rows, job["seed"])
@@ -134,26 +137,28 @@ def measure_one(adapter_class, job, length, rows):
     first_seconds = time.perf_counter() - start
     if not job["cold"]:
         warm_up(batches, (job["data"]["n_tokens"] - 1) // length // rows)
-    times, cpu, device = take(batches, job["seconds"])
+    device = loader_counts.device_bytes()
+    timed = until(batches, job["seconds"])
+    found = take(timed, step_ms=0, steps=MOST_BATCHES, warm_up=0, tokens=rows * length)
+    device = loader_counts.device_bytes() - device
     memory = loader_counts.memory()
-    seconds = sum(times)
-    times.sort()
+    cpu, n = found.cpu_s + found.cpu_children_s, found.n_steps
     adapter.close()
     return {
         "length": length,
         "rows": rows,
         "first_ms": first_seconds * 1e3,
-        "speed": len(times) * rows * length / seconds,
-        "p50_us": times[len(times) // 2] * 1e6,
-        "p99_us": times[int(len(times) * 0.99)] * 1e6,
-        "cpu_us": cpu / len(times) * 1e6,
-        "cpu_ns": cpu / (len(times) * rows * length) * 1e9,
-        "feed_percent": cpu / (len(times) * rows * length) * FED_TOKENS * 100,
-        "device_bytes_a_byte": device / (len(times) * rows * 2 * (length + 1)),
+        "speed": found.tokens_per_second,
+        "p50_us": found.wait.p50 * 1e6,
+        "p99_us": found.wait.p99 * 1e6,
+        "cpu_us": cpu / n * 1e6,
+        "cpu_ns": cpu / found.tokens * 1e9,
+        "feed_percent": cpu / found.tokens * FED_TOKENS * 100,
+        "device_bytes_a_byte": device / (n * rows * 2 * (length + 1)),
         "private_mib": memory["private"],
         "own_mib": memory["private"] - imported,
         "pss_mib": memory["pss"],
-        "n_batches": len(times),
+        "n_batches": n,
     }
 
 
@@ -165,17 +170,13 @@ def warm_up(batches, n_batches):
             break
 
 
-def take(batches, seconds):
-    """(seconds of each batch, CPU seconds, bytes read from a device) for this duration."""
-    times = []
-    cpu, device = loader_counts.cpu_seconds(), loader_counts.device_bytes()
-    start = last = time.perf_counter()
-    while last - start < seconds or len(times) < LEAST_BATCHES:
-        next(batches)
-        now = time.perf_counter()
-        times.append(now - last)
-        last = now
-    return times, loader_counts.cpu_seconds() - cpu, loader_counts.device_bytes() - device
+def until(batches, seconds):
+    """The batches of this duration."""
+    start = time.perf_counter()
+    for n, batch in enumerate(batches, 1):
+        yield batch
+        if n >= LEAST_BATCHES and time.perf_counter() - start >= seconds:
+            return
 
 
 def start_up(adapter_class, job):

@@ -21,7 +21,7 @@ import rows
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
 LENGTH, EPOCHS, WINDOWS = 4096, 1.5, 100
-PARTS = [(windows, shuffle) for windows in ("concat", "within-document", "best_fit") for shuffle in ("full", "block")]
+PARTS = [(windows, shuffle) for windows in ("concat", "within_document", "best_fit") for shuffle in ("full", "block")]
 SOURCES, ROWS = 200, 20000
 
 

@@ -26,8 +26,10 @@ until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.1; done
 for extra in "" "${@:-torch}"; do
     rm -rf "$work/venv"
     python3 -m venv "$work/venv"
-    "$work/venv/bin/pip" install --quiet --disable-pip-version-check --extra-index-url "http://127.0.0.1:$port/simple/" \
-        "tokmap${extra:+[$extra]}==$version"
+    # From this index alone, as PyPI may have the name of somebody else. Then what it needs, from PyPI.
+    "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --index-url "http://127.0.0.1:$port/simple/" \
+        "tokmap==$version"
+    "$work/venv/bin/pip" install --quiet --disable-pip-version-check "tokmap${extra:+[$extra]}==$version"
     grep -q "packages/tokmap-$version-py3-none-manylinux[0-9_]*$(uname -m).whl" "$work/log" ||
         { tail -n 5 "$work/log"; echo "tokmap was not taken from the index" >&2; false; }
     PATH="$work/venv/bin:$PATH" PYTHON="$work/venv/bin/python" bash "$here/try_installed.sh" commands python

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -18,26 +17,33 @@ from report_table import short_number  # noqa: E402
 
 # The parts of the menu. README is the first page.
 MENU = {
-    "Use": ["docs/tutorial", "docs/concepts", "docs/recipes", "docs/trained-on", "docs/commands", "docs/SHARED",
-            "docs/TOKENIZERS", "docs/agents"],
-    "Reference": ["docs/python", "c", "manual", "docs/FORMAT", "docs/FORMAT-EXAMPLES", "docs/ORDER", "docs/VERSIONS"],
+    "Use": ["docs/tutorial", "docs/concepts", "docs/recipes", "docs/frameworks", "docs/trained-on", "docs/resume",
+            "docs/commands", "docs/SHARED", "docs/TOKENIZERS", "docs/agents"],
+    "Reference": ["docs/python", "docs/from-c", "c", "manual", "docs/FORMAT", "docs/FORMAT-EXAMPLES", "docs/ORDER", "docs/VERSIONS"],
     "Figures": ["docs/BENCHMARKS", "bench/results/README", "bench/scale/README"],
-    "Project": ["CHANGELOG", "CONTRIBUTING", "docs/ARCHITECTURE", "docs/GLOSSARY", "docs/DECISIONS", "SECURITY"],
+    "Project": ["CHANGELOG", "CONTRIBUTING", "AGENTS", "CODE_OF_CONDUCT", "docs/ARCHITECTURE", "docs/GLOSSARY", "docs/DECISIONS",
+                "SECURITY"],
 }
 # Charts by their name in docs/BENCHMARKS.md: (title, result, unit, [(bar, name of the row)]).
 LOADERS, TOKENIZERS = "loaders-epyc-2core.json", "tokenize-epyc-2core.json"
 CHARTS = {
-    "loaders": [("Tokens a second, hot, from Python", LOADERS, "M/s", [
+    "loaders": [("Loading from memory, tokens a second", LOADERS, "M/s", [
         (bar, f"{name}, 32 x 4096 tokens, speed") for bar, name in (
             ("tokmap", "tokmap-i64"), ("NumPy, tuned", "numpy-i64-tuned"), ("DataLoader, tuned",
              "dataloader-i64-getitems-w0"), ("DataLoader", "dataloader-i64-w0"), ("nanoGPT", "nanogpt"), ("Megatron", "megatron-w0"))]),
+                ("Loading from disk, tokens a second", LOADERS, "M/s", [
+        (bar, f"{name}, 32 x 8192 tokens, speed") for bar, name in (
+            ("tokmap", "tokmap-direct"), ("NumPy, tuned", "numpy-u16-willneed"), ("DataLoader", "dataloader-i64-w0"),
+            ("nanoGPT", "nanogpt"), ("Megatron", "megatron-w0"))]),
                 ("Time to the first batch of 10^9 tokens", LOADERS, "ms", [
         (bar, f"{name}, 1e+09 tokens, to the first batch") for bar, name in (
             ("tokmap", "tokmap-i64"), ("nanoGPT", "nanogpt"), ("DataLoader", "dataloader-i64-w0"), ("Megatron", "megatron-w0"))])],
-    "tokenizers": [(f"{family}, English, first pass, one thread", TOKENIZERS, "MB/s", [
+    "tokenizers": [(f"Tokenizing English with {family}, first pass, one thread", TOKENIZERS, "MB/s", [
         (system, f"{family} novels {system} cold") for system in ("tokmap", "gigatoken", "tiktoken", "tokenizers")])
         for family in ("gpt2", "o200k")],
 }
+
+CHARTS["first"] = CHARTS["loaders"] + CHARTS["tokenizers"][:1]  # in place of the picture of README, which picture.py draws
 
 
 def bars_of(result, names):
@@ -60,6 +66,12 @@ def chart(name):
     return f'```{{raw}} html\n<div class="charts">\n{figures}</div>\n```\n'
 
 
+def drawing(name):
+    """A picture that picture.py has drawn, in both schemes; the theme shows one of them."""
+    drawn = "".join(f'<div class="only-{scheme}">\n{(ROOT / f"docs/{name}-{scheme}.svg").read_text()}</div>\n' for scheme in ("light", "dark"))
+    return f"```{{raw}} html\n{drawn}```\n"
+
+
 def header(path):
     """A header as a page: a heading for each of its parts and names, comments as text, the rest as code."""
     text = path.read_text()
@@ -79,13 +91,28 @@ def header(path):
     return page
 
 
-def manual(path):
-    done = subprocess.run(["mandoc", "-T", "ascii", "-O", "width=86", path], check=True, capture_output=True, text=True)
-    lines = re.sub(".\b", "", done.stdout).strip().split("\n")[1:-1]
+def option(match):
+    """The name of an option in the list of options, with its own place."""
+    name = re.search(r"--[a-z][a-z0-9-]*", re.sub(r"<.*?>", "", match[1]))
+    words = re.sub(r"</?a\b.*?>", "", match[1])
+    return f'<dt id="{name[0]}"><a href="#{name[0]}">{words}</a></dt>' if name else f"<dt>{words}</dt>"
+
+
+def manual(path, others):
+    """A page of the manual: its sections as headings, options as places that links lead to."""
+    done = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", path], check=True, capture_output=True, text=True)
+    text = done.stdout.partition('<div class="manual-text">')[2].rpartition("</div>")[0]
+    text = re.sub(r"</?section.*?>|<br/>\n", "", text)
+    text = re.sub(r"<dt.*?>(.*?)</dt>", option, text, flags=re.DOTALL)
+    for name in set(re.findall(r'<dt id="(.*?)"', text)):
+        text = text.replace(f"<b>{name}</b>", f'<a href="#{name}"><b>{name}</b></a>')
+    text = re.sub(r"<b>([\w-]+)</b>\((\d)\)", lambda m: f'<a href="{m[1]}.html">{m[0]}</a>' if f"{m[1]}.{m[2]}" in others else m[0], text)
     page = f"# {path.stem}({path.suffix[1:]})\n"
-    for part in re.split(r"\n(?=[A-Z])", "\n".join(lines)):
-        title, _, text = part.strip("\n").partition("\n")
-        page += f"\n## {title.capitalize()}\n\n```text\n{textwrap.dedent(text.rstrip())}\n```\n" if title else ""
+    parts = re.split(r"<h([12]).*?><a.*?>(.*?)</a></h\1>", text, flags=re.DOTALL)
+    for level, title, body in zip(parts[1::3], parts[2::3], parts[3::3]):
+        title = " ".join(title.split())
+        page += f"\n#{'#' * int(level)} {title.capitalize() if level == '1' else title}\n"
+        page += f'\n```{{raw}} html\n<div class="manual">\n{body.strip()}\n</div>\n```\n' if body.strip() else ""
     return page
 
 
@@ -122,14 +149,16 @@ def main(folder):
     pages = {name: (ROOT / f"{name}.md") for names in MENU.values() for name in names if "/" in name or name.isupper()}
     texts = {f"{name}.md": with_links(path.read_text(), path, folder) for name, path in pages.items()}
     texts["docs/BENCHMARKS.md"] = re.sub(r"<!-- chart: (\w+) -->\n", lambda m: chart(m[1]), texts["docs/BENCHMARKS.md"])
+    texts["docs/resume.md"] = re.sub(r"<picture>.*?</picture>\n", lambda _: drawing("resume"), texts["docs/resume.md"], flags=re.DOTALL)
     headers, manuals = sorted((ROOT / "include").glob("*.h")), sorted((ROOT / "docs/man").glob("*.[1357]"))
     texts.update({f"c/{path.stem}.md": header(path) for path in headers})
-    texts.update({f"manual/{path.stem}.md": manual(path) for path in manuals})
+    texts.update({f"manual/{path.stem}.md": manual(path, {other.name for other in manuals}) for path in manuals})
     texts["c.md"] = "# The C headers\n\n" + "".join(f"- [{p.name}](c/{p.stem}.md)\n" for p in headers) + menu(
         "C", [f"c/{p.stem}" for p in headers])
     texts["manual.md"] = "# The manual\n\n" + "".join(f"- [{p.stem}({p.suffix[1:]})](manual/{p.stem}.md)\n" for p in manuals) + \
         menu("Manual", [f"manual/{p.stem}" for p in manuals])
-    texts["index.md"] = with_links((ROOT / "README.md").read_text(), ROOT / "README.md", folder) + "".join(
+    readme = re.sub(r"<picture>.*?</picture>\n", lambda _: chart("first"), (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    texts["index.md"] = with_links(readme, ROOT / "README.md", folder) + "".join(
         menu(caption, names) for caption, names in MENU.items())
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,7 @@ from ._data.dataset import Dataset, Document, Input, Segment, Span, open
 from ._data.row import Row
 from ._data.view import View
 from ._loader.batch import Batch
+from ._loader.lists import DocumentList
 from ._loader.loader import Loader, Sample
 from ._loader.options import Order, Ranks, Reading, Record, Resume, Rows, Slots
 from ._loader.sources import Source
@@ -37,20 +38,23 @@ _notebooks.load = lambda: importlib.import_module("._tools.notebook", __name__)
 __version__: str = _library.tokmap_version().decode()
 
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
-           "Document", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
-           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Order", "Ranks", "Reading",
-           "Record", "Resume", "Row", "Rows", "Run", "Sample", "Samples", "Segment", "Slots", "Source", "Span",
-           "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "View", "Writer",
-           "count_devices", "open"]
+           "Document", "DocumentList", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
+           "LockedError", "Measurement", "MismatchError", "NoMemoryError", "NotADatasetError", "Order", "Ranks", "Reading",
+           "PackProgress", "PackReport", "Record", "Resume", "ResumeCheck", "Row", "Rows", "Run", "Sample", "Samples", "Segment", "Slots", "Source", "Span",
+           "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "View", "Writer", "WrongStep",
+           "check_resume", "count_devices", "measure", "open", "pack"]
 
 # What few programs use is imported when it is asked for, because that takes as long as all the rest.
 _LATER = {"_frameworks.samples": "Samples", "_device.stage": "DeviceArray DeviceBatch Filled Stage count_devices",
-          "_data.tokenizer": "Tokenizer", "_run.trace": "Run TracedDocument TracedRow", "_data.writer": "Writer"}
+          "_data.tokenizer": "Tokenizer", "_data.pack": "PackProgress PackReport pack", "_run.measure": "Measurement measure", "_run.resume": "ResumeCheck WrongStep check_resume", "_run.trace": "Run TracedDocument TracedRow", "_data.writer": "Writer"}
 
 if TYPE_CHECKING:
     from ._frameworks.samples import Samples
     from ._device.stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
+    from ._data.pack import PackProgress, PackReport, pack
     from ._data.tokenizer import Tokenizer
+    from ._run.measure import Measurement, measure
+    from ._run.resume import ResumeCheck, WrongStep, check_resume
     from ._run.trace import Run, TracedDocument, TracedRow
     from ._data.writer import Writer
 else:

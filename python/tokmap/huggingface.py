@@ -34,7 +34,7 @@ class CausalLMDataset(MapDataset):
     Samples are already shuffled, so a sequential sampler is enough. Trainer skips the samples that were trained
     on without reading them. With ignore_data_skip=True it begins at sample 0 again. options are as for a Loader.
     Without max_epochs there is one epoch. With outputs=("inputs", "labels", "position_ids") models see the documents
-    of a row as separate. mask_labels changes only labels. A shorter row, with windows="within-document" or
+    of a row as separate. mask_labels changes only labels. A shorter row, with windows="within_document" or
     "best_fit", has pad_id after its last token. Labels that do not count are -100, as transformers expects."""
 
     def __init__(self, sources: Any, sequence_length: int, **options: "Unpack[SampleOptions]") -> None:

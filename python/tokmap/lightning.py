@@ -29,7 +29,8 @@ class DataModule(lightning.LightningDataModule):
 
     training_step gets a dict with a tensor for each output of the loader. Without max_epochs the data have no end:
     limit_train_batches of the Trainer decides how long its epochs are, and each continues where the last one
-    stopped. With max_epochs=N, all N are one epoch of the Trainer."""
+    stopped. With max_epochs=N, all N are one epoch of the Trainer: a later one has no batches, and there is a warning.
+    With overfit_batches, each epoch of the Trainer has the same batches."""
 
     def __init__(self, sources: Any, sequence_length: int, batch_rows: int = 1, *, validation: Any = None,
                  num_workers: int = 0, **options: "Unpack[LoaderOptions]") -> None:
@@ -37,11 +38,13 @@ class DataModule(lightning.LightningDataModule):
         self._sources, self._validation, self._num_workers = sources, validation, num_workers
         self._sizes, self._options = (sequence_length, batch_rows), options
         self._dataset: Optional[IterableDataset] = None
+        if validation is None:  # else the Trainer says that there is a val_dataloader without a validation_step
+            setattr(self, "val_dataloader", super().val_dataloader)
         self._before: Dict[str, Any] = {}  # the states before and after the batch that is trained on
         self._after: Dict[str, Any] = {}
 
     def _make_dataset(self, sources: Any, options: "LoaderOptions") -> IterableDataset:
-        found, ranks = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None, group("ranks", options.get("ranks"))
+        found, ranks = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None, group(Ranks, options.get("ranks"))
         if found and (ranks.rank, ranks.mesh) == (None, None):
             options = {**options, "ranks": replace(ranks, rank=found["rank"], n_ranks=found["num_replicas"])}
         return IterableDataset(sources, *self._sizes, **options)
@@ -51,13 +54,14 @@ class DataModule(lightning.LightningDataModule):
         self._dataset = self._make_dataset(self._sources, self._options)
         if self._after:
             self._dataset.load_state_dict(self._after)
-        return data_loader(self._dataset, num_workers=self._num_workers)
+        loader = data_loader(self._dataset, num_workers=self._num_workers)
+        setattr(loader, "_when_empty", "this epoch of the Trainer has no batches, because the data have ended: all epochs of the data "
+                "are one epoch of the Trainer. For more, give the DataModule a larger max_epochs, or none and limit_train_batches")
+        return loader
 
     def val_dataloader(self) -> Any:
-        """The validation batches, or none."""
-        if self._validation is None:
-            return []
-        order = Order(drop_last=group("order", self._options.get("order")).drop_last)  # the rest is of the training
+        """The validation batches."""
+        order = Order(drop_last=group(Order, self._options.get("order")).drop_last)  # the rest is of the training
         dataset = self._make_dataset(self._validation, {**self._options, "max_epochs": 1, "shuffle": "none", "ledger": None,
                                                         "order": order, "resume": None, "record": None})
         return data_loader(dataset, num_workers=self._num_workers)
@@ -67,7 +71,8 @@ class DataModule(lightning.LightningDataModule):
         state = batch.pop("state")
         if self._dataset is not None and self.trainer is not None and self.trainer.training:
             self._before, self._after = self._dataset.state_dict(), state
-            self._dataset.load_state_dict(state)  # the next epoch of the Trainer begins there
+            if not getattr(self.trainer, "overfit_batches", 0):
+                self._dataset.load_state_dict(state)  # the next epoch of the Trainer begins there
         return batch
 
     def state_dict(self) -> Dict[str, Any]:

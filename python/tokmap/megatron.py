@@ -29,7 +29,7 @@ class GPTDataset(MapDataset):
     inter_document_masking  replaces the option of the config, which Megatron-core up to 0.16.1 does not have. True:
                 cu_seqlens and max_seqlen take the place of attention_mask, and position_ids are reset
 
-    A row that is shorter, with windows="within-document" or "best_fit", has inputs of pad_id, labels of 0 and a loss_mask
+    A row that is shorter, with windows="within_document" or "best_fit", has inputs of pad_id, labels of 0 and a loss_mask
     of 0 after its end, whatever eod_mask_loss says. With "best_fit" the label after each document is 0 with a loss_mask
     of 0, too. In cu_seqlens, the rest after the end of such a row is a document."""
 
@@ -38,7 +38,7 @@ class GPTDataset(MapDataset):
 
     def __init__(self, sources: Any, config: Any, *, inter_document_masking: Optional[bool] = None,
                  rows: Optional[Rows] = None, **options: Any) -> None:
-        rows = group("rows", rows)
+        rows = group(Rows, rows)
         if rows.mask_labels or rows.ignore_index != -100 or "outputs" in options:
             raise ValueError("mask_labels, outputs and ignore_index cannot be options here: Megatron takes a loss_mask, "
                              "which is 0 for labels that a row lacks and, with eod_mask_loss of the config, at the ends "
@@ -116,7 +116,7 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
     is_one = config.blend is not None  # blend for all splits
     blends = [config.blend if share else None for share in config.split_matrix] if is_one else config.blend_per_split
     opened = open_prefixes((prefix for blend in blends if blend for prefix in blend[0]), config,
-                           group("reading", reading).mixed_tokenizers)
+                           group(Reading, reading).mixed_tokenizers)
     is_built = is_built_on_rank()
 
     def make(split: Any, size: Optional[int], prefixes: List[str], weights: Optional[List[float]]) -> Optional[GPTDataset]:

@@ -11,7 +11,7 @@ from olmo_core.distributed.utils import get_rank, get_world_size
 from olmo_core.exceptions import OLMoConfigurationError
 
 from ._loader.loader import reopened
-from ._loader.options import Ranks, group
+from ._loader.options import Ranks, Rows, group
 from ._frameworks.samples import Resumable
 
 
@@ -36,7 +36,7 @@ class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):
             raise OLMoConfigurationError(f"global_batch_size is {n_tokens}: must be a number of tokens that is rows of "
                                          f"{self._length} for each of {dp_world_size} ranks")
         super().__init__(
-            collator=collator or olmo_core.data.DataCollator(pad_token_id=group("rows", config.options.get("rows")).pad_id), work_dir=".",
+            collator=collator or olmo_core.data.DataCollator(pad_token_id=group(Rows, config.options.get("rows")).pad_id), work_dir=".",
             global_batch_size=n_tokens, dp_world_size=dp_world_size, dp_rank=dp_rank)
         self._open(config.sources, (self._length, self._n_rows()), config, config.options,
                    ranks=Ranks(rank=dp_rank, n_ranks=dp_world_size), documents=config.generate_doc_lengths,
@@ -87,7 +87,7 @@ class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):
 
     def _count(self) -> None:
         """Counts as if all steps so far had this size."""
-        self.tokens_processed = self._loader._steps.position(self._loader.sample) * self._length
+        self.tokens_processed = self._loader._turns.steps.position(self._loader.sample) * self._length
         self.batches_processed = self.tokens_processed // self.global_batch_size
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.torch - datasets for torch.utils.data.DataLoader and torchdata's StatefulDataLoader."""
 
+import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Mapping, TypeVar
 
 import torch.profiler
@@ -32,7 +33,9 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
     DataLoader needs batch_size=None; without it, it makes batches of batches. data_loader() sets batch_size=None.
 
     Each iteration begins at the same place: where the given Loader stands, or at sample 0, or where
-    load_state_dict() says. Persistent workers know only a state that was loaded before they began. After a
+    load_state_dict() says. With max_epochs, a DataLoader of data_loader() begins at sample 0 after an iteration that has
+    reached the end: each iteration has all epochs then, in the same order. For epochs in different orders, set
+    max_epochs to their number, and iterate once. Persistent workers know only a state that was loaded before they began. After a
     load_state_dict(), data_loader() starts new workers; with another DataLoader the next iteration is a
     RuntimeError. Without max_epochs the dataset has no end: the loader counts the epochs, and shuffles each in
     another order. Ranks are found in the process that makes the dataset, not in workers."""
@@ -42,7 +45,7 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
     def __init__(self, sources: Any, sequence_length: int = 0, batch_rows: int = 1,
                  **options: "Unpack[LoaderOptions]") -> None:
         sources = loader_of(sources, options, ("sequence_length", sequence_length, 0), ("batch_rows", batch_rows, 1))
-        self._options = options_of(sources)._replace(framework="torch")  # a worker opens its own loader
+        self._options = options_of(sources)._with(framework="torch")  # a worker opens its own loader
         self._n_batches = None if sources.n_samples is None else len(sources)
         self._state: Dict[str, Any] = sources.state_dict()
         self._rank_is_found = sources._rank_is_found
@@ -90,6 +93,13 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
             self._n_loads += 1
             self._n_loads_of_parent.fill_(self._n_loads)
 
+    def _begin_anew(self) -> None:
+        """The next iteration begins where a new dataset would, if it does not already."""
+        with reopened(self._options) as loader:
+            begin = loader.state_dict()
+        if self._state["state"] != begin["state"]:
+            self.load_state_dict(begin)
+
 
 class Batches(Resumable, Iterator[Dict[str, Any]]):
     """An iteration of an IterableDataset, with the state that StatefulDataLoader keeps for a worker."""
@@ -109,10 +119,34 @@ class Batches(Resumable, Iterator[Dict[str, Any]]):
         return found
 
 
+class _Iteration(Iterator[Dict[str, Any]]):
+    """An iteration of a _DataLoader. At its end the dataset begins anew, unless it has loaded a state in the meantime."""
+
+    def __init__(self, batches: Any, dataset: Any, when_empty: str) -> None:
+        self._batches, self._dataset, self._n_loads, self._when_empty = batches, dataset, dataset._n_loads, when_empty
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __next__(self) -> Dict[str, Any]:
+        try:
+            batch: Dict[str, Any] = next(self._batches)
+        except StopIteration:
+            if self._when_empty:
+                warnings.warn(self._when_empty, stacklevel=2)
+            elif self._n_loads == self._dataset._n_loads:
+                self._dataset._begin_anew()
+                self._n_loads = self._dataset._n_loads
+            raise
+        self._when_empty = ""
+        return batch
+
+
 class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
     """Its persistent workers end when the dataset has loaded a state."""
 
     _n_loads = 0
+    _when_empty = ""  # a warning for an iteration without a batch
 
     def __iter__(self) -> Any:
         dataset: Any = self.dataset
@@ -121,7 +155,7 @@ class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
             self._n_loads = dataset._n_loads
         if self.num_workers > 0:
             note_start(dataset._options, dataset._state)
-        return super().__iter__()
+        return _Iteration(super().__iter__(), dataset, self._when_empty)
 
 
 def data_loader(dataset: IterableDataset, **options: Any) -> "torch.utils.data.DataLoader[Dict[str, Any]]":

@@ -9,7 +9,7 @@ import tyro
 from torchtitan.components.dataloader import BaseDataLoader
 
 from ._frameworks.samples import Resumable
-from ._loader.options import Ranks, group
+from ._loader.options import Ranks, Rows, group
 
 
 class DataLoader(Resumable, BaseDataLoader):
@@ -47,7 +47,7 @@ class DataLoader(Resumable, BaseDataLoader):
         if config.dataset or (config.sources is None) == (config.dataset_path is None):
             raise ValueError(f"dataset is {config.dataset!r}, dataset_path {config.dataset_path!r} and sources "
                              f"{config.sources!r}: give dataset_path or sources, and no dataset")
-        rows = group("rows", config.options.get("rows"))
+        rows = group(Rows, config.options.get("rows"))
         options = {"max_epochs": None if config.infinite else 1, **config.options,
                    "rows": rows._with(mask_labels=config.documents or rows.mask_labels)}
         self._open(config.dataset_path if config.sources is None else config.sources, (seq_len, local_batch_size), config,

@@ -66,9 +66,15 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
     err->status = cause.status;
     err->sys_errno = cause.sys_errno;
     err->file_offset = cause.file_offset;
+    err->reason = cause.reason;
+    err->file_bytes = 0;
     char text[8192];
-    va_list args;
+    va_list args, again;
     va_start(args, format);
+    va_copy(again, args);
+    if (strncmp(format, "%s: ", 4) == 0)
+        err->file_bytes = (uint32_t)strlen(va_arg(again, const char *));
+    va_end(again);
     if (real_print_list(text, sizeof text - 200, format, args) < 0)
         text[0] = 0;
     va_end(args);
@@ -79,6 +85,8 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
         snprintf(text + used, sizeof text - used, ": %m"); /* strerror is not for threads */
         errno = error;
     }
+    if (strlen(text) >= sizeof err->text)
+        err->file_bytes = 0; /* a part of the name may be left out */
     copy_shortened(err, text, strlen(text));
     for (char *p = err->text; *p; p++) /* names may hold control characters; the text is one line */
         if ((unsigned char)*p < 0x20 || *p == 0x7f)

@@ -16,10 +16,12 @@ typedef struct tokmap_i_cause {
     tokmap_status status;
     int sys_errno;
     uint64_t file_offset;
+    tokmap_reason reason;
 } tokmap_i_cause;
 
 /* Fills in err, which may be NULL, unless the status is TOKMAP_OK; returns the status. If sys_errno
- * is not 0, adds ": " and the system's text for it. */
+ * is not 0, adds ": " and the system's text for it. What a format names that begins with "%s: " is
+ * a file; another name begins it as "%.99s: ". */
 tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -32,12 +34,14 @@ static inline tokmap_status tokmap_i_failed(tokmap_status returned, tokmap_statu
 
 static inline tokmap_i_cause tokmap_i_cause_of_io(int errno_value, uint64_t file_offset)
 {
-    return (tokmap_i_cause){errno_value ? TOKMAP_ERR_IO : TOKMAP_OK, errno_value, file_offset};
+    return (tokmap_i_cause){errno_value ? TOKMAP_ERR_IO : TOKMAP_OK, errno_value, file_offset, 0};
 }
 
 #define FAIL_CAUSE(err, status, errno_value, offset, ...)                                          \
     tokmap_i_failed(                                                                               \
-        tokmap_i_fail(err, (tokmap_i_cause){status, errno_value, offset}, __VA_ARGS__), status)
+        tokmap_i_fail(err, (tokmap_i_cause){status, errno_value, offset, 0}, __VA_ARGS__), status)
+#define FAIL_REASON(err, status, reason, ...)                                                      \
+    tokmap_i_failed(tokmap_i_fail(err, (tokmap_i_cause){status, 0, 0, reason}, __VA_ARGS__), status)
 #define FAIL(err, status, ...) FAIL_CAUSE(err, status, 0, 0, __VA_ARGS__)
 #define FAIL_AT(err, status, offset, ...) FAIL_CAUSE(err, status, 0, offset, __VA_ARGS__)
 #define FAIL_IO(err, errno_value, ...) FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, 0, __VA_ARGS__)
@@ -49,7 +53,7 @@ static inline tokmap_i_cause tokmap_i_cause_of_io(int errno_value, uint64_t file
     tokmap_i_fail(err, tokmap_i_cause_of_io(errno_value, offset), __VA_ARGS__)
 #define FAIL_MEMORY(err) FAIL(err, TOKMAP_ERR_MEMORY, "out of memory")
 /* An argument of a public call is NULL. */
-#define FAIL_NULL(err) FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", __func__)
+#define FAIL_NULL(err) FAIL(err, TOKMAP_ERR_ARGUMENT, "%.99s: an argument is NULL", __func__)
 
 void tokmap_i_error_clear(tokmap_error *err);
 

@@ -24,7 +24,7 @@ tokmap_status tokmap_i_check_struct(const void *dst, const tokmap_i_struct_kind 
     const size_t n_bytes = size_of(dst);
     if (n_bytes >= kind->least_bytes && n_bytes <= MAX_STRUCT_BYTES)
         return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: struct_size is %zu: set it to its sizeof",
+    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%.99s: struct_size is %zu: set it to its sizeof",
                 kind->name, n_bytes);
 }
 
@@ -35,10 +35,11 @@ tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
     if (n_bytes <= kind->n_bytes ||
         is_zero((const uint8_t *)src + kind->n_bytes, n_bytes - kind->n_bytes))
         return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: sets a field that this library (%s) does not know, because it is older than "
-                "the header: update the library, or leave that field 0",
-                kind->name, tokmap_version());
+    return FAIL(
+        err, TOKMAP_ERR_ARGUMENT,
+        "%.99s: sets a field that this library (%s) does not know, because it is older than "
+        "the header: update the library, or leave that field 0",
+        kind->name, tokmap_version());
 }
 
 tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_struct_kind *kind,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/hash.h"
+#include "dataset/side_file.h"
 #include "dataset/token_files.h"
 #include "format/column_file.h"
 
@@ -15,9 +16,7 @@ struct tokmap_column {
     uint64_t checksum;
 
     /* A late column: */
-    char *path;              /* NULL: not late */
-    int fd;                  /* -1: not late */
-    tokmap_i_file_stat stat; /* of the file, which is mapped at late->section */
+    tokmap_i_side file; /* path NULL: not late. Mapped at late->section */
     uint64_t checksums[TOKMAP_I_META_PARTS];
     tokmap_i_meta *late;
     char name[TOKMAP_I_COLUMN_NAME_MAX + 1];

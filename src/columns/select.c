@@ -62,8 +62,8 @@ struct tokmap_i_selection {
 static tokmap_status fail_values(const tokmap_column *c, uint64_t document, tokmap_error *err)
 {
     return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: column '%.*s' in document %" PRIu64,
-                c->path ? c->path : c->ds->index_path, (int)tokmap_i_column_of(c)->name_bytes,
-                tokmap_i_column_of(c)->name, document);
+                c->file.path ? c->file.path : c->ds->index_path,
+                (int)tokmap_i_column_of(c)->name_bytes, tokmap_i_column_of(c)->name, document);
 }
 
 /* Returns the place of an exit in `active`. */
@@ -417,9 +417,10 @@ static tokmap_status open_columns(tokmap_i_selection *s, const char *text, tokma
         return status;
     if (s->where && where_check_types(s->where, types, &why))
         return TOKMAP_OK;
-    return why.status == ENOMEM ? FAIL_MEMORY(err)
-                                : FAIL(err, TOKMAP_ERR_ARGUMENT,
-                                       "where: character %" PRIu64 ": %.400s", why.place, why.text);
+    return why.status == ENOMEM
+               ? FAIL_MEMORY(err)
+               : FAIL_REASON(err, TOKMAP_ERR_ARGUMENT, TOKMAP_REASON_EXPRESSION,
+                             "where: character %" PRIu64 ": %.400s", why.place, why.text);
 }
 
 tokmap_status tokmap_i_selection_open(tokmap_i_selection **out, const tokmap_dataset *ds,
@@ -479,9 +480,10 @@ bool tokmap_i_selection_is_current(const tokmap_i_selection *s)
         const tokmap_column *c = s->columns[i];
         tokmap_i_file_stat now;
         if (c->late)
-            is_current &= !tokmap_i_file_stat_path(c->path, &now) && now.device == c->stat.device &&
-                          now.inode == c->stat.inode && now.n_bytes == c->stat.n_bytes &&
-                          now.modified_ns == c->stat.modified_ns;
+            is_current &= !tokmap_i_file_stat_path(c->file.path, &now) &&
+                          now.device == c->file.stat.device && now.inode == c->file.stat.inode &&
+                          now.n_bytes == c->file.stat.n_bytes &&
+                          now.modified_ns == c->file.stat.modified_ns;
     }
     return is_current;
 }

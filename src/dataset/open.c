@@ -457,10 +457,10 @@ static tokmap_status open_dataset(tokmap_dataset **out, const char *path, bool i
     tokmap_error last;
     tokmap_i_error_clear(err);
     if (!out)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: out is NULL", call);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%.99s: out is NULL", call);
     *out = NULL;
     if (!path || !*path)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: path is NULL or empty", call);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%.99s: path is NULL or empty", call);
     tokmap_status status;
     bool again = true;
     for (int n_tries = 0; again && n_tries < MOST_TRIES; n_tries++) {

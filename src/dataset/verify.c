@@ -157,13 +157,13 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
 {
     tokmap_error err;
     bad_block bad = {.index = block, .piece = tokmap_i_block_piece(job->ds, block)};
-    bad.cause = (tokmap_i_cause){TOKMAP_ERR_CORRUPT, 0, bad.piece.first_byte};
+    bad.cause = (tokmap_i_cause){TOKMAP_ERR_CORRUPT, 0, bad.piece.first_byte, 0};
     const bool is_missing = job->missing[bad.piece.file - job->ds->files];
     const tokmap_status status = is_missing ? TOKMAP_OK : read_block(job, r, &bad.piece, &err);
     bool sound = false; /* a missing file is a damage of its own */
     if (status) {
         bad.kind = TOKMAP_DAMAGE_UNREADABLE;
-        bad.cause = (tokmap_i_cause){TOKMAP_ERR_IO, err.sys_errno, err.file_offset};
+        bad.cause = (tokmap_i_cause){TOKMAP_ERR_IO, err.sys_errno, err.file_offset, 0};
     } else if (!is_missing &&
                tokmap_i_hasher_get(r->hasher) != le_get64(job->checksums + 8 * block)) {
         bad.kind = TOKMAP_DAMAGE_BLOCK;

@@ -22,6 +22,11 @@ void field_list_free(field_list *l)
     *l = (field_list){0};
 }
 
+uint64_t field_list_bits(const field_list *l)
+{
+    return l->n_fields == FIELD_LIST_MAX ? UINT64_MAX : ((uint64_t)1 << l->n_fields) - 1;
+}
+
 size_t field_list_find(const field_list *l, const char *name, size_t n_bytes)
 {
     size_t i = 0;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -30,6 +31,9 @@ void field_list_free(field_list *l);
 
 /* Returns the position of a name in the list; n_fields if it is not in it. */
 size_t field_list_find(const field_list *l, const char *name, size_t n_bytes);
+
+/* A bit for each field of the list. */
+uint64_t field_list_bits(const field_list *l);
 
 /* ---- Names one by one ---- */
 

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "format/meta_section.h"
+#include "format/side_header.h"
 
 enum {
-    TOKMAP_I_COLUMN_HEADER_BYTES = 128,
     TOKMAP_I_COLUMN_NAME_MAX = 64
 };
 
-extern const uint8_t tokmap_i_column_magic[8];
+extern const tokmap_i_side_kind tokmap_i_column_kind; /* its header: tokmap_i_column_header */
 
 typedef struct tokmap_i_column_header {
     tokmap_i_meta_column column; /* placed: its parts are counted from the start of the file */
@@ -27,8 +27,3 @@ uint64_t tokmap_i_column_part_end(const tokmap_i_meta_column *c, int part);
 /* Computes where the parts are, and the size of the file. Returns false if it would be too
  * large. */
 bool tokmap_i_column_place(tokmap_i_column_header *h);
-void tokmap_i_column_header_encode(const tokmap_i_column_header *h, uint8_t *bytes);
-/* Decodes a header; the column has no name. Returns what is wrong; NULL: nothing. *is_newer: only
- * the version is not known. */
-const char *tokmap_i_column_header_decode(tokmap_i_column_header *h, const uint8_t *bytes,
-                                          bool *is_newer);

@@ -6,48 +6,29 @@
 #include "base/le.h"
 #include "format/format_limits.h"
 
-enum {
-    VERSION = 1,
-    RESERVED_AT = 104,
-    CHECKSUM_AT = TOKMAP_I_VIEW_HEADER_BYTES - 8
-};
-
 #define FIELD(at, member) LE_FIELD(tokmap_i_view_header, at, member)
 static const le_field fields[] = {
     FIELD(16, documents_hash), FIELD(32, n_documents), FIELD(40, n_kept),   FIELD(48, n_tokens),
     FIELD(56, n_runs),         FIELD(64, set_hash),    FIELD(72, n_chunks), FIELD(80, n_bytes),
     FIELD(88, table_checksum), FIELD(96, key)};
 
-const uint8_t tokmap_i_view_magic[8] = {0x89, 'T', 'M', 'W', '\r', '\n', 0x1A, '\n'};
-
-void tokmap_i_view_header_encode(const tokmap_i_view_header *h, uint8_t *bytes)
+static const char *check_counts(void *header)
 {
-    memset(bytes, 0, TOKMAP_I_VIEW_HEADER_BYTES);
-    memcpy(bytes, tokmap_i_view_magic, sizeof tokmap_i_view_magic);
-    le_put32(bytes + 8, VERSION);
-    LE_PUT_FIELDS(bytes, h, fields);
-    le_put64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
+    const tokmap_i_view_header *h = header;
+    return h->n_documents > TOKMAP_I_MAX_DOCUMENTS || h->n_kept > h->n_documents ||
+                   h->n_runs > h->n_kept || h->n_tokens >= TOKMAP_I_MAX_TOKENS ||
+                   h->n_chunks != div_up(h->n_documents, TOKMAP_I_VIEW_CHUNK)
+               ? "impossible counts"
+               : NULL;
 }
 
-const char *tokmap_i_view_header_decode(tokmap_i_view_header *h, const uint8_t *bytes,
-                                        bool *is_newer)
-{
-    *is_newer = false;
-    if (memcmp(bytes, tokmap_i_view_magic, sizeof tokmap_i_view_magic) != 0)
-        return "not a view: remove it";
-    if (le_get64(bytes + CHECKSUM_AT) != tokmap_i_checksum(bytes, CHECKSUM_AT))
-        return "damaged: the header does not match its checksum: make the view again";
-    *is_newer = le_get32(bytes + 8) != VERSION || !is_zero(bytes + 12, 4) ||
-                !is_zero(bytes + RESERVED_AT, CHECKSUM_AT - RESERVED_AT);
-    if (*is_newer)
-        return "a newer format: use a newer version of tokmap";
-    LE_GET_FIELDS(h, bytes, fields);
-    if (h->n_documents > TOKMAP_I_MAX_DOCUMENTS || h->n_kept > h->n_documents ||
-        h->n_runs > h->n_kept || h->n_tokens >= TOKMAP_I_MAX_TOKENS ||
-        h->n_chunks != div_up(h->n_documents, TOKMAP_I_VIEW_CHUNK))
-        return "damaged: impossible counts: make the view again";
-    return NULL;
-}
+const tokmap_i_side_kind tokmap_i_view_kind = {
+    .magic = {0x89, 'T', 'M', 'W', '\r', '\n', 0x1A, '\n'},
+    .what = "a view",
+    .again = "make the view again",
+    TOKMAP_I_SIDE_FIELDS(fields),
+    .size_at = 80,
+    .check = check_counts};
 
 /* ---- The table ---- */
 
@@ -56,7 +37,7 @@ void tokmap_i_view_chunk_encode(const tokmap_i_view_chunk *c, uint8_t *bytes)
     le_put64(bytes, c->kept_before);
     le_put64(bytes + 8, c->tokens_before);
     le_put64(bytes + 16, c->place);
-    le_put64(bytes + 24, c->n_kept); /* and the zero */
+    le_put64(bytes + 24, c->n_kept); /* also writes the reserved zero */
     le_put64(bytes + 32, c->checksum);
 }
 
@@ -64,9 +45,9 @@ const char *tokmap_i_view_table_decode(const tokmap_i_view_header *h, const uint
                                        tokmap_i_view_chunk *chunks)
 {
     const uint64_t table_bytes = h->n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
-    uint64_t kept = 0, tokens = 0, place = TOKMAP_I_VIEW_HEADER_BYTES + table_bytes;
+    uint64_t kept = 0, tokens = 0, place = TOKMAP_I_SIDE_HEADER_BYTES + table_bytes;
     if (tokmap_i_checksum(bytes, (size_t)table_bytes) != h->table_checksum)
-        return "damaged: the table of chunks does not match its checksum: make the view again";
+        return "the table of chunks does not match its checksum";
     for (uint64_t i = 0; i < h->n_chunks; i++, bytes += TOKMAP_I_VIEW_ENTRY_BYTES) {
         tokmap_i_view_chunk *c = &chunks[i];
         *c = (tokmap_i_view_chunk){le_get64(bytes), le_get64(bytes + 8), le_get64(bytes + 16),
@@ -74,14 +55,12 @@ const char *tokmap_i_view_table_decode(const tokmap_i_view_header *h, const uint
         if (c->kept_before != kept || c->tokens_before < tokens || c->tokens_before > h->n_tokens ||
             (kept == 0 && c->tokens_before != 0) || c->place != place ||
             c->n_kept > TOKMAP_I_VIEW_CHUNK || le_get32(bytes + 28) != 0)
-            return "damaged: impossible chunks: make the view again";
+            return "impossible chunks";
         kept += c->n_kept;
         tokens = c->tokens_before;
         place += tokmap_i_view_chunk_bytes(c->n_kept);
     }
-    return kept == h->n_kept && place == h->n_bytes
-               ? NULL
-               : "damaged: impossible sizes: make the view again";
+    return kept == h->n_kept && place == h->n_bytes ? NULL : "impossible sizes";
 }
 
 /* ---- Chunks ---- */

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/side_header.h"
+
 enum {
-    TOKMAP_I_VIEW_HEADER_BYTES = 128,
     TOKMAP_I_VIEW_ENTRY_BYTES = 40,
     TOKMAP_I_VIEW_CHUNK = 1 << 16,    /* documents */
     TOKMAP_I_VIEW_MOST_LISTED = 4096, /* more kept documents are a bitmap */
@@ -17,7 +18,7 @@ enum {
         TOKMAP_I_VIEW_BITMAP_BYTES + 8 * (TOKMAP_I_VIEW_CHUNK / TOKMAP_I_VIEW_STEP)
 };
 
-extern const uint8_t tokmap_i_view_magic[8];
+extern const tokmap_i_side_kind tokmap_i_view_kind; /* its header: tokmap_i_view_header */
 
 typedef struct tokmap_i_view_header {
     uint8_t documents_hash[16];
@@ -25,12 +26,6 @@ typedef struct tokmap_i_view_header {
     uint64_t n_bytes; /* of the file */
     uint64_t table_checksum, key;
 } tokmap_i_view_header;
-
-void tokmap_i_view_header_encode(const tokmap_i_view_header *h, uint8_t *bytes);
-/* Decodes a header. Returns what is wrong; NULL: nothing. *is_newer: only the version is not
- * known. */
-const char *tokmap_i_view_header_decode(tokmap_i_view_header *h, const uint8_t *bytes,
-                                        bool *is_newer);
 
 /* A chunk, as the table describes it. */
 typedef struct tokmap_i_view_chunk {

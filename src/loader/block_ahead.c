@@ -41,7 +41,7 @@ static bool take_tokens(tokmap_i_token_range r, bool maps)
         tokmap_i_pages_will_need(r);
     while (maps && r.n_tokens > 0) {
         tokmap_i_token_range rest = r;
-        r.n_tokens = tokmap_i_pages_take(&rest).n_tokens; /* in one file */
+        r.n_tokens = tokmap_i_range_next_piece(&rest).n_tokens; /* in one file */
         if (tokmap_i_pages_fault_in(r, &tokens, NULL) || !tokens)
             return false;
         r = rest;
@@ -56,7 +56,7 @@ static bool take_ranges(const tokmap_i_block_ahead *a, const tokmap_i_range *ran
 {
     tokmap_i_view_reader *views = a->sampler->views;
     bool ok = true;
-    if (tokmap_i_view_ranges(range->view, views, first, n, range->served, NULL))
+    if (tokmap_i_view_ranges(range->view, views, first, n, range->window_tokens, NULL))
         return false;
     if (range->view->header.n_tokens > ds->header.n_tokens / SPARSE) {
         views->ranges[0].end = views->ranges[views->n_ranges - 1].end;
@@ -64,7 +64,7 @@ static bool take_ranges(const tokmap_i_block_ahead *a, const tokmap_i_range *ran
     }
     for (size_t i = 0; i < views->n_ranges && ok; i++) {
         const tokmap_i_extent r = views->ranges[i];
-        ok = take_tokens((tokmap_i_token_range){ds, r.begin, r.end - r.begin, {0}}, maps);
+        ok = take_tokens((tokmap_i_token_range){ds, r.begin, r.end - r.begin}, maps);
     }
     return ok;
 }
@@ -84,13 +84,13 @@ static bool take_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epo
     for (uint32_t d = from.dataset; d <= to.dataset && ok; d++) {
         const tokmap_dataset *ds = w->datasets[d];
         const bool by_view = w->ranges[d].view && !w->within;
-        const tokmap_i_extent all = by_view ? w->ranges[d].served : w->ranges[d].tokens;
+        const tokmap_i_extent all = by_view ? w->ranges[d].window_tokens : w->ranges[d].tokens;
         const uint64_t begin = d == from.dataset ? MIN(from.first_token, all.end) : all.begin;
         const uint64_t end = d == to.dataset ? MIN(to.first_token + to.n_tokens, all.end) : all.end;
         if (end > begin && by_view)
             ok = take_ranges(a, &w->ranges[d], ds, begin, end - begin, maps);
         else if (end > begin)
-            ok = take_tokens((tokmap_i_token_range){ds, begin, end - begin, {0}}, maps);
+            ok = take_tokens((tokmap_i_token_range){ds, begin, end - begin}, maps);
     }
     return ok;
 }
@@ -110,7 +110,7 @@ static bool take_chunks(const tokmap_i_block_ahead *a, uint32_t k, uint64_t firs
         n_rows = MIN(n, MIN((chunk + 1) * w->chunk_rows, rows->header.n_rows) - row);
         if (tokmap_i_rows_extent(rows, a->sampler->rows, chunk, &begin, &end, NULL))
             return false;
-        const tokmap_i_token_range range = {rows->ds, begin, end - MIN(begin, end), {0}};
+        const tokmap_i_token_range range = {rows->ds, begin, end - MIN(begin, end)};
         ok = take_tokens(range, maps);
     }
     return ok;

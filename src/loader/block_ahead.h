@@ -7,7 +7,7 @@
  * one, each in one large read. So a group is in memory when it begins. Belongs to one thread. */
 #pragma once
 
-#include "loader/sampler.h"
+#include "samples/sampler.h"
 
 /* What changes is behind pointers, because another thread may copy this struct. */
 typedef struct tokmap_i_block_ahead {

@@ -23,22 +23,17 @@
 #include "loader/fetch_pages.h"
 #include "loader/fetch_ring.h"
 #include "loader/latency.h"
+#include "loader/look_ahead.h"
 #include "system/platform_thread.h"
 
 enum {
     MAX_ROWS = 1 << 26, /* of all steps together */
     MAPPED_STEPS = 8,   /* ready at a time, with POPULATE: fewer would wake the thread more often */
-    SLOW_NS = 30000,    /* a step is slow if it takes this much longer than .. */
-    RANGE_NS = 2000,    /* .. this for each range of its tokens, plus .. */
-    TOKENS_PER_NS = 4,  /* .. this for its tokens */
-    TRIAL = 4,          /* measures the rate of steps over this many look-aheads */
     FAST_STEPS = 64,    /* steps after which data count as being in memory, until a step is slow */
     /* more than 1, so that the look-ahead grows after a restart; less than all, so that the first
      * step is ready early */
     PLANS_AT_ONCE = 2
 };
-
-static const double MIN_GAIN = 1.1; /* the least gain that keeps a doubled look-ahead */
 
 typedef enum step_state {
     STEP_EMPTY,
@@ -92,8 +87,8 @@ struct tokmap_i_fetch {
     _Atomic uint64_t bytes_read;
     uint64_t n_waits, ns_waited; /* used only by the caller */
     bool is_late, adapts;
-    uint64_t begun_ns;   /* when the first step since the last restart came */
-    double steps_per_ns; /* with half the look-ahead; 0: not known */
+    uint64_t begun_ns; /* when the first step since the last restart came */
+    tokmap_i_look_ahead look_ahead;
     tokmap_i_latency waits;
 };
 
@@ -113,20 +108,11 @@ bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pi
     return true;
 }
 
-/* Counts the ranges of tokens of a row: its pieces, or one. */
-static size_t n_ranges(const tokmap_i_fetch_row *row)
-{
-    return MAX(row->at.n_pieces, 1);
-}
-
 static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
-                                     size_t i)
+                                     size_t piece)
 {
-    const tokmap_dataset *ds = f->o.datasets[row->dataset];
-    if (row->at.n_pieces == 0)
-        return (tokmap_i_token_range){ds, row->at.first_token, row->at.n_tokens, row->within};
-    const tokmap_piece *p = &row->at.pieces[i];
-    return (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}};
+    const tokmap_piece *p = &row->at.pieces[piece];
+    return (tokmap_i_token_range){f->o.datasets[row->dataset], p->first_token, p->n_tokens};
 }
 
 /* ---- Steps, in the thread, without the lock ---- */
@@ -148,12 +134,11 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
     const bool asks = f->o.io != TOKMAP_IO_DIRECT && !f->o.ahead && f->n_fast < FAST_STEPS;
     size_t n_pieces = 0;
     for (uint32_t r = 0; r < n_rows; r++) {
-        if (s->rows[r].at.n_pieces > 0)
-            s->rows[r].at.pieces = s->pieces.list + n_pieces;
+        s->rows[r].at.pieces = s->pieces.list + n_pieces;
         n_pieces += s->rows[r].at.n_pieces;
         if (f->o.io == TOKMAP_IO_DIRECT)
             tokmap_i_ring_start(f->ring, (uint32_t)(i % (f->n_steps + 1)), r, &s->rows[r]);
-        for (size_t k = 0; k < n_ranges(&s->rows[r]) && asks; k++)
+        for (size_t k = 0; k < s->rows[r].at.n_pieces && asks; k++)
             tokmap_i_pages_will_need(range_of(f, &s->rows[r], k));
     }
     return TOKMAP_OK;
@@ -164,44 +149,46 @@ static tokmap_status copy_row(tokmap_i_fetch *f, step *s, tokmap_i_fetch_row *ro
 {
     tokmap_status status = TOKMAP_OK;
     row->tokens = to;
-    for (size_t k = 0; k < n_ranges(row) && !status; k++) {
+    for (size_t k = 0; k < row->at.n_pieces && !status; k++) {
         const tokmap_i_token_range range = range_of(f, row, k);
         const uint32_t width = range.dataset->header.token_bytes;
-        const uint64_t place = row->at.n_pieces > 0 ? row->at.pieces[k].place : 0;
         atomic_fetch_add_explicit(&f->bytes_read, range.n_tokens * width, memory_order_relaxed);
-        status = tokmap_i_pages_read(range, (uint8_t *)to + place * width, &s->err);
+        status = tokmap_i_pages_read(range, (uint8_t *)to + (size_t)row->at.pieces[k].place * width,
+                                     &s->err);
     }
     return status;
 }
 
-/* Checks, with POPULATE, that no file has become shorter, once all rows are in memory. */
+/* Faults in the pieces of a row, unless they are mapped. */
+static tokmap_status fault_in_row(tokmap_i_fetch *f, step *s, tokmap_i_fetch_row *row)
+{
+    const void *tokens = NULL;
+    tokmap_status status = TOKMAP_OK;
+    for (size_t k = 0; k < row->at.n_pieces && !row->is_mapped && !status; k++)
+        status = tokmap_i_pages_fault_in(range_of(f, row, k), &tokens, &s->err);
+    if (row->is_mapped)
+        tokens = tokmap_i_pages_in_map(range_of(f, row, 0));
+    row->tokens = row->at.n_pieces == 1 ? tokens : NULL;
+    return status;
+}
+
+/* Reads a step. Checks, with POPULATE, that no file has become shorter, once all rows are in
+ * memory. */
 static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
 {
     step *s = step_at(f, i);
+    const uint32_t slot = (uint32_t)(i % (f->n_steps + 1));
     const bool copies = f->o.io == TOKMAP_IO_READ;
     tokmap_i_known_sizes known = {0};
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++) {
-        void *to =
-            copies ? tokmap_i_ring_place(f->ring, (uint32_t)(i % (f->n_steps + 1)), r) : NULL;
-        if (copies)
-            status = copy_row(f, s, &s->rows[r], to);
-        const bool faults_in = !copies && !s->rows[r].is_mapped;
-        for (size_t k = 0; k < n_ranges(&s->rows[r]) && faults_in && !status; k++)
-            status =
-                tokmap_i_pages_fault_in(range_of(f, &s->rows[r], k), &s->rows[r].tokens, &s->err);
-        if (s->rows[r].is_mapped)
-            s->rows[r].tokens = tokmap_i_pages_in_map(range_of(f, &s->rows[r], 0));
-    }
+    for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++)
+        status = copies ? copy_row(f, s, &s->rows[r], tokmap_i_ring_place(f->ring, slot, r))
+                        : fault_in_row(f, s, &s->rows[r]);
     if (copies || atomic_load(&f->hurry))
         return status;
-    for (uint32_t r = 0; r < s->n_rows && !status; r++) {
-        for (size_t k = 0; k < n_ranges(&s->rows[r]) && !status; k++)
-            if (s->rows[r].tokens || s->rows[r].is_mapped)
-                status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), true, &known, &s->err);
-        if (s->rows[r].at.n_pieces > 0)
-            s->rows[r].tokens = NULL;
-    }
+    for (uint32_t r = 0; r < s->n_rows; r++)
+        for (size_t k = 0; k < s->rows[r].at.n_pieces && !status; k++)
+            status = tokmap_i_pages_check(range_of(f, &s->rows[r], k), true, &known, &s->err);
     return status;
 }
 
@@ -227,7 +214,7 @@ static bool drop_step(tokmap_i_fetch *f)
     tokmap_i_mutex_unlock(&f->mutex);
     const step *s = step_at(f, f->n_dropped);
     for (uint32_t r = 0; r < s->n_rows; r++)
-        for (size_t k = 0; k < n_ranges(&s->rows[r]); k++)
+        for (size_t k = 0; k < s->rows[r].at.n_pieces; k++)
             tokmap_i_pages_forget(range_of(f, &s->rows[r], k), f->o.io == TOKMAP_IO_POPULATE);
     tokmap_i_mutex_lock(&f->mutex);
     f->n_dropped++;
@@ -261,15 +248,12 @@ static uint64_t n_mapped_steps(const tokmap_i_fetch *f)
     return MIN(MAPPED_STEPS, div_up(f->n_steps, 2));
 }
 
-/* Whether reading a step took longer than copying it in memory, by as much as one read. */
 static bool is_slow(const step *s, uint64_t ns)
 {
-    uint64_t n_ranges_all = 0, n_tokens = 0;
-    for (uint32_t r = 0; r < s->n_rows; r++) {
-        n_ranges_all += n_ranges(&s->rows[r]);
+    uint64_t n_tokens = 0;
+    for (uint32_t r = 0; r < s->n_rows; r++)
         n_tokens += s->rows[r].at.n_tokens;
-    }
-    return ns > SLOW_NS + n_ranges_all * RANGE_NS + n_tokens / TOKENS_PER_NS;
+    return tokmap_i_is_slow(ns, s->pieces.n, n_tokens);
 }
 
 static bool finish_next(tokmap_i_fetch *f)
@@ -444,18 +428,10 @@ void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, 
 
 void tokmap_i_fetch_adapt(tokmap_i_fetch *f)
 {
-    const uint32_t n_steps = f->n_steps;
-    if (f->o.most_steps == 0 || f->head < (uint64_t)TRIAL * n_steps)
-        return;
-    const double rate = (double)f->head / (double)(tokmap_i_now_ns() - f->begun_ns);
-    f->adapts = rate < MIN_GAIN * f->steps_per_ns || 2 * n_steps <= f->o.most_steps;
-    if (rate < MIN_GAIN * f->steps_per_ns) { /* more steps do not help: goes back for good */
-        f->n_wanted = n_steps / 2;
-        f->o.most_steps = 0;
-    } else if (2 * n_steps <= f->o.most_steps) {
-        f->n_wanted = 2 * n_steps;
-        f->steps_per_ns = rate;
-    }
+    f->look_ahead.n_steps = f->n_steps;
+    f->adapts = tokmap_i_adapt(&f->look_ahead, f->head, tokmap_i_now_ns() - f->begun_ns);
+    if (f->adapts)
+        f->n_wanted = f->look_ahead.n_steps;
 }
 
 static bool is_settled(const tokmap_i_fetch *f)
@@ -560,6 +536,7 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
         return FAIL_MEMORY(err);
     f->o = *o;
     f->n_wanted = o->n_steps;
+    f->look_ahead.most_steps = o->most_steps;
     tokmap_i_mutex_init(&f->mutex);
     tokmap_i_condition_init(&f->work);
     tokmap_i_condition_init(&f->settled);

@@ -6,13 +6,10 @@
 #include "tokmap_loader.h"
 
 typedef struct tokmap_i_fetch_row {
-    tokmap_sample at; /* its pieces are in the list of the step, if it has any */
+    tokmap_sample at; /* its pieces are in the list of the step */
     uint32_t dataset; /* index in the list of the options */
-    /* its tokens may wrap around in this part of the dataset; 0: in the whole dataset */
-    tokmap_i_extent within;
-    /* set by the fetch; with POPULATE, NULL for a row that is not in the map of one file: it was
-     * not checked, copy it with tokmap_i_pages_read. NULL also for a row of pieces, which were
-     * checked */
+    /* set by the fetch: the tokens of all pieces in the order of the row. With POPULATE, NULL for
+     * several pieces, and for a piece that is not in the map of one file */
     const void *tokens;
     bool is_mapped; /* its tokens are already in the map */
 } tokmap_i_fetch_row;

@@ -10,15 +10,11 @@ enum {
     SCRATCH_BYTES = 16 << 10
 };
 
-tokmap_i_token_piece tokmap_i_pages_take(tokmap_i_token_range *r)
+tokmap_i_token_piece tokmap_i_range_next_piece(tokmap_i_token_range *r)
 {
-    const uint64_t end = r->within.end ? r->within.end : r->dataset->header.n_tokens;
-    const uint64_t n = MIN(r->n_tokens, end - r->first_token);
-    const tokmap_i_token_piece p = tokmap_i_first_piece(r->dataset, r->first_token, n);
+    const tokmap_i_token_piece p = tokmap_i_first_piece(r->dataset, r->first_token, r->n_tokens);
     r->n_tokens -= p.n_tokens;
     r->first_token += p.n_tokens;
-    if (r->first_token == end)
-        r->first_token = r->within.begin;
     return p;
 }
 
@@ -38,7 +34,7 @@ void tokmap_i_pages_will_need(tokmap_i_token_range r)
 {
     tokmap_i_named_file file;
     while (r.n_tokens > 0) {
-        const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
+        const tokmap_i_token_piece p = tokmap_i_range_next_piece(&r);
         if (tokmap_i_token_file_borrow(r.dataset, p.file, &file, NULL))
             continue;
         tokmap_i_file_will_need(file.fd, p.first_byte, p.n_bytes);
@@ -51,7 +47,7 @@ tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error
     uint8_t *at = to;
     tokmap_status status = TOKMAP_OK;
     while (r.n_tokens > 0 && !status) {
-        const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
+        const tokmap_i_token_piece p = tokmap_i_range_next_piece(&r);
         status = tokmap_i_token_piece_read(r.dataset, &p, at, err);
         at += p.n_bytes;
     }
@@ -81,7 +77,7 @@ static tokmap_status get_size(const tokmap_dataset *ds, const tokmap_i_token_pie
 tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, bool asks_server,
                                    tokmap_i_known_sizes *known, tokmap_error *err)
 {
-    const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
+    const tokmap_i_token_piece p = tokmap_i_range_next_piece(&r);
     tokmap_i_known_size *k = tokmap_i_known_size_of(known, p.file);
     if (k->file != p.file) {
         uint64_t n_bytes = UINT64_MAX;
@@ -112,7 +108,7 @@ static tokmap_status fault_in_again(const tokmap_dataset *ds, const tokmap_i_tok
     tokmap_i_token_piece part = *p;
     tokmap_i_known_sizes known = {0};
     tokmap_status status = tokmap_i_pages_check(
-        (tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}}, true, &known, err);
+        (tokmap_i_token_range){ds, p->first_token, p->n_tokens}, true, &known, err);
     for (; part.first_byte < end && !status; part.first_byte += part.n_bytes) {
         part.n_bytes = MIN(end - part.first_byte, sizeof scratch);
         status = tokmap_i_token_piece_read(ds, &part, scratch, err);
@@ -130,7 +126,7 @@ tokmap_status tokmap_i_pages_fault_in(tokmap_i_token_range r, const void **token
                                       tokmap_error *err)
 {
     const tokmap_dataset *ds = r.dataset;
-    const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
+    const tokmap_i_token_piece p = tokmap_i_range_next_piece(&r);
     const uint8_t *map = NULL;
     *tokens = NULL;
     tokmap_status status =
@@ -146,7 +142,7 @@ tokmap_status tokmap_i_pages_fault_in(tokmap_i_token_range r, const void **token
 
 const void *tokmap_i_pages_in_map(tokmap_i_token_range r)
 {
-    const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
+    const tokmap_i_token_piece p = tokmap_i_range_next_piece(&r);
     const uint8_t *map = r.n_tokens > 0 ? NULL : atomic_load(&p.file->map);
     return map ? map + p.first_byte : NULL;
 }
@@ -155,7 +151,7 @@ void tokmap_i_pages_forget(tokmap_i_token_range r, bool mapped)
 {
     tokmap_i_named_file file;
     while (r.n_tokens > 0) {
-        const tokmap_i_token_piece p = tokmap_i_pages_take(&r);
+        const tokmap_i_token_piece p = tokmap_i_range_next_piece(&r);
         const byte_range pages = pages_of(&p);
         const uint8_t *map = mapped ? atomic_load(&p.file->map) : NULL;
         if (map) /* first, because mapped pages stay in the cache */

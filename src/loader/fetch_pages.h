@@ -6,16 +6,15 @@
 #include "dataset/token_files.h"
 #include "order/order_key.h"
 
-/* Consecutive tokens of a dataset. They may be in several files, and wrap around `within` it. */
+/* Consecutive tokens of a dataset. They may be in several files. */
 typedef struct tokmap_i_token_range {
     const tokmap_dataset *dataset;
     uint64_t first_token, n_tokens;
-    tokmap_i_extent within;
 } tokmap_i_token_range;
 
 /* Removes the part in the file of the first token from a range that is not empty, and returns
  * it. */
-tokmap_i_token_piece tokmap_i_pages_take(tokmap_i_token_range *r);
+tokmap_i_token_piece tokmap_i_range_next_piece(tokmap_i_token_range *r);
 
 #define TOKMAP_I_KNOWN_BITS 8
 

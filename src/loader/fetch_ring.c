@@ -42,7 +42,8 @@ typedef struct row_read {
     uint32_t n_bytes; /* of the row, as far as it is in that file */
     uint32_t n_done;  /* bytes read so far, from `begin` */
     uint32_t n_tries;
-    tokmap_i_token_range rest; /* the part of the row that is not in that file */
+    tokmap_i_token_range rest; /* the part of its first piece that is not in that file */
+    const tokmap_sample *at;   /* its other pieces */
 } row_read;
 
 struct tokmap_i_ring {
@@ -95,19 +96,33 @@ void tokmap_i_ring_start(tokmap_i_ring *r, uint32_t slot, uint32_t row,
 {
     const tokmap_dataset *ds = r->o.datasets[tokens->dataset];
     const uint32_t place = slot * r->o.max_rows + row;
-    tokmap_i_token_range rest = {ds, tokens->at.first_token, tokens->at.n_tokens, tokens->within};
-    const tokmap_i_token_piece p = tokmap_i_pages_take(&rest);
+    tokmap_i_token_range rest = {ds, tokens->at.first_token, tokens->at.pieces->n_tokens};
+    const tokmap_i_token_piece p = tokmap_i_range_next_piece(&rest);
     const uint32_t file = r->first_file[tokens->dataset] + (uint32_t)(p.file - ds->files);
     const uint64_t begin = p.first_byte & ~(uint64_t)(r->files[file].alignment - 1);
     r->reads[place] = (row_read){.file = file,
                                  .begin = begin,
                                  .skip = (uint32_t)(p.first_byte - begin),
                                  .n_bytes = (uint32_t)p.n_bytes,
-                                 .rest = rest};
+                                 .rest = rest,
+                                 .at = &tokens->at};
     put_back(r, place);
 }
 
 /* ---- Results ---- */
+
+/* Reads what is not in the file of the first token. */
+static tokmap_status read_rest(const row_read *read, uint8_t *tokens, tokmap_error *err)
+{
+    const tokmap_dataset *ds = read->rest.dataset;
+    tokmap_status status = tokmap_i_pages_read(read->rest, tokens + read->n_bytes, err);
+    for (size_t k = 1; k < read->at->n_pieces && !status; k++) {
+        const tokmap_piece *p = &read->at->pieces[k];
+        status = tokmap_i_pages_read((tokmap_i_token_range){ds, p->first_token, p->n_tokens},
+                                     tokens + (size_t)p->place * ds->header.token_bytes, err);
+    }
+    return status;
+}
 
 /* Handles the result of a read. Returns true if the row is done or has failed; false if it waits
  * for another read. */
@@ -145,7 +160,7 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
      * are rare, or the files are small. */
     const direct_file *file = &r->files[read->file];
     if (read->n_done >= wanted)
-        out->status = tokmap_i_pages_read(read->rest, tokens + read->n_bytes, err);
+        out->status = read_rest(read, tokens, err);
     else
         out->status = tokmap_i_fail_read(
             (tokmap_i_named_file){file->fd, file->file->path}, result < 0 ? -result : 0,
@@ -303,8 +318,13 @@ static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
         device = stat.device;
         const tokmap_i_token_file *file = r->files[i].file;
         const uint64_t n_tokens = MIN(MIN(TRIAL_TOKENS, r->o.max_tokens), file->n_tokens);
-        const tokmap_i_fetch_row row = {
-            .at = {.n_tokens = (uint32_t)n_tokens, .first_token = file->first_token}, .dataset = d};
+        const tokmap_piece piece = {.first_token = file->first_token,
+                                    .n_tokens = (uint32_t)n_tokens};
+        const tokmap_i_fetch_row row = {.at = {.n_tokens = piece.n_tokens,
+                                               .first_token = piece.first_token,
+                                               .pieces = &piece,
+                                               .n_pieces = 1},
+                                        .dataset = d};
         tokmap_i_ring_result result = {0};
         tokmap_error cause;
         tokmap_i_ring_start(r, 0, 0, &row);

@@ -19,7 +19,9 @@ enum {
     N_LONG_LANES = 4,
     LONG_ROW_BYTES = 4 << 10,
     MOST_ROW_BYTES = 64 << 10, /* longer rows gain little */
-    FIRST_BYTES = 4 * LINE     /* of the next piece of a row are prefetched */
+    FIRST_BYTES = 4 * LINE,    /* of the next piece of a row are prefetched */
+    ROWS_AHEAD = 8,            /* whose first bytes are prefetched */
+    ROW_BYTES_AHEAD = 2 << 10
 };
 
 /* A row that takes turns. */
@@ -77,6 +79,18 @@ INLINE void copy_turn(uint8_t *dst, const uint8_t *src)
     memcpy(dst, src, TURN_BYTES);
 }
 
+/* Prefetches the first bytes of a row, if there is one of this number. */
+INLINE void prefetch_row(const tokmap_i_gather *g, size_t number, size_t n_bytes)
+{
+    if (number >= g->n_rows)
+        return;
+    const tokmap_i_gather_row *row = &g->rows[number];
+    const uint8_t *tokens = row->tokens ? row->tokens : row->pieces[0].tokens;
+    const size_t n_here = row->tokens ? n_bytes : row->pieces[0].n_tokens * (size_t)g->width;
+    for (size_t k = 0; k < MIN(n_here, ROW_BYTES_AHEAD); k += LINE)
+        __builtin_prefetch(tokens + k);
+}
+
 INLINE void copy_in_turns(const tokmap_i_gather *g, void (*copy)(uint8_t *, const uint8_t *))
 {
     const size_t row_bytes = (g->n_inputs + 1) * g->width;
@@ -98,6 +112,7 @@ INLINE void copy_in_turns(const tokmap_i_gather *g, void (*copy)(uint8_t *, cons
             *l = lanes[--n_lanes];
             continue;
         }
+        prefetch_row(g, n_begun + ROWS_AHEAD, row_bytes);
         *l = (lane){.row = &g->rows[n_begun], .copied = (uint8_t *)g->inputs + n_begun * row_bytes};
         n_begun++;
     }

@@ -75,25 +75,31 @@ static void add_order(text *t, const tokmap_loader *l)
 {
     static const char *const shuffles[] = {"full", "none", "block"};
     static const char *const whole[] = {"split", "drop", "truncate"};
-    static const char *const windows[] = {"concat", "within-document", "best_fit"};
+    static const char *const windows[] = {"concat", "within_document", "best_fit"};
     add(t, ",\"sequence_length\":%" PRIu32 ",\"seed\":\"%" PRIu64 "\",\"shuffle\":\"%s\"",
-        l->length, l->o.seed, shuffles[l->o.shuffle]);
-    add(t, ",\"windows\":\"%s\",\"random_offset\":%s", windows[l->o.windows],
-        l->o.random_offset ? "true" : "false");
-    if (l->o.weigh_tokens)
+        l->samples.length, l->samples.o.seed, shuffles[l->samples.o.shuffle]);
+    add(t, ",\"windows\":\"%s\",\"random_offset\":%s", windows[l->samples.o.windows],
+        l->samples.o.random_offset ? "true" : "false");
+    if (l->samples.o.weigh_tokens)
         add(t, ",\"weigh_tokens\":true");
-    if (l->o.windows == TOKMAP_WINDOWS_BEST_FIT)
+    if (l->samples.o.windows == TOKMAP_WINDOWS_BEST_FIT)
         add(t, ",\"align\":%" PRIu32 ",\"max_documents\":%" PRIu32 ",\"whole_documents\":\"%s\"",
-            l->rows_kind.align, l->rows_kind.most, whole[l->rows_kind.whole]);
-    add(t, ",\"block_windows\":\"%" PRIu64 "\",\"group_blocks\":\"%" PRIu64 "\"", l->block_windows,
-        l->group_blocks);
+            l->samples.rows_kind.align, l->samples.rows_kind.most,
+            whole[l->samples.rows_kind.whole]);
+    add(t, ",\"block_windows\":\"%" PRIu64 "\",\"group_blocks\":\"%" PRIu64 "\"",
+        l->samples.block_windows, l->samples.group_blocks);
+}
+
+static void add_list(text *t, const char *name, uint64_t hash, uint64_t n)
+{
+    add(t, ",\"%s\":{\"hash\":\"%016" PRIx64 "\",\"n\":\"%" PRIu64 "\"}", name, hash, n);
 }
 
 static void add_sources(text *t, const tokmap_loader *l)
 {
     add(t, ",\"sources\":[");
-    for (uint32_t k = 0; k < l->n_sources; k++) {
-        const tokmap_i_loader_source *s = &l->sources[k];
+    for (uint32_t k = 0; k < l->samples.n_sources; k++) {
+        const tokmap_i_source *s = &l->samples.sources[k];
         add(t, "%s{\"datasets\":[", k ? "," : "");
         for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
             const tokmap_dataset *ds = s->windows.datasets[d];
@@ -117,9 +123,15 @@ static void add_sources(text *t, const tokmap_loader *l)
                 add_string(t, "where", where, strlen(where));
                 add(t, "}");
             }
+            const tokmap_i_document_list *list = s->windows.ranges[d].list;
+            if (list)
+                add_list(t, "document_list", list->hash, list->documents.n);
             add(t, "}");
         }
-        add(t, "],\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->o.sources[k].max_epochs,
+        add(t, "]");
+        if (s->shuffle.list.bytes)
+            add_list(t, "window_list", s->list_hash, s->shuffle.list.n);
+        add(t, ",\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->samples.o.sources[k].max_epochs,
             s->masked ? "true" : "false");
     }
     add(t, "]");
@@ -128,25 +140,33 @@ static void add_sources(text *t, const tokmap_loader *l)
 static void add_phases(text *t, const tokmap_loader *l)
 {
     add(t, ",\"phases\":[");
-    for (uint32_t i = 0; i < tokmap_i_mixture_n_phases(l->mixture); i++) {
-        const tokmap_i_mixture_phase phase = tokmap_i_mixture_get_phase(l->mixture, i);
+    for (uint32_t i = 0; i < tokmap_i_mixture_n_phases(l->samples.mixture); i++) {
+        const tokmap_i_mixture_phase phase = tokmap_i_mixture_get_phase(l->samples.mixture, i);
         add(t, "%s{\"sample\":\"%" PRIu64 "\",\"weights\":[", i ? "," : "", phase.from);
-        for (uint32_t k = 0; k < l->n_sources; k++)
+        for (uint32_t k = 0; k < l->samples.n_sources; k++)
             add(t, "%s%.17g", k ? "," : "",
-                i ? l->o.phases[i - 1].weights[k] : l->o.sources[k].weight);
+                i ? l->samples.o.phases[i - 1].weights[k] : l->samples.o.sources[k].weight);
         add(t, "],\"quotas\":[");
-        for (uint32_t k = 0; k < l->n_sources; k++)
+        for (uint32_t k = 0; k < l->samples.n_sources; k++)
             add(t, "%s%" PRIu32, k ? "," : "", phase.quotas[k]);
         add(t, "]}");
     }
     add(t, "],\"skips\":[");
-    for (size_t i = 0; i < l->skips.n_gaps; i++)
-        add(t, "%s[\"%" PRIu64 "\",\"%" PRIu64 "\"]", i ? "," : "", l->skips.gaps[i].begin,
-            l->skips.gaps[i].end);
+    for (size_t i = 0; i < l->samples.skips.n_gaps; i++)
+        add(t, "%s[\"%" PRIu64 "\",\"%" PRIu64 "\"]", i ? "," : "", l->samples.skips.gaps[i].begin,
+            l->samples.skips.gaps[i].end);
     add(t, "]");
 }
 
 /* ---- Calls ---- */
+
+static int version_of(const tokmap_i_samples *samples)
+{
+    bool has_list = false;
+    for (uint32_t k = 0; k < samples->n_sources; k++)
+        has_list |= tokmap_i_source_has_list(&samples->sources[k]);
+    return has_list ? 3 : samples->has_views ? 2 : 1;
+}
 
 /* Returns the digits of the checksum; NULL if this is not a line of a ledger. */
 static const char *checksum_of(const char *line, size_t n_bytes)
@@ -181,10 +201,10 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
     if (!before)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "ledger: `after` is not a line of a ledger");
     text t = {line, line ? *n_bytes : 0, 0};
-    add(&t, BEGINNING "%d,", l->has_views ? 2 : 1);
+    add(&t, BEGINNING "%d,", version_of(&l->samples));
     add_event(&t, &e);
     add(&t, ",\"from\":\"%" PRIu64 "\",\"sample\":\"%" PRIu64 "\",", e.sample,
-        tokmap_i_loader_rows_after(l, e.sample, 0));
+        tokmap_i_samples_after(&l->samples, e.sample, 0));
     add_hex(&t, "state", state, sizeof state);
     add(&t, ",\"ranks\":%" PRIu32 ",\"batch_rows\":%" PRIu32 ",\"micro_batches\":%" PRIu64,
         l->n_ranks, l->batch_rows, e.micro_batches);
@@ -215,8 +235,8 @@ tokmap_status tokmap_ledger_check(const char *line, size_t n_bytes, const char *
     write_checksum(digits, line, n_bytes - END_BYTES);
     if (memcmp(digits, checksum, DIGITS) != 0)
         return FAIL(err, TOKMAP_ERR_CORRUPT, "was changed: its checksum is wrong");
-    const char version = line[sizeof BEGINNING - 1]; /* 2: with views */
-    if ((version != '1' && version != '2') || line[sizeof BEGINNING] != ',')
+    const char version = line[sizeof BEGINNING - 1]; /* 2: with views; 3: with lists */
+    if (version < '1' || version > '3' || line[sizeof BEGINNING] != ',')
         return FAIL(err, TOKMAP_ERR_VERSION, "is of a newer format: use a newer version of tokmap");
     const char *before = after ? checksum_of(after, strlen(after)) : "";
     const int n = snprintf(link, sizeof link, ",\"after\":\"%.16s\"", before ? before : "?");

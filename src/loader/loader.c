@@ -64,7 +64,7 @@ tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sam
     tokmap_status status = tokmap_i_loader_enter(l, err);
     if (status)
         return status;
-    const uint64_t end = MIN(l->end, TOKMAP_I_MAX_SAMPLE);
+    const uint64_t end = MIN(l->samples.end, TOKMAP_I_MAX_SAMPLE);
     if (sample < end)
         status = tokmap_i_sampler_locate(&l->sampler, sample, &full, err);
     else
@@ -77,115 +77,6 @@ tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sam
 }
 
 /* ---- Rows ---- */
-
-/* Gets tokens of row i that are not in a map yet, from a position in the row on: maps their file,
- * or copies them. */
-static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, tokmap_i_token_range range,
-                                 uint32_t place, bool may_map, const void **tokens,
-                                 tokmap_error *err)
-{
-    const tokmap_dataset *ds = range.dataset;
-    tokmap_i_token_range rest = range;
-    const tokmap_i_token_piece p = tokmap_i_pages_take(&rest);
-    const uint8_t *map = NULL;
-    tokmap_status status = TOKMAP_IN_PIECES;
-    if (may_map && rest.n_tokens == 0)
-        status = tokmap_i_token_file_map(ds, p.file, &map, err);
-    if (status != TOKMAP_IN_PIECES) {
-        *tokens = status ? NULL : map + p.first_byte;
-        return status;
-    }
-    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes +
-                  (size_t)place * ds->header.token_bytes;
-    *tokens = to;
-    return tokmap_i_pages_read(range, to, err);
-}
-
-/* Finds the tokens of each piece of row i. */
-static tokmap_status fill_pieces(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
-                                 const tokmap_i_fetch_row *fetched, tokmap_error *err)
-{
-    const tokmap_dataset *ds = l->sources[at->source].windows.datasets[at->dataset];
-    const bool may_map = !fetched && l->io != TOKMAP_IO_COPY;
-    const uint8_t *read = fetched ? fetched->tokens : NULL;
-    const size_t first = l->pieces.n;
-    tokmap_status status = TOKMAP_OK;
-    if (!tokmap_i_fetch_add_pieces(&l->pieces, at->pieces, at->n_pieces))
-        return FAIL_MEMORY(err);
-    for (size_t k = 0; k < at->n_pieces && !status; k++) {
-        tokmap_piece *p = &l->pieces.list[first + k];
-        const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens, {0}};
-        if (read)
-            p->tokens = read + (size_t)p->place * ds->header.token_bytes;
-        else if (l->io != TOKMAP_IO_COPY)
-            p->tokens = tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
-        if (!p->tokens)
-            status = map_or_copy(l, i, range, p->place, may_map, &p->tokens, err);
-        __builtin_prefetch(p->tokens); /* this also loads the address translation of its page */
-    }
-    l->rows[i].n_pieces = at->n_pieces;
-    return status;
-}
-
-/* Gets the tokens of a row of a view that are in several ranges: reads or copies them one after
- * another. */
-static tokmap_status join_ranges(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
-                                 const void **tokens, tokmap_error *err)
-{
-    const tokmap_dataset *ds = l->sources[at->source].windows.datasets[at->dataset];
-    const size_t width = ds->header.token_bytes;
-    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
-    /* A copy out of the map could raise SIGBUS in the thread of a stage. */
-    const bool may_map = l->io != TOKMAP_IO_COPY && atomic_load(&l->user) != TOKMAP_I_LOADER_STAGED;
-    tokmap_status status = TOKMAP_OK;
-    *tokens = to;
-    for (size_t k = 0; k < at->n_pieces && !status; k++) {
-        const tokmap_piece *p = &at->pieces[k];
-        const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens, {0}};
-        const void *from = may_map ? tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens) : NULL;
-        if (from)
-            memcpy(to, from, p->n_tokens * width);
-        else
-            status = tokmap_i_pages_read(range, to, err);
-        to += p->n_tokens * width;
-    }
-    return status;
-}
-
-/* Reduces row i to the slice of this rank. ranges: of its tokens, or NULL with best fit. */
-static tokmap_status slice_row(tokmap_loader *l, uint32_t i, const tokmap_i_extent *ranges,
-                               tokmap_error *err)
-{
-    tokmap_row *row = &l->rows[i];
-    const tokmap_piece whole = {.tokens = row->tokens,
-                                .first_token = row->first_token,
-                                .n_tokens = row->n_tokens,
-                                .n_inputs = row->n_tokens - 1};
-    if (row->tokens && !tokmap_i_fetch_add_pieces(&l->pieces, &whole, 1))
-        return FAIL_MEMORY(err);
-    row->n_pieces += row->tokens != NULL;
-    row->tokens = NULL;
-    return tokmap_i_slice_row(&l->slice, row, i, ranges, &l->pieces, &l->parts) ? TOKMAP_OK
-                                                                                : FAIL_MEMORY(err);
-}
-
-/* Sets where the tokens of a sample are in its dataset: two ranges if it wraps around `within`,
- * several with a view. Returns how many. */
-static uint32_t find_ranges(const tokmap_sample *at, tokmap_i_extent within,
-                            tokmap_i_extent *ranges)
-{
-    const uint64_t end = at->first_token + at->n_tokens;
-    for (size_t k = 0; k < at->n_pieces; k++)
-        ranges[k] = (tokmap_i_extent){at->pieces[k].first_token,
-                                      at->pieces[k].first_token + at->pieces[k].n_tokens};
-    if (at->n_pieces > 0)
-        return (uint32_t)at->n_pieces;
-    ranges[0] = (tokmap_i_extent){at->first_token, MIN(end, within.end)};
-    if (end <= within.end)
-        return 1;
-    ranges[1] = (tokmap_i_extent){within.begin, within.begin + (end - within.end)};
-    return 2;
-}
 
 /* Whether rows in maps are checked against the sizes of their files. */
 static bool checks_sizes(const tokmap_loader *l)
@@ -206,71 +97,123 @@ static void forget_sizes(tokmap_loader *l)
 
 /* Returns TOKMAP_ERR_IO if a file has become too short for its tokens of a sample. The read-ahead
  * thread has checked them too, but some steps ago. */
-static tokmap_status check_sizes(tokmap_loader *l, const tokmap_sample *at, tokmap_error *err)
+static tokmap_status check_sizes(tokmap_loader *l, const tokmap_dataset *ds,
+                                 const tokmap_sample *at, tokmap_error *err)
 {
-    const tokmap_i_windows *w = &l->sources[at->source].windows;
-    const tokmap_dataset *ds = w->datasets[at->dataset];
     tokmap_status status = TOKMAP_OK;
-    if (at->n_pieces == 0 &&
-        !tokmap_i_pages_are_known(&l->sizes, ds, at->first_token, at->n_tokens))
-        return tokmap_i_pages_check((tokmap_i_token_range){ds, at->first_token, at->n_tokens,
-                                                           w->ranges[at->dataset].tokens},
-                                    false, &l->sizes, err);
     for (size_t k = 0; k < at->n_pieces && !status; k++) {
         const tokmap_piece *p = &at->pieces[k];
         if (!tokmap_i_pages_are_known(&l->sizes, ds, p->first_token, p->n_tokens))
-            status =
-                tokmap_i_pages_check((tokmap_i_token_range){ds, p->first_token, p->n_tokens, {0}},
-                                     false, &l->sizes, err);
+            status = tokmap_i_pages_check((tokmap_i_token_range){ds, p->first_token, p->n_tokens},
+                                          false, &l->sizes, err);
     }
     return status;
 }
 
-/* Finds the tokens of row i where they were read, in a map, or in a copy. */
-static tokmap_status find_tokens(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
-                                 const tokmap_i_fetch_row *fetched, const void **tokens,
+/* Returns room for tokens of row i from a position in the row on. */
+static void *place_in_joined(const tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+                             uint32_t place)
+{
+    return l->joined + i * ((size_t)l->samples.length + 1) * l->samples.token_bytes +
+           (size_t)place * ds->header.token_bytes;
+}
+
+/* Finds the tokens of a piece of row i that is not in a map: makes a map, if the piece is in one
+ * file and may_map, or copies them. */
+static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+                                 const tokmap_piece *p, bool may_map, const void **tokens,
                                  tokmap_error *err)
 {
-    const tokmap_i_windows *w = &l->sources[at->source].windows;
-    const tokmap_dataset *ds = w->datasets[at->dataset];
-    const tokmap_i_extent within = w->ranges[at->dataset].tokens;
+    const tokmap_i_token_range range = {ds, p->first_token, p->n_tokens};
+    tokmap_i_token_range rest = range;
+    const tokmap_i_token_piece first = tokmap_i_range_next_piece(&rest);
+    const uint8_t *map = NULL;
+    if (may_map && rest.n_tokens == 0) {
+        const tokmap_status status = tokmap_i_token_file_map(ds, first.file, &map, err);
+        *tokens = status ? NULL : map + first.first_byte;
+        if (status != TOKMAP_IN_PIECES)
+            return status;
+    }
+    void *to = place_in_joined(l, i, ds, p->place);
+    *tokens = to;
+    return tokmap_i_pages_read(range, to, err);
+}
+
+/* Finds the tokens of a piece of row i in a map, or copies them. */
+static inline tokmap_status find_piece(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+                                       const tokmap_piece *p, bool may_map, const void **tokens,
+                                       tokmap_error *err)
+{
+    *tokens =
+        l->io == TOKMAP_IO_COPY ? NULL : tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens);
+    return *tokens ? TOKMAP_OK : map_or_copy(l, i, ds, p, may_map, tokens, err);
+}
+
+/* Copies the pieces of row i together. */
+static tokmap_status join_pieces(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+                                 const tokmap_sample *at, tokmap_error *err)
+{
+    /* A copy out of the map could raise SIGBUS in the thread of a stage. */
+    const bool may_map = l->io != TOKMAP_IO_COPY && atomic_load(&l->user) != TOKMAP_I_LOADER_STAGED;
+    tokmap_status status = TOKMAP_OK;
+    for (size_t k = 0; k < at->n_pieces && !status; k++) {
+        const tokmap_piece *p = &at->pieces[k];
+        const void *from = may_map ? tokmap_i_mapped_tokens(ds, p->first_token, p->n_tokens) : NULL;
+        void *to = place_in_joined(l, i, ds, p->place);
+        if (from)
+            memcpy(to, from, p->n_tokens * (size_t)ds->header.token_bytes);
+        else
+            status = tokmap_i_pages_read((tokmap_i_token_range){ds, p->first_token, p->n_tokens},
+                                         to, err);
+    }
+    l->rows[i].tokens = place_in_joined(l, i, ds, 0);
+    return status;
+}
+
+/* Keeps the pieces of row i in l->pieces. If the row is handed out as pieces, finds the tokens of
+ * each, and returns TOKMAP_IN_PIECES. */
+static tokmap_status keep_pieces(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+                                 const tokmap_sample *at, const uint8_t *read, bool may_map,
+                                 tokmap_error *err)
+{
+    const size_t first = l->pieces.n;
+    tokmap_status status = TOKMAP_OK;
+    if (!tokmap_i_fetch_add_pieces(&l->pieces, at->pieces, at->n_pieces))
+        return FAIL_MEMORY(err);
+    l->rows[i].n_pieces = at->n_pieces;
+    if (l->samples.o.windows != TOKMAP_WINDOWS_BEST_FIT &&
+        (at->n_pieces == 1 || !l->samples.o.view_pieces || read ||
+         atomic_load(&l->user) == TOKMAP_I_LOADER_STAGED))
+        return TOKMAP_OK;
+    for (size_t k = first; k < l->pieces.n && !status; k++) {
+        tokmap_piece *p = &l->pieces.list[k];
+        if (read)
+            p->tokens = read + (size_t)p->place * ds->header.token_bytes;
+        else
+            status = find_piece(l, i, ds, p, may_map, &p->tokens, err);
+        __builtin_prefetch(p->tokens); /* this also loads the address translation of its page */
+    }
+    return status ? status : TOKMAP_IN_PIECES;
+}
+
+/* Finds the tokens of row i where they were read, in a map, or in a copy: of the row, or of each of
+ * its pieces if it is handed out as pieces. */
+static tokmap_status find_tokens(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+                                 const tokmap_sample *at, const tokmap_i_fetch_row *fetched,
+                                 tokmap_error *err)
+{
     const bool may_map = !fetched && l->io != TOKMAP_IO_COPY;
-    *tokens = fetched ? fetched->tokens : NULL;
-    if (!*tokens && at->pieces)
-        return l->o.view_pieces && atomic_load(&l->user) != TOKMAP_I_LOADER_STAGED
-                   ? fill_pieces(l, i, at, fetched, err)
-                   : join_ranges(l, i, at, tokens, err);
-    if (!*tokens && may_map && at->n_tokens <= within.end - at->first_token)
-        *tokens = tokmap_i_mapped_tokens(ds, at->first_token, at->n_tokens);
-    return *tokens ? TOKMAP_OK
-                   : map_or_copy(l, i,
-                                 (tokmap_i_token_range){ds, at->first_token, at->n_tokens, within},
-                                 0, may_map, tokens, err);
-}
-
-/* Fills in the parts of a row, and reduces it to the slice of this rank. */
-static tokmap_status finish_row(tokmap_loader *l, uint32_t i, const tokmap_sample *at,
-                                tokmap_error *err)
-{
     tokmap_row *row = &l->rows[i];
-    const tokmap_i_loader_source *s = &l->sources[row->source];
-    const tokmap_dataset *ds = s->windows.datasets[row->dataset];
-    tokmap_i_extent two[2], *ranges = l->ranges ? l->ranges : two;
-    const uint32_t n_ranges = find_ranges(at, s->windows.ranges[row->dataset].tokens, ranges);
-    if (l->parts.wanted != 0 &&
-        tokmap_i_row_parts_fill(&l->parts, i, ds, ranges, n_ranges, s->masked, row))
-        return tokmap_i_index_cache_fail(l->parts.index, ds, err);
-    return l->slice.size == 1 ? TOKMAP_OK : slice_row(l, i, ranges, err);
-}
-
-/* Whether a row is finished after all rows of the step are filled: meanwhile what is needed of the
- * index comes from memory. Not if its pieces are known only until the next row is located, nor with
- * slices, whose pieces come row by row. */
-static bool is_finished_later(const tokmap_loader *l, const tokmap_row *row)
-{
-    const tokmap_i_windows *w = &l->sources[row->source].windows;
-    return l->parts.wanted != 0 && l->slice.size == 1 && !w->rows &&
-           (w->within || !w->ranges[row->dataset].view);
+    const void *read = fetched ? fetched->tokens : NULL;
+    if (l->keeps_pieces) {
+        const tokmap_status status = keep_pieces(l, i, ds, at, read, may_map, err);
+        if (status)
+            return status == TOKMAP_IN_PIECES ? TOKMAP_OK : status;
+    }
+    row->tokens = read;
+    return read               ? TOKMAP_OK
+           : at->n_pieces > 1 ? join_pieces(l, i, ds, at, err)
+                              : find_piece(l, i, ds, at->pieces, may_map, &row->tokens, err);
 }
 
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
@@ -280,49 +223,79 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     tokmap_status status = TOKMAP_OK;
     if (!fetched)
         status = tokmap_i_sampler_locate(&l->sampler, sample, &located, err);
-    /* Not a copy: it would wait for the stores of locate. */
-    const tokmap_sample *const at = fetched ? &fetched->at : &located;
-    if (!status && checks_sizes(l))
-        status = check_sizes(l, at, err);
     if (status)
         return status;
-    const tokmap_i_loader_source *s = &l->sources[at->source];
+    /* A pointer, because copying would stall on the stores of locate. */
+    const tokmap_sample *const at = fetched ? &fetched->at : &located;
+    const tokmap_i_source *s = &l->samples.sources[at->source];
     const tokmap_dataset *ds = s->windows.datasets[at->dataset];
-    tokmap_row *row = &l->rows[i];
     /* Every field, so that no compiler clears the whole of it first, which takes longer. */
-    *row = (tokmap_row){.tokens = NULL,
-                        .n_tokens = at->n_tokens,
-                        .token_bytes = s->token_bytes,
-                        .source = at->source,
-                        .dataset = at->dataset,
-                        .epoch = at->epoch,
-                        .window = at->window,
-                        .first_token = at->first_token,
-                        .cu_seqlens = NULL,
-                        .n_documents = 0,
-                        .longest_document = 0,
-                        .position_ids = NULL,
-                        .document_ids = NULL,
-                        .loss_mask = NULL,
-                        .sample = sample,
-                        .pieces = NULL,
-                        .n_pieces = 0};
-    if (s->windows.rows) {
-        status = fill_pieces(l, i, at, fetched, err);
-        if (!status && l->parts.wanted != 0 &&
-            tokmap_i_row_parts_of_pieces(&l->parts, i, ds, at->pieces, at->n_pieces, s->masked,
-                                         row))
-            status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
-        return status || l->slice.size == 1 ? status : slice_row(l, i, NULL, err);
-    }
-    status = find_tokens(l, i, at, fetched, &row->tokens, err);
-    if (status || (l->parts.wanted == 0 && l->slice.size == 1))
-        return status;
-    if (!is_finished_later(l, row))
-        return finish_row(l, i, at, err);
-    if (!tokmap_i_index_cache_of(l->parts.index, ds))
+    l->rows[i] = (tokmap_row){.tokens = NULL,
+                              .n_tokens = at->n_tokens,
+                              .token_bytes = s->token_bytes,
+                              .source = at->source,
+                              .dataset = at->dataset,
+                              .epoch = at->epoch,
+                              .window = at->window,
+                              .first_token = at->first_token,
+                              .cu_seqlens = NULL,
+                              .n_documents = 0,
+                              .longest_document = 0,
+                              .position_ids = NULL,
+                              .document_ids = NULL,
+                              .loss_mask = NULL,
+                              .sample = sample,
+                              .pieces = NULL,
+                              .n_pieces = 0};
+    if (checks_sizes(l))
+        status = check_sizes(l, ds, at, err);
+    if (!status)
+        status = find_tokens(l, i, ds, at, fetched, err);
+    /* the index is needed when all rows are filled, so meanwhile it comes from memory */
+    if (!status && l->parts.wanted && !s->windows.rows &&
+        !tokmap_i_index_cache_of(l->parts.index, ds))
         tokmap_i_documents_prefetch(&ds->documents, at->first_token);
+    return status;
+}
+
+/* Fills in the parts of a row, and reduces it to the slice of this rank. pieces: row->n_pieces of
+ * them, of the whole row. */
+static tokmap_status finish_row(tokmap_loader *l, uint32_t i, const tokmap_piece *pieces,
+                                tokmap_error *err)
+{
+    tokmap_row *row = &l->rows[i];
+    const tokmap_i_source *s = &l->samples.sources[row->source];
+    const tokmap_dataset *ds = s->windows.datasets[row->dataset];
+    if (l->parts.wanted && tokmap_i_row_parts_fill(&l->parts, i, ds, pieces, row->n_pieces,
+                                                   s->windows.rows != NULL, s->masked, row))
+        return tokmap_i_index_cache_fail(l->parts.index, ds, err);
+    if (l->slice.size > 1)
+        return tokmap_i_slice_row(&l->slice, row, i, pieces, &l->slices, &l->parts)
+                   ? TOKMAP_OK
+                   : FAIL_MEMORY(err);
+    row->pieces = row->tokens ? NULL : pieces;
+    row->n_pieces = row->tokens ? 0 : row->n_pieces;
     return TOKMAP_OK;
+}
+
+/* Finishes all rows of a step, whose pieces are in l->pieces. */
+static tokmap_status finish_rows(tokmap_loader *l, tokmap_error *err)
+{
+    static const tokmap_piece none; /* for a row without a token */
+    const tokmap_piece *pieces = l->pieces.list ? l->pieces.list : &none;
+    tokmap_status status = TOKMAP_OK;
+    l->slices.n = 0;
+    for (uint32_t i = 0; i < l->batch_rows && !status; i++) {
+        const size_t n_pieces = l->rows[i].n_pieces;
+        status = finish_row(l, i, pieces, err);
+        pieces += n_pieces;
+    }
+    pieces = l->slices.list ? l->slices.list : &none;
+    for (uint32_t i = 0; i < l->batch_rows && l->slice.size > 1 && !status; i++) {
+        l->rows[i].pieces = l->rows[i].n_pieces > 0 ? pieces : &none;
+        pieces += l->rows[i].n_pieces;
+    }
+    return status;
 }
 
 const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};
@@ -338,33 +311,27 @@ void tokmap_i_copy_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, ui
 
 /* ---- Steps ---- */
 
-uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uint64_t n_rows)
-{
-    return tokmap_i_skips_sample(&l->skips, tokmap_i_skips_position(&l->skips, sample) + n_rows);
-}
-
-/* Corrects, for a step that meets the end or a skip, its first sample, and the first sample of the
- * next step. */
-static tokmap_status turn_step(const tokmap_loader *l, uint64_t *first, uint64_t *after,
-                               tokmap_error *err)
+/* Sets the first sample of this step and of the next one where the step crosses a skip or the
+ * end. */
+static tokmap_status adjust_step(const tokmap_loader *l, uint64_t *first, uint64_t *after,
+                                 tokmap_error *err)
 {
     const uint64_t n_rows = (uint64_t)l->n_ranks * l->batch_rows;
-    const uint64_t end = tokmap_i_loader_rows_after(l, l->next_sample, n_rows - 1) + 1;
-    if (end > l->end)
+    const uint64_t end = tokmap_i_samples_after(&l->samples, l->next_sample, n_rows - 1) + 1;
+    if (end > l->samples.end)
         return FAIL(err, TOKMAP_END,
                     "source %" PRIu32 " has no epochs left: the loader has %" PRIu64
                     " samples, and this step needs %" PRIu64,
-                    l->end_source, l->end, end);
+                    l->samples.end_source, l->samples.end, end);
     if (end > TOKMAP_I_MAX_SAMPLE)
         return FAIL(err, TOKMAP_END, "the loader has reached its last sample, 2^62");
-    *first = tokmap_i_loader_rows_after(l, l->next_sample, (uint64_t)l->rank * l->batch_rows);
-    *after = tokmap_i_loader_rows_after(l, l->next_sample, n_rows);
+    *first = tokmap_i_samples_after(&l->samples, l->next_sample, (uint64_t)l->rank * l->batch_rows);
+    *after = tokmap_i_samples_after(&l->samples, l->next_sample, n_rows);
     return TOKMAP_OK;
 }
 
-/* Fills all rows of a step, which meets a skip if it is `turned`: run by run of consecutive
- * samples. */
-static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
+/* Fills all rows of a step: a run of consecutive samples, or several if it crosses_skip. */
+static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool crosses_skip,
                                const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
@@ -373,7 +340,8 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
     if (checks_sizes(l))
         forget_sizes(l);
     do {
-        const tokmap_i_gap *gap = turned ? tokmap_i_skips_after(&l->skips, sample) : NULL;
+        const tokmap_i_gap *gap =
+            crosses_skip ? tokmap_i_skips_after(&l->samples.skips, sample) : NULL;
         uint32_t end = l->batch_rows;
         if (gap)
             end = (uint32_t)MIN(l->batch_rows, i + (gap->begin - sample));
@@ -381,30 +349,15 @@ static tokmap_status fill_rows(tokmap_loader *l, uint64_t sample, bool turned,
             status = fill_row(l, i, sample, fetched ? &fetched[i] : NULL, err);
         sample = gap ? gap->end : sample;
     } while (i < l->batch_rows && !status);
-    for (i = 0; i < l->batch_rows && !status && l->parts.wanted != 0; i++) {
-        const tokmap_sample at = {.first_token = l->rows[i].first_token,
-                                  .n_tokens = l->rows[i].n_tokens};
-        if (is_finished_later(l, &l->rows[i]))
-            status = finish_row(l, i, &at, err);
-    }
-    static const tokmap_piece none; /* for a slice without a token */
-    const bool of_pieces =
-        l->o.windows == TOKMAP_WINDOWS_BEST_FIT || l->slice.size > 1 || l->pieces.n > 0;
-    size_t n_before = 0;
-    for (uint32_t k = 0; k < l->batch_rows && of_pieces; k++) {
-        tokmap_row *row = &l->rows[k];
-        row->pieces = row->n_pieces > 0 ? l->pieces.list + n_before : row->tokens ? NULL : &none;
-        n_before += row->n_pieces;
-    }
-    return status;
+    return status || !l->keeps_pieces ? status : finish_rows(l, err);
 }
 
 /* Sets the next sample, and up to which sample no step needs to look at skips and the end. */
 static void set_next_sample(tokmap_loader *l, uint64_t sample)
 {
-    const tokmap_i_gap *gap = tokmap_i_skips_after(&l->skips, sample);
+    const tokmap_i_gap *gap = tokmap_i_skips_after(&l->samples.skips, sample);
     l->next_sample = sample;
-    l->clear_end = gap ? gap->begin - 1 : MIN(l->end, TOKMAP_I_MAX_SAMPLE);
+    l->clear_end = gap ? gap->begin - 1 : MIN(l->samples.end, TOKMAP_I_MAX_SAMPLE);
 }
 
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
@@ -412,17 +365,17 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_batch, step_sample)};
     uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
     uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
-    const bool turned = after > l->clear_end;
+    const bool crosses_skip = after > l->clear_end;
     tokmap_status status = tokmap_i_check_struct(batch, &kind, err);
-    if (!status && turned)
-        status = turn_step(l, &first, &after, err);
+    if (!status && crosses_skip)
+        status = adjust_step(l, &first, &after, err);
     const tokmap_i_fetch_row *fetched = NULL;
     if (!status && l->fetch)
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
     if (fetched && tokmap_i_fetch_is_late(l->fetch))
-        tokmap_i_loader_help_fetch(l);
+        tokmap_i_loader_speed_up_reading(l);
     if (!status)
-        status = fill_rows(l, first, turned, fetched, err);
+        status = fill_rows(l, first, crosses_skip, fetched, err);
     if (status && fetched) /* the next call tries the same step */
         tokmap_i_loader_restart_fetch(l);
     if (status) {
@@ -432,12 +385,12 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
     const tokmap_batch full = {.rows = l->rows,
                                .n_rows = l->batch_rows,
                                .row_stride = sizeof *l->rows,
-                               .sequence_length = l->length / l->slice.size,
-                               .token_bytes = l->token_bytes,
-                               .largest_id = l->largest_id,
+                               .sequence_length = l->samples.length / l->slice.size,
+                               .token_bytes = l->samples.token_bytes,
+                               .largest_id = l->samples.largest_id,
                                .first_sample = first,
                                .step_sample = l->next_sample};
-    if (turned)
+    if (crosses_skip)
         set_next_sample(l, after);
     else
         l->next_sample = after;
@@ -451,29 +404,19 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
         return status;
     status = tokmap_i_loader_next(l, batch, err);
     if (!status && l->row_copies) {
-        tokmap_i_copy_rows(l->row_copies, l->o.row_stride, l->rows, l->batch_rows);
+        tokmap_i_copy_rows(l->row_copies, l->samples.o.row_stride, l->rows, l->batch_rows);
         batch->rows = (const tokmap_row *)(void *)l->row_copies;
-        batch->row_stride = l->o.row_stride;
+        batch->row_stride = l->samples.o.row_stride;
     }
     return tokmap_i_loader_leave(l, status);
 }
 
-tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t sample,
-                                           tokmap_error *err)
-{
-    if (sample <= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
-        return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "cannot continue at sample %" PRIu64 ": the loader has %" PRIu64 " samples", sample,
-                MIN(l->end, TOKMAP_I_MAX_SAMPLE));
-}
-
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)
 {
-    const tokmap_status status = tokmap_i_loader_check_sample(l, sample, err);
+    const tokmap_status status = tokmap_i_samples_check(&l->samples, sample, err);
     if (status)
         return status;
-    set_next_sample(l, tokmap_i_loader_rows_after(l, sample, 0));
+    set_next_sample(l, tokmap_i_samples_after(&l->samples, sample, 0));
     tokmap_i_loader_restart_fetch(l);
     return TOKMAP_OK;
 }
@@ -495,25 +438,30 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
 {
     const tokmap_i_read_plan *p = &l->plan;
     const uint64_t n_rows = l->batch_rows;
-    uint64_t source_bytes = sizeof *l->sources + sizeof *l->sampler.shuffles;
+    uint64_t source_bytes = sizeof *l->samples.sources + sizeof *l->sampler.shuffles;
     if (p->sampler.shuffles)
         source_bytes += sizeof *p->sampler.shuffles;
     if (p->ahead.counts)
         source_bytes += 3 * sizeof *p->ahead.counts;
-    uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->n_sources * source_bytes +
-                       l->n_datasets * sizeof *l->datasets;
-    n_bytes += l->row_copies ? n_rows * l->o.row_stride : 0;
-    n_bytes += l->pieces.capacity * sizeof *l->pieces.list;
-    n_bytes += l->joined ? n_rows * (l->length + 1ull) * l->token_bytes : 0;
-    n_bytes += l->ranges ? (l->length + 1ull) * sizeof *l->ranges : 0;
+    uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->samples.n_sources * source_bytes +
+                       l->samples.n_datasets * sizeof *l->samples.datasets;
+    n_bytes += l->row_copies ? n_rows * l->samples.o.row_stride : 0;
+    n_bytes += (l->pieces.capacity + l->slices.capacity) * sizeof *l->pieces.list;
+    n_bytes += l->joined ? n_rows * (l->samples.length + 1ull) * l->samples.token_bytes : 0;
     n_bytes += l->parts.n_bytes;
-    n_bytes += tokmap_i_mixture_bytes(l->mixture) + l->skips.n_gaps * sizeof *l->skips.gaps;
-    n_bytes += l->n_sources * sizeof *l->o.sources + l->o.n_skips * sizeof *l->o.skips +
-               l->o.n_phases * (sizeof *l->o.phases + l->n_sources * sizeof(double));
-    for (uint32_t k = 0; k < l->n_sources; k++) {
-        const tokmap_i_windows *w = &l->sources[k].windows;
-        n_bytes +=
-            w->n_datasets * (sizeof *w->before + sizeof *l->sources->order_ids + sizeof *w->ranges);
+    n_bytes += tokmap_i_mixture_bytes(l->samples.mixture) +
+               l->samples.skips.n_gaps * sizeof *l->samples.skips.gaps;
+    n_bytes += l->samples.n_sources * sizeof *l->samples.o.sources +
+               l->samples.o.n_skips * sizeof *l->samples.o.skips +
+               l->samples.o.n_phases *
+                   (sizeof *l->samples.o.phases + l->samples.n_sources * sizeof(double));
+    for (uint32_t k = 0; k < l->samples.n_sources; k++) {
+        const tokmap_i_windows *w = &l->samples.sources[k].windows;
+        n_bytes += w->n_datasets *
+                   (sizeof *w->before + sizeof *l->samples.sources->order_ids + sizeof *w->ranges);
+        for (uint32_t d = 0; w->has_lists && d < w->n_datasets; d++)
+            if (w->ranges[d].list)
+                n_bytes += tokmap_i_document_list_bytes(w->ranges[d].list);
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
             n_bytes += sizeof *w->within + div_up(w->datasets[d]->documents.layout.n_groups,
                                                   TOKMAP_I_GROUPS_PER_COUNT) *
@@ -536,8 +484,8 @@ tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info 
     const tokmap_status status = tokmap_i_loader_check_fork(l, NULL);
     if (status)
         return status;
-    tokmap_loader_info full = {.n_sources = l->n_sources,
-                               .n_samples = l->end,
+    tokmap_loader_info full = {.n_sources = l->samples.n_sources,
+                               .n_samples = l->samples.end,
                                .resident_bytes = bytes_of_loader(l),
                                .io = l->io,
                                .io_reason = l->io_reason,
@@ -546,7 +494,8 @@ tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info 
                                .wait_p50_ns = tokmap_i_latency_percentile(&l->waits, 500),
                                .wait_p99_ns = tokmap_i_latency_percentile(&l->waits, 990),
                                .wait_p999_ns = tokmap_i_latency_percentile(&l->waits, 999),
-                               .wait_max_ns = l->waits.max_ns};
+                               .wait_max_ns = l->waits.max_ns,
+                               .direct_failed = l->direct_failed};
     if (l->fetch)
         tokmap_i_fetch_describe(l->fetch, &full);
     return tokmap_i_give_struct(info, &full, &kind, NULL);
@@ -556,19 +505,20 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
                                        tokmap_loader_source_info *info)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_source_info, n_windows)};
-    if (!l || source >= l->n_sources)
+    if (!l || source >= l->samples.n_sources)
         return TOKMAP_ERR_ARGUMENT;
     const tokmap_status status = tokmap_i_loader_enter(l, NULL);
     if (status)
         return status;
     const uint64_t next_sample = l->next_sample;
     tokmap_i_loader_leave(l, TOKMAP_OK);
-    uint64_t *counts = malloc(l->n_sources * sizeof *counts);
+    uint64_t *counts = malloc(l->samples.n_sources * sizeof *counts);
     if (!counts)
         return TOKMAP_ERR_MEMORY;
-    tokmap_i_mixture_counts(l->mixture, next_sample, counts);
-    const tokmap_i_mixture_phase first = tokmap_i_mixture_get_phase(l->mixture, 0);
-    const tokmap_loader_source_info full = {.n_windows = l->sources[source].windows.n_windows,
+    tokmap_i_mixture_counts(l->samples.mixture, next_sample, counts);
+    const tokmap_i_mixture_phase first = tokmap_i_mixture_get_phase(l->samples.mixture, 0);
+    const tokmap_loader_source_info full = {.n_windows =
+                                                l->samples.sources[source].shuffle.n_windows,
                                             .quota = first.quotas[source],
                                             .period = first.period,
                                             .n_samples_before = counts[source]};

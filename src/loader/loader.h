@@ -11,16 +11,16 @@
 #include "loader/fetch_pages.h"
 #include "loader/latency.h"
 #include "loader/row_parts.h"
-#include "loader/sampler.h"
+#include "samples/samples.h"
 #include "loader/slice.h"
 #include "loader/sweep.h"
-#include "order/skips.h"
 #include "system/platform.h"
 #include "tokmap_loader.h"
 
-#define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)
-#define TOKMAP_I_SHUFFLE_BYTES ((uint64_t)1 << 20)
-#define TOKMAP_I_GROUP_BLOCKS 64
+enum {
+    /* with more ranks, each machine would mostly read blocks that its own ranks do not use */
+    TOKMAP_I_MOST_RANKS = 8
+};
 
 /* The data of the read-ahead thread; it does not change after open. */
 typedef struct tokmap_i_read_plan {
@@ -39,23 +39,9 @@ enum {
 
 struct tokmap_loader {
     tokmap_i_fork_mark fork_mark;
-    atomic_int user;                      /* TOKMAP_I_LOADER_... */
-    tokmap_loader_options o;              /* with the arrays that take_options copied */
-    uint32_t length;                      /* inputs of a row */
-    tokmap_i_rows_kind rows_kind;         /* with BEST_FIT; else all 0 */
-    bool has_joined, has_views;           /* a dataset is joined, or has a view */
-    uint64_t block_windows, group_blocks; /* 0 unless windows are shuffled in blocks */
-
-    const tokmap_dataset **datasets; /* of all sources, in order */
-    uint32_t n_datasets;
-    tokmap_i_loader_source *sources;
-    uint32_t n_sources, token_bytes; /* token_bytes: the widest */
-    uint32_t largest_id;             /* of all datasets */
-    tokmap_i_mixture *mixture;
+    atomic_int user; /* TOKMAP_I_LOADER_... */
+    tokmap_i_samples samples;
     tokmap_i_sampler sampler; /* of the caller's thread */
-    uint64_t end;             /* number of samples; UINT64_MAX: endless */
-    uint32_t end_source;      /* the source that ends it */
-    tokmap_i_skips skips;
 
     uint32_t rank, n_ranks, batch_rows;
     uint64_t next_sample;  /* of the next step: row 0 of rank 0 */
@@ -68,17 +54,19 @@ struct tokmap_loader {
     tokmap_i_latency waits;
     tokmap_i_read_plan plan;
     bool chose_map;        /* AUTO chose MAP */
+    bool direct_failed;    /* DIRECT cannot be used; io_reason says why */
     bool reads_blocks;     /* whole, with block shuffle */
     bool may_sweep;        /* chosen by AUTO, and the data fit into memory */
     tokmap_i_sweep *sweep; /* NULL until the reader has had to wait */
     tokmap_row *rows;
     tokmap_i_known_sizes sizes;   /* where rows in maps are checked */
     uint64_t sizes_ns;            /* since when these sizes are known */
-    tokmap_i_fetch_pieces pieces; /* of the rows */
+    bool keeps_pieces;            /* a batch needs the pieces of its rows */
+    tokmap_i_fetch_pieces pieces; /* of the rows, if it does */
+    tokmap_i_fetch_pieces slices; /* what is left of them in slices */
     /* copies of the rows, o.row_stride apart; NULL: the rows themselves are handed out */
     uint8_t *row_copies;
-    uint8_t *joined;         /* for each row, room for tokens that are not in one piece of memory */
-    tokmap_i_extent *ranges; /* of the tokens of the last row; length + 1 of them with views */
+    uint8_t *joined; /* for each row, room for tokens that are not in one piece of memory */
     tokmap_i_row_parts parts;
     tokmap_i_slice slice;
 };
@@ -99,36 +87,6 @@ tokmap_status tokmap_i_loader_leave(const tokmap_loader *l, tokmap_status status
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);
 tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err);
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
-/* Returns TOKMAP_ERR_ARGUMENT if no step can begin at this sample. */
-tokmap_status tokmap_i_loader_check_sample(const tokmap_loader *l, uint64_t sample,
-                                           tokmap_error *err);
-/* Returns the sample at which the step begins that is n_rows rows after another one. */
-uint64_t tokmap_i_loader_rows_after(const tokmap_loader *l, uint64_t sample, uint64_t n_rows);
-/* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
-void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
-/* Checks the sources of the options, and opens them. Close them even after an error. */
-tokmap_status tokmap_i_loader_open_sources(tokmap_loader *l, tokmap_error *err);
-void tokmap_i_loader_close_sources(tokmap_loader *l);
-/* Adds the id of dataset d of a source, with this order id, to a hash that starts at
- * TOKMAP_I_HASH_START. */
-uint64_t tokmap_i_loader_add_id(uint64_t h, const tokmap_i_loader_source *s, uint32_t d,
-                                const uint8_t order_id[16]);
-/* Returns the default block: as many windows as fit into a MiB of the widest tokens, the same
- * number for all sources. */
-uint64_t tokmap_i_loader_default_block(uint32_t length, uint32_t token_bytes);
-/* Copies a caller's options, their arrays, to our strides, and the weights of phases. The caller
- * frees them, also after an error. */
-tokmap_status tokmap_i_loader_take_options(tokmap_loader_options *o,
-                                           const tokmap_loader_options *options, tokmap_error *err);
-void tokmap_i_loader_free_options(tokmap_loader_options *o);
-/* Makes the skips that options describe, before the sample `end`. The caller frees the gaps, also
- * after an error. */
-tokmap_status tokmap_i_loader_make_skips(const tokmap_loader_options *o, uint64_t end,
-                                         tokmap_i_skips *out, tokmap_error *err);
-/* Makes the mixture that options describe, of o->n_sources sources, which are the first ones of the
- * loader. */
-tokmap_status tokmap_i_loader_make_mixture(const tokmap_loader *l, const tokmap_loader_options *o,
-                                           tokmap_i_mixture **out, tokmap_error *err);
 /* Makes later lookups of documents read the index without its map, so that a shortened file is an
  * error, and not a signal in a thread of the library. */
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err);
@@ -142,6 +100,6 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err);
 void tokmap_i_loader_restart_fetch(tokmap_loader *l);
 /* Speeds up reading after the reader had to wait: also reads all data in order, or rows further
  * ahead. */
-void tokmap_i_loader_help_fetch(tokmap_loader *l);
+void tokmap_i_loader_speed_up_reading(tokmap_loader *l);
 void tokmap_i_loader_close_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_io(tokmap_loader *l);

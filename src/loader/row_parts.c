@@ -201,61 +201,34 @@ static void fill_parts(tokmap_i_row_parts *p, uint32_t i, boundaries *b, tokmap_
 }
 
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
-                                      const tokmap_i_extent *ranges, uint32_t n_ranges, bool masked,
-                                      tokmap_row *row)
-{
-    const uint32_t n_inputs = row->n_tokens - 1;
-    const size_t at = (size_t)i * p->length;
-    boundaries b = {.cu = p->cu_seqlens + at + i, .n = 1, .index = p->index};
-    tokmap_status status = TOKMAP_OK;
-    b.cu[0] = 0;
-    for (uint32_t k = 0, place = 0; place < n_inputs && k < n_ranges && !status; k++) {
-        const uint64_t n_here = ranges[k].end - ranges[k].begin;
-        const uint32_t n = (uint32_t)MIN(n_here, n_inputs - place);
-        status = add_boundaries(&b, ds, ranges[k].begin, n, place);
-        place += n;
-    }
-    if (status)
-        return status;
-    if (p->loss_mask) {
-        uint8_t *mask = p->loss_mask + at;
-        row->loss_mask = mask;
-        memset(mask, 0, p->length);
-        if (!masked)
-            memset(mask, 1, n_inputs);
-        const bool crosses = (p->wanted & TOKMAP_ROW_SPAN_MASK) == TOKMAP_ROW_SPAN_MASK;
-        for (uint32_t k = 1; k < b.n && !crosses; k++)
-            mask[b.cu[k] - 1] = 0;
-        for (uint32_t k = 0; k < n_ranges && !status; k++) {
-            const uint64_t first = ranges[k].begin + (k == 0); /* the first token has no label */
-            status = mask_spans(p, ds, first, ranges[k].end - first, mask);
-            mask += ranges[k].end - first;
-        }
-    }
-    if (!status)
-        fill_parts(p, i, &b, row);
-    return status;
-}
-
-tokmap_status tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i,
-                                           const tokmap_dataset *ds, const tokmap_piece *pieces,
-                                           size_t n_pieces, bool masked, tokmap_row *row)
+                                      const tokmap_piece *pieces, size_t n_pieces,
+                                      bool by_documents, bool masked, tokmap_row *row)
 {
     const size_t at = (size_t)i * p->length;
-    boundaries b = {.cu = p->cu_seqlens + at + i};
     uint8_t *mask = p->loss_mask ? p->loss_mask + at : NULL;
+    boundaries b = {.cu = p->cu_seqlens + at + i, .index = p->index};
     tokmap_status status = TOKMAP_OK;
+    b.cu[b.n++] = 0;
     row->loss_mask = mask;
     if (mask)
         memset(mask, 0, p->length);
     for (size_t k = 0; k < n_pieces && !status; k++) {
-        b.cu[b.n++] = (int32_t)pieces[k].place;
-        if (mask && !masked)
-            memset(mask + pieces[k].place, 1, pieces[k].n_tokens - 1);
-        if (mask && !masked)
-            status = mask_spans(p, ds, pieces[k].first_token + 1, pieces[k].n_tokens - 1,
-                                mask + pieces[k].place);
+        const tokmap_piece *piece = &pieces[k];
+        if (by_documents && k > 0)
+            b.cu[b.n++] = (int32_t)piece->place;
+        else if (!by_documents && piece->n_inputs > 0)
+            status = add_boundaries(&b, ds, piece->first_token, piece->n_inputs, piece->place);
+        /* The label of input j of the row is token j + 1. */
+        const uint32_t skip = k == 0 || by_documents, n_labels = piece->n_tokens - skip;
+        if (mask && !masked && !status) {
+            memset(mask + piece->place + skip - 1, 1, n_labels);
+            status = mask_spans(p, ds, piece->first_token + skip, n_labels,
+                                mask + piece->place + skip - 1);
+        }
     }
+    const bool crosses = (p->wanted & TOKMAP_ROW_SPAN_MASK) == TOKMAP_ROW_SPAN_MASK;
+    for (uint32_t k = 1; k < b.n && mask && !by_documents && !crosses; k++)
+        mask[b.cu[k] - 1] = 0;
     if (!status)
         fill_parts(p, i, &b, row);
     return status;

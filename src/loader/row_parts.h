@@ -26,18 +26,13 @@ bool tokmap_i_row_parts_use(tokmap_i_row_parts *p, uint32_t n_rows, int32_t *pos
                             int32_t *document_ids, uint8_t *loss_mask);
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 
-/* Fills in the wanted parts, at least one, of row number i, whose position is set. ranges: where
- * its tokens are in the dataset, in the order of the row; each but the last ends with a document.
- * masked: none of its labels counts. After an error, tokmap_i_index_cache_fail fills in the
- * details. */
+/* Fills in the wanted parts, at least one, of row number i, whose position is set. by_documents:
+ * each piece is a document of its own, and labels begin with its second token; else each piece but
+ * the last ends with a document. masked: none of its labels counts. After an error,
+ * tokmap_i_index_cache_fail fills in the details. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
-                                      const tokmap_i_extent *ranges, uint32_t n_ranges, bool masked,
-                                      tokmap_row *row);
-
-/* The same as tokmap_i_row_parts_fill, with a row of pieces of documents. */
-tokmap_status tokmap_i_row_parts_of_pieces(tokmap_i_row_parts *p, uint32_t i,
-                                           const tokmap_dataset *ds, const tokmap_piece *pieces,
-                                           size_t n_pieces, bool masked, tokmap_row *row);
+                                      const tokmap_piece *pieces, size_t n_pieces,
+                                      bool by_documents, bool masked, tokmap_row *row);
 
 /* Fills in ids: position ids count up from 0 in each document, document ids from one document to
  * the next. cu[0 .. n_documents] ends with the number of inputs. Either may be NULL. */

@@ -33,21 +33,11 @@ typedef struct cut {
     const tokmap_i_slice *s;
     tokmap_row *row;
     uint32_t i;
-    const tokmap_i_extent *ranges; /* of the tokens of a row of one piece; or NULL */
+    const tokmap_piece *pieces; /* of the whole row */
+    size_t n_pieces;
     tokmap_i_fetch_pieces *list;
-    size_t first, n; /* the pieces of the whole row */
     tokmap_i_row_parts *parts;
 } cut;
-
-/* Returns the token of the dataset at a position of a piece, which the ranges have. */
-static uint64_t token_at(const tokmap_i_extent *ranges, const tokmap_piece *p, uint64_t at)
-{
-    if (!ranges)
-        return p->first_token + at;
-    for (; at >= ranges->end - ranges->begin; ranges++)
-        at -= ranges->end - ranges->begin;
-    return ranges->begin + at;
-}
 
 /* Keeps the n positions of the whole row from `from` on, and makes them the positions from `place`
  * on. Parts of slices are closer to each other than parts of whole rows, so they move down. */
@@ -63,18 +53,21 @@ static bool take(const cut *c, uint32_t from, uint32_t n, uint32_t place)
                 n * sizeof(int32_t));
     if (c->parts->loss_mask)
         memmove(c->parts->loss_mask + to_part, c->parts->loss_mask + part, n);
-    for (size_t k = c->first; k < c->first + c->n; k++) {
-        const tokmap_piece *p = &c->list->list[k];
+    for (size_t k = 0; k < c->n_pieces; k++) {
+        const tokmap_piece *p = &c->pieces[k];
+        const uint32_t width = c->row->token_bytes, n_tokens = p->n_tokens + p->continues;
+        const uint8_t *tokens =
+            c->row->tokens ? (const uint8_t *)c->row->tokens + (size_t)p->place * width : p->tokens;
         const uint32_t begin = MAX(from, p->place), end = MIN(from + n, p->place + p->n_inputs);
         if (begin >= end)
             continue;
         tokmap_piece taken = *p;
-        taken.tokens =
-            (const uint8_t *)p->tokens + (size_t)(begin - p->place) * c->row->token_bytes;
-        taken.first_token = token_at(c->ranges, p, begin - p->place);
+        taken.tokens = tokens + (size_t)(begin - p->place) * width;
+        taken.first_token += begin - p->place;
         taken.n_inputs = end - begin;
-        taken.n_tokens = MIN(end - begin + 1, p->place + p->n_tokens - begin);
+        taken.n_tokens = MIN(end - begin + 1, p->place + n_tokens - begin);
         taken.place = place + begin - from;
+        taken.continues = 0; /* the label of its last token follows it in memory */
         if (!tokmap_i_fetch_add_pieces(c->list, &taken, 1))
             return false;
     }
@@ -95,32 +88,29 @@ static bool take_documents(const cut *c)
 {
     const uint32_t size = c->s->size, n_inputs = c->row->n_tokens - 1;
     bool taken = true;
-    for (size_t k = 0; k < c->n && taken; k++) {
-        const uint32_t begin = c->list->list[c->first + k].place;
-        const uint32_t end = k + 1 < c->n ? c->list->list[c->first + k + 1].place : n_inputs;
+    for (size_t k = 0; k < c->n_pieces && taken; k++) {
+        const uint32_t begin = c->pieces[k].place;
+        const uint32_t end = k + 1 < c->n_pieces ? c->pieces[k + 1].place : n_inputs;
         taken = take_zigzag(c, begin, end - begin, begin / size);
     }
     return taken && take(c, n_inputs, (c->s->length - n_inputs) / size, n_inputs / size);
 }
 
 bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
-                        const tokmap_i_extent *ranges, tokmap_i_fetch_pieces *list,
+                        const tokmap_piece *pieces, tokmap_i_fetch_pieces *list,
                         tokmap_i_row_parts *parts)
 {
     const uint32_t n = s->length / s->size;
-    const cut c = {s, row, i, ranges, list, list->n - row->n_pieces, row->n_pieces, parts};
+    const size_t first = list->n;
+    const cut c = {s, row, i, pieces, row->n_pieces, list, parts};
     const bool taken = s->mode == TOKMAP_CP_CONTIGUOUS ? take(&c, s->rank * n, n, 0)
                        : s->mode == TOKMAP_CP_ZIGZAG   ? take_zigzag(&c, 0, s->length, 0)
                                                        : take_documents(&c);
-    if (!taken)
-        return false;
-    list->n -= c.n;
-    memmove(list->list + c.first, list->list + c.first + c.n,
-            (list->n - c.first) * sizeof *list->list);
-    row->n_pieces = list->n - c.first;
+    row->tokens = NULL;
+    row->n_pieces = list->n - first;
     row->n_tokens = n + 1;
     row->position_ids = parts->position_ids ? parts->position_ids + (size_t)i * n : NULL;
     row->document_ids = parts->document_ids ? parts->document_ids + (size_t)i * n : NULL;
     row->loss_mask = parts->loss_mask ? parts->loss_mask + (size_t)i * n : NULL;
-    return true;
+    return taken;
 }

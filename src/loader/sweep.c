@@ -13,7 +13,7 @@ enum {
 };
 
 struct tokmap_i_sweep {
-    const tokmap_i_loader_source *sources;
+    const tokmap_i_source *sources;
     uint32_t n_sources;
     tokmap_i_thread thread;
     atomic_bool stop;
@@ -25,7 +25,7 @@ static bool wait_for(const tokmap_dataset *ds, uint64_t begin, uint64_t end)
 {
     uint32_t token;
     return begin == end ||
-           !tokmap_i_pages_read((tokmap_i_token_range){ds, end - 1, 1, {0}}, &token, NULL);
+           !tokmap_i_pages_read((tokmap_i_token_range){ds, end - 1, 1}, &token, NULL);
 }
 
 static void sweep_dataset(const tokmap_i_sweep *s, const tokmap_dataset *ds, tokmap_i_extent all)
@@ -34,7 +34,7 @@ static void sweep_dataset(const tokmap_i_sweep *s, const tokmap_dataset *ds, tok
     uint64_t before = all.begin, begin = all.begin;
     while (begin < all.end && !atomic_load_explicit(&s->stop, memory_order_relaxed)) {
         const uint64_t end = MIN(all.end, begin + piece);
-        tokmap_i_pages_will_need((tokmap_i_token_range){ds, begin, end - begin, {0}});
+        tokmap_i_pages_will_need((tokmap_i_token_range){ds, begin, end - begin});
         if (!wait_for(ds, before, begin))
             return;
         before = begin;
@@ -53,7 +53,7 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-tokmap_i_sweep *tokmap_i_sweep_start(const tokmap_i_loader_source *sources, uint32_t n_sources)
+tokmap_i_sweep *tokmap_i_sweep_start(const tokmap_i_source *sources, uint32_t n_sources)
 {
     tokmap_i_sweep *s = calloc(1, sizeof *s);
     if (!s)

@@ -5,13 +5,13 @@
  * its rows, reading everything in order at the same time finishes sooner. */
 #pragma once
 
-#include "loader/sampler.h"
+#include "samples/sampler.h"
 
 typedef struct tokmap_i_sweep tokmap_i_sweep;
 
 /* Starts a thread. The sources must not change until close. Returns NULL if it could not be
  * started: then rows are read as before. */
-tokmap_i_sweep *tokmap_i_sweep_start(const tokmap_i_loader_source *sources, uint32_t n_sources);
+tokmap_i_sweep *tokmap_i_sweep_start(const tokmap_i_source *sources, uint32_t n_sources);
 /* Waits for the piece that is being read, and stops. is_child: in a forked child, which does not
  * have the thread. Accepts NULL. */
 void tokmap_i_sweep_close(tokmap_i_sweep *s, bool is_child);

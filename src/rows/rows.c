@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows/rows.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/le.h"
-#include "dataset/side_file.h"
 #include "dataset/token_files.h"
 #include "system/platform.h"
 
@@ -60,7 +58,7 @@ void tokmap_i_rows_command(const tokmap_i_rows_kind *kind, bool of_view, char *t
 }
 
 static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
-                                  uint64_t n_bytes, tokmap_error *err)
+                                  tokmap_error *err)
 {
     const tokmap_i_rows_header *h = &r->header;
     const tokmap_i_header *of_dataset = &r->ds->header;
@@ -69,70 +67,45 @@ static tokmap_status check_header(const tokmap_i_rows *r, const tokmap_i_rows_ki
     tokmap_i_rows_command(&h->kind, h->set_hash != 0, of_file);
     tokmap_i_rows_command(kind, r->view != NULL, wanted);
     tokmap_i_content_hash_store(&of_dataset->documents_hash, hash);
-    if (h->n_bytes != n_bytes)
-        return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: damaged: has %" PRIu64 " bytes, but its header states %" PRIu64
-                    ": make it again with: %s",
-                    r->path, n_bytes, h->n_bytes, wanted);
     if (h->n_tokens != of_dataset->n_tokens || h->n_documents != of_dataset->n_documents ||
         memcmp(h->documents_hash, hash, sizeof hash) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: has the rows of other documents than %s: make it again with: %s", r->path,
-                    r->ds->index_path, wanted);
+                    "%s: has the rows of other documents than %s: make it again with: %s",
+                    r->file.path, r->ds->index_path, wanted);
     if (h->set_hash != (r->view ? r->view->header.set_hash : 0))
         return FAIL(
             err, TOKMAP_ERR_MISMATCH,
             "%s: has the rows of another view of the documents of %s: make it again with: %s",
-            r->path, r->ds->index_path, wanted);
+            r->file.path, r->ds->index_path, wanted);
     if (memcmp(&h->kind, kind, sizeof *kind) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: was made with: %s; make one for these options with: %s", r->path, of_file,
-                    wanted);
+                    "%s: was made with: %s; make one for these options with: %s", r->file.path,
+                    of_file, wanted);
     return TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_i_rows_kind *kind, const char *path,
                                  bool *exists, tokmap_error *err)
 {
-    uint8_t bytes[TOKMAP_I_ROWS_HEADER_BYTES];
-    tokmap_i_file_stat stat;
-    bool is_newer = false;
-    r->path = path ? strdup(path) : tokmap_i_rows_path(r->ds, kind, r->view);
-    if (!r->path)
+    char *beside = path ? NULL : tokmap_i_rows_path(r->ds, kind, r->view);
+    if (!path && !beside)
         return FAIL_MEMORY(err);
-    const int error = tokmap_i_file_open(r->path, &r->fd);
-    *exists = error != ENOENT;
-    if (!*exists && !path)
-        return TOKMAP_OK;
-    tokmap_status status = CHECK_IO(err, error, "%s: cannot open", r->path);
-    if (!status)
-        status = CHECK_IO(err, tokmap_i_file_stat_fd(r->fd, &stat), "%s: cannot open", r->path);
+    tokmap_status status = tokmap_i_side_open(&r->file, &tokmap_i_rows_file_kind,
+                                              path ? path : beside, &r->header, exists, err);
+    free(beside);
     if (status)
-        return status;
-    if (stat.n_bytes < sizeof bytes)
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: not a rows file: remove it", r->path);
-    status =
-        tokmap_i_read_exactly((tokmap_i_named_file){r->fd, r->path}, 0, sizeof bytes, bytes, err);
-    if (status)
-        return status;
-    const char *problem = tokmap_i_rows_header_decode(&r->header, bytes, &is_newer);
-    if (problem)
-        return FAIL(err, is_newer ? TOKMAP_ERR_VERSION : TOKMAP_ERR_CORRUPT, "%s: %s", r->path,
-                    problem);
+        return !*exists && !path && status != TOKMAP_ERR_MEMORY ? TOKMAP_OK : status;
     r->chunk_rows = tokmap_i_chunk_rows(kind->length);
-    status = check_header(r, kind, stat.n_bytes, err);
-    r->checked = status ? NULL : calloc(r->header.n_chunks / 8 + 1, 1);
-    return status || r->checked ? status : FAIL_MEMORY(err);
+    status = check_header(r, kind, err);
+    return status || tokmap_i_side_expect_chunks(&r->file, r->header.n_chunks) ? status
+                                                                               : FAIL_MEMORY(err);
 }
 
 void tokmap_i_rows_close(tokmap_i_rows *r)
 {
-    if (r->path && r->fd >= 0)
-        tokmap_i_file_close(r->fd);
-    free(r->path);
+    tokmap_i_side_close(&r->file);
     free(r->bytes);
-    free(r->checked);
-    *r = (tokmap_i_rows){.fd = -1};
+    *r = (tokmap_i_rows){.file.fd = -1};
 }
 
 /* ---- Chunks ---- */
@@ -164,34 +137,40 @@ static tokmap_status fail_chunk(const tokmap_i_rows *r, const tokmap_i_rows_read
                   : FAIL(err, TOKMAP_ERR_CORRUPT,
                          "%s: damaged: chunk %" PRIu64
                          " of its rows %s: make it again with tokmap rows",
-                         r->path ? r->path : r->ds->index_path, number, problem);
+                         r->file.path ? r->file.path : r->ds->index_path, number, problem);
 }
 
-/* Reads a whole chunk, and remembers that it is sound. */
+typedef struct checked_chunk {
+    const tokmap_i_rows *r;
+    uint64_t number;
+    size_t n_bytes;
+} checked_chunk;
+
+static const char *check_bytes(void *context, const uint8_t *bytes)
+{
+    const checked_chunk *k = context;
+    const uint64_t first = k->number * k->r->chunk_rows;
+    tokmap_i_chunk c;
+    const char *problem = tokmap_i_chunk_check(&c, bytes, k->n_bytes);
+    const bool fits =
+        !problem && c.number == k->number &&
+        (uint64_t)c.n_alone + c.n_shared == MIN(k->r->chunk_rows, k->r->header.n_rows - first);
+    return problem || fits ? problem : "has other rows";
+}
+
+/* Checks a whole chunk when it is first needed. */
 static tokmap_status check_chunk(const tokmap_i_rows *r, const tokmap_i_rows_reader *reader,
                                  uint64_t number, uint64_t begin, uint64_t end, tokmap_error *err)
 {
-    const uint8_t bit = (uint8_t)(1 << number % 8);
-    const uint64_t n_rows = MIN(r->chunk_rows, r->header.n_rows - number * r->chunk_rows);
-    tokmap_i_chunk c;
-    if (__atomic_load_n(&r->checked[number / 8], __ATOMIC_RELAXED) & bit)
-        return TOKMAP_OK;
-    if (begin % 8 != 0 || begin > end || end - begin > r->header.largest_chunk ||
-        end - begin < TOKMAP_I_CHUNK_HEADER_BYTES || (end - begin) % 8 != 0)
-        return fail_chunk(r, reader, number, "is not where its file states", err);
-    uint8_t *bytes = malloc((size_t)(end - begin));
-    if (!bytes)
-        return FAIL_MEMORY(err);
-    const tokmap_status status = tokmap_i_read_exactly((tokmap_i_named_file){r->fd, r->path}, begin,
-                                                       (size_t)(end - begin), bytes, err);
-    const char *problem = status ? NULL : tokmap_i_chunk_check(&c, bytes, (size_t)(end - begin));
-    if (!status && !problem && (c.number != number || (uint64_t)c.n_alone + c.n_shared != n_rows))
-        problem = "has other rows";
-    free(bytes);
-    if (status || problem)
-        return status ? status : fail_chunk(r, reader, number, problem, err);
-    __atomic_fetch_or(&r->checked[number / 8], bit, __ATOMIC_RELAXED);
-    return TOKMAP_OK;
+    const char *problem = "is not where its file states";
+    tokmap_status status = TOKMAP_OK;
+    if (begin % 8 == 0 && begin <= end && end - begin <= r->header.largest_chunk &&
+        end - begin >= TOKMAP_I_CHUNK_HEADER_BYTES && (end - begin) % 8 == 0) {
+        checked_chunk k = {r, number, (size_t)(end - begin)};
+        const tokmap_i_side_chunk chunk = {number, begin, k.n_bytes, check_bytes, &k};
+        status = tokmap_i_side_check(&r->file, &chunk, &problem, err);
+    }
+    return problem ? fail_chunk(r, reader, number, problem, err) : status;
 }
 
 /* Returns where a chunk is; 0 if that cannot be read. */
@@ -213,7 +192,7 @@ tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *
         return TOKMAP_OK;
     }
     const tokmap_i_cached_file of_rows = {
-        r, r->fd, r->path, r->header.n_bytes, 0, le_get64(r->ds->header.dataset_id)};
+        r, r->file.fd, r->file.path, r->header.n_bytes, 0, le_get64(r->ds->header.dataset_id)};
     tokmap_i_pieces *file = tokmap_i_index_cache_set(reader->files, &of_rows);
     const uint64_t begin = offset_of_chunk(r, file, number),
                    end = offset_of_chunk(r, file, number + 1);

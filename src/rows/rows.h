@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dataset/index_cache.h"
+#include "dataset/side_file.h"
 #include "rows/rows_file.h"
 #include "tokmap_loader.h"
 #include "views/view.h"
@@ -17,21 +18,19 @@ typedef struct tokmap_i_rows {
     uint64_t first_document, end_document; /* the documents of which rows are made, */
     const tokmap_view *view;               /* only those that are in it; NULL: all */
     uint64_t end_token;                    /* where they end; only if rows are in memory */
-    int fd;                                /* -1: in memory */
-    char *path;                            /* of the file, or NULL */
+    tokmap_i_side file;                    /* fd -1: in memory */
     uint8_t *bytes;                        /* the rows in memory, or NULL */
-    uint8_t *checked; /* a bit for each chunk of the file that has been checked; readers set them */
 } tokmap_i_rows;
 
 /* Returns TOKMAP_ERR_ARGUMENT if such rows cannot exist. */
 tokmap_status tokmap_i_rows_check(const tokmap_i_rows_kind *kind, tokmap_error *err);
 /* Opens the rows file at `path`; NULL: the file beside the dataset. The caller has set ds and view,
- * and fd to -1. *exists: there is such a file. TOKMAP_ERR_MISMATCH: it was made from other
+ * and file.fd to -1. *exists: there is such a file. TOKMAP_ERR_MISMATCH: it was made from other
  * documents, or has rows of another kind. */
 tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_i_rows_kind *kind, const char *path,
                                  bool *exists, tokmap_error *err);
-/* Makes the rows in memory, or in an open file whose name is in r->path. The caller has set ds,
- * view, fd and the documents. progress: receives the progress, or NULL. TOKMAP_ERR_MISMATCH: the
+/* Makes the rows in memory, or in r->file, which is open. The caller has set ds, view, file.fd
+ * and the documents. progress: receives the progress, or NULL. TOKMAP_ERR_MISMATCH: the
  * document boundaries are not known. */
 tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kind,
                                  const tokmap_rows_options *progress, tokmap_error *err);

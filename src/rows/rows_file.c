@@ -7,10 +7,8 @@
 #include "tokmap_loader.h"
 
 enum {
-    VERSION = 1,
     CHUNK_TOKENS = 1 << 23,
-    LEAST_ROWS = 128,
-    CHECKSUM_AT = TOKMAP_I_ROWS_HEADER_BYTES - 8
+    LEAST_ROWS = 128
 };
 
 #define FIELD(at, member) LE_FIELD(tokmap_i_rows_header, at, member)
@@ -20,8 +18,6 @@ static const le_field fields[] = {
     FIELD(48, documents_hash), FIELD(64, n_rows),     FIELD(72, n_labels),
     FIELD(80, n_pieces),       FIELD(88, n_chunks),   FIELD(96, largest_chunk),
     FIELD(104, n_bytes),       FIELD(112, set_hash)};
-
-const uint8_t tokmap_i_rows_magic[8] = {0x89, 'T', 'M', 'R', '\r', '\n', 0x1A, '\n'};
 
 uint32_t tokmap_i_chunk_rows(uint32_t length)
 {
@@ -49,37 +45,27 @@ uint64_t tokmap_i_rows_pieces(const tokmap_i_rows_kind *kind, uint64_t n_tokens)
 
 /* ---- Header ---- */
 
-void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes)
+static const char *check_sizes(void *header)
 {
-    memset(bytes, 0, TOKMAP_I_ROWS_HEADER_BYTES);
-    memcpy(bytes, tokmap_i_rows_magic, sizeof tokmap_i_rows_magic);
-    le_put32(bytes + 8, VERSION);
-    LE_PUT_FIELDS(bytes, h, fields);
-    le_put64(bytes + CHECKSUM_AT, tokmap_i_checksum(bytes, CHECKSUM_AT));
-}
-
-const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *bytes,
-                                        bool *is_newer)
-{
-    *is_newer = false;
-    if (memcmp(bytes, tokmap_i_rows_magic, sizeof tokmap_i_rows_magic) != 0)
-        return "not a rows file: remove it";
-    if (le_get64(bytes + CHECKSUM_AT) != tokmap_i_checksum(bytes, CHECKSUM_AT))
-        return "damaged: the header does not match its checksum: make it again with tokmap rows";
-    *is_newer = le_get32(bytes + 8) != VERSION || !is_zero(bytes + 28, 4);
-    if (*is_newer)
-        return "a newer format: use a newer version of tokmap";
-    LE_GET_FIELDS(h, bytes, fields);
+    const tokmap_i_rows_header *h = header;
     const uint32_t length = h->kind.length, align = h->kind.align;
     if (length == 0 || length > 1 << 24 || align == 0 || length % align != 0 ||
         h->kind.whole > TOKMAP_WHOLE_TRUNCATE)
-        return "damaged: impossible options of its rows: make it again with tokmap rows";
+        return "impossible options of its rows";
     const uint64_t n_chunks = div_up(h->n_rows, tokmap_i_chunk_rows(length));
-    if (h->n_rows > h->n_tokens || h->n_chunks != n_chunks || h->largest_chunk > h->n_bytes ||
-        h->n_bytes / 8 < n_chunks + TOKMAP_I_ROWS_HEADER_BYTES / 8)
-        return "damaged: impossible sizes: make it again with tokmap rows";
-    return NULL;
+    return h->n_rows > h->n_tokens || h->n_chunks != n_chunks || h->largest_chunk > h->n_bytes ||
+                   h->n_bytes / 8 < n_chunks + TOKMAP_I_SIDE_HEADER_BYTES / 8
+               ? "impossible sizes"
+               : NULL;
 }
+
+const tokmap_i_side_kind tokmap_i_rows_file_kind = {
+    .magic = {0x89, 'T', 'M', 'R', '\r', '\n', 0x1A, '\n'},
+    .what = "a rows file",
+    .again = "make it again with tokmap rows",
+    TOKMAP_I_SIDE_FIELDS(fields),
+    .size_at = 104,
+    .check = check_sizes};
 
 /* ---- Chunks ---- */
 

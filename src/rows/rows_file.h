@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 #include "dataset/index_cache.h"
+#include "format/side_header.h"
 #include "rows/best_fit.h"
 
 enum {
-    TOKMAP_I_ROWS_HEADER_BYTES = 128,
     TOKMAP_I_CHUNK_HEADER_BYTES = 48
 };
 
-extern const uint8_t tokmap_i_rows_magic[8];
+extern const tokmap_i_side_kind tokmap_i_rows_file_kind; /* its header: tokmap_i_rows_header */
 
 /* How documents become rows. */
 typedef struct tokmap_i_rows_kind {
@@ -47,12 +47,6 @@ typedef struct tokmap_i_rows_header {
     uint64_t n_bytes;       /* of the file */
     uint64_t set_hash;      /* of the view whose documents were packed; 0: all documents */
 } tokmap_i_rows_header;
-
-void tokmap_i_rows_header_encode(const tokmap_i_rows_header *h, uint8_t *bytes);
-/* Decodes a header. Returns what is wrong; NULL: nothing. *is_newer: only the version is not
- * known. */
-const char *tokmap_i_rows_header_decode(tokmap_i_rows_header *h, const uint8_t *bytes,
-                                        bool *is_newer);
 
 /* A chunk, whose numbers are `number_bytes` wide. The rows of pieces that fill one come first: for
  * each, the document. Then for each other row, where its pieces begin, and the documents of these

@@ -89,5 +89,5 @@ tokmap_status tokmap_i_rows_find(tokmap_i_rows_finder *f, uint64_t document, uin
         status = tokmap_i_index_cache_check(f->reader->files, err);
     return status ? status
                   : FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: a document is missing in its rows",
-                         f->rows->path ? f->rows->path : f->rows->ds->index_path);
+                         f->rows->file.path ? f->rows->file.path : f->rows->ds->index_path);
 }

@@ -35,14 +35,14 @@ static tokmap_status flush(maker *m, tokmap_error *err)
 {
     tokmap_i_rows_header *h = &m->r->header;
     const uint64_t at = h->n_bytes;
-    if (m->r->fd < 0) {
+    if (m->r->file.fd < 0) {
         h->n_bytes = m->out.n_bytes;
         return TOKMAP_OK;
     }
     h->n_bytes += m->out.n_bytes;
-    const int error = tokmap_i_file_write(m->r->fd, m->out.data, m->out.n_bytes, at);
+    const int error = tokmap_i_file_write(m->r->file.fd, m->out.data, m->out.n_bytes, at);
     m->out.n_bytes = 0;
-    return CHECK_IO_AT(err, error, at, "%s: cannot write", m->r->path);
+    return CHECK_IO_AT(err, error, at, "%s: cannot write", m->r->file.path);
 }
 
 static tokmap_status put(maker *m, const void *bytes, size_t n_bytes, tokmap_error *err)
@@ -152,7 +152,7 @@ static tokmap_status make_chunks(maker *m, tokmap_error *err)
 static tokmap_status make_rows(maker *m, const tokmap_i_rows_kind *kind, tokmap_error *err)
 {
     tokmap_i_rows_header *h = &m->r->header;
-    uint8_t bytes[TOKMAP_I_ROWS_HEADER_BYTES] = {0};
+    uint8_t bytes[TOKMAP_I_SIDE_HEADER_BYTES] = {0};
     const tokmap_i_header *of_dataset = &m->r->ds->header;
     h->kind = *kind;
     h->n_tokens = of_dataset->n_tokens;
@@ -166,10 +166,10 @@ static tokmap_status make_rows(maker *m, const tokmap_i_rows_kind *kind, tokmap_
         status = put(m, m->offsets.data, m->offsets.n_bytes, err);
     if (status)
         return status;
-    tokmap_i_rows_header_encode(h, bytes);
-    if (m->r->fd >= 0)
-        return CHECK_IO_AT(err, tokmap_i_file_write(m->r->fd, bytes, sizeof bytes, 0), 0,
-                           "%s: cannot write", m->r->path);
+    tokmap_i_side_header_encode(&tokmap_i_rows_file_kind, h, bytes);
+    if (m->r->file.fd >= 0)
+        return CHECK_IO_AT(err, tokmap_i_file_write(m->r->file.fd, bytes, sizeof bytes, 0), 0,
+                           "%s: cannot write", m->r->file.path);
     memcpy(m->out.data, bytes, sizeof bytes);
     m->r->bytes = m->out.data;
     m->out.data = NULL;

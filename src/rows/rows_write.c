@@ -14,10 +14,8 @@ static tokmap_status write_rows(const tokmap_dataset *ds, const tokmap_i_rows_ki
 {
     tokmap_i_side_file file;
     tokmap_i_rows r = {.ds = ds, .end_document = ds->header.n_documents, .view = o->view};
-    tokmap_status status =
-        tokmap_i_side_file_open(&file, path, tokmap_i_rows_magic, "a rows file", err);
-    r.fd = file.fd;
-    r.path = file.partial;
+    tokmap_status status = tokmap_i_side_file_open(&file, &tokmap_i_rows_file_kind, path, err);
+    r.file = (tokmap_i_side){.fd = file.fd, .path = file.partial};
     if (!status)
         status = tokmap_i_rows_make(&r, kind, o, err);
     if (!status)
@@ -26,8 +24,7 @@ static tokmap_status write_rows(const tokmap_dataset *ds, const tokmap_i_rows_ki
                                .n_pieces = r.header.n_pieces,
                                .n_labels = r.header.n_labels,
                                .n_bytes = r.header.n_bytes};
-    r.fd = -1; /* both belong to the file */
-    r.path = NULL;
+    r.file = (tokmap_i_side){.fd = -1};
     tokmap_i_rows_close(&r);
     tokmap_i_side_file_close(&file);
     return status;

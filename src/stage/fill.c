@@ -58,7 +58,7 @@ static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const to
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < s->shape.n_rows && !status; r++) {
-        const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
+        const tokmap_i_source *source = &s->loader->samples.sources[s->rows[r].source];
         const tokmap_dataset *ds = source->windows.datasets[s->rows[r].dataset];
         const tokmap_row *row = &rows[r];
         uint8_t *to = image ? tokmap_i_image_tokens(image, r) : s->tokens + r * row_bytes;
@@ -89,7 +89,7 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
                                tokmap_error *err)
 {
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
-    const uint32_t stride = s->loader->o.row_stride, n_rows = loaded->n_rows;
+    const uint32_t stride = s->loader->samples.o.row_stride, n_rows = loaded->n_rows;
     uint8_t *copies = s->edit_copies + (size_t)n_rows * stride; /* after the unedited rows */
     tokmap_status status = copy_rows(s, s->rows, NULL, err);
     if (status)
@@ -110,8 +110,9 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
         status = tokmap_i_take_known(&edited[r], copies + (size_t)r * stride, stride,
                                      &tokmap_i_row_kind, err);
         if (!status && !is_sound(s, &s->rows[r], &edited[r]))
-            status = FAIL(err, TOKMAP_ERR_ARGUMENT,
-                          "edit: row %" PRIu32 " has grown, or has no tokens or documents left", r);
+            status = FAIL_REASON(
+                err, TOKMAP_ERR_ARGUMENT, TOKMAP_REASON_EDIT,
+                "edit: row %" PRIu32 " has grown, or has no tokens or documents left", r);
     }
     return status;
 }
@@ -135,7 +136,7 @@ static tokmap_status fill_slot(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_er
     if (!status && !tokmap_i_image_begin(&h->image, &s->shape, rows))
         status = FAIL(err, TOKMAP_ERR_ARGUMENT,
                       "the batch from sample %" PRIu64 " has %" PRIu32
-                      " documents, more than max_documents (%" PRIu32 "): set it higher",
+                      " documents, more than max_boundaries (%" PRIu32 "): set it higher",
                       h->first_sample, h->image.n_boundaries, s->shape.max_boundaries);
     if (!status)
         status = copy_rows(s, rows, &h->image, err);

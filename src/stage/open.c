@@ -51,7 +51,7 @@ static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
     } ranges[] = {/* 0 is a default */
                   {o->n_slots, 2, TOKMAP_I_STAGE_MAX_SLOTS, "n_slots"},
                   {o->n_host_slots, 1, TOKMAP_I_STAGE_MAX_SLOTS, "n_host_slots"},
-                  {o->max_documents, 0, INT32_MAX - 1, "max_documents"}};
+                  {o->max_boundaries, 0, INT32_MAX - 1, "max_boundaries"}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges && !status; i++)
         if (ranges[i].value &&
             (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most))
@@ -75,7 +75,7 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
 {
     const bool narrow_inputs = (o->outputs & TOKMAP_STAGE_INPUTS) && o->input_bytes == 4;
     const bool narrow_labels = (o->outputs & TOKMAP_STAGE_LABELS) && o->label_bytes == 4;
-    const bool of_pieces = o->loader->o.windows == TOKMAP_WINDOWS_BEST_FIT;
+    const bool of_pieces = o->loader->samples.o.windows == TOKMAP_WINDOWS_BEST_FIT;
     const bool is_slice = o->loader->slice.size > 1;
     if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_STAGE_ROW_POSITIONS) ||
         !(o->outputs & ALL_OUTPUTS))
@@ -94,8 +94,8 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "edit gets rows of pieces, which have labels that must be masked: open the "
                     "loader with row_parts = TOKMAP_ROW_LOSS_MASK");
-    for (uint32_t k = 0; (of_pieces || is_slice) && k < o->loader->n_sources; k++)
-        if (o->pad_id > UINT16_MAX && o->loader->sources[k].token_bytes == 2)
+    for (uint32_t k = 0; (of_pieces || is_slice) && k < o->loader->samples.n_sources; k++)
+        if (o->pad_id > UINT16_MAX && o->loader->samples.sources[k].token_bytes == 2)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "pad_id is %" PRIu32
                         ": must be below 65,536 between pieces of 2-byte tokens",
@@ -107,11 +107,11 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
                     is_slice ? "TOKMAP_ROW_DOCUMENTS for cu_seqlens, TOKMAP_ROW_POSITION_IDS and "
                                "TOKMAP_ROW_DOCUMENT_IDS for ids"
                              : "TOKMAP_ROW_DOCUMENTS");
-    if ((narrow_inputs || narrow_labels) && o->loader->largest_id > INT32_MAX)
+    if ((narrow_inputs || narrow_labels) && o->loader->samples.largest_id > INT32_MAX)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "the data have ids up to %" PRIu32
                     ", which int32 cannot hold: set input_bytes and label_bytes to 8",
-                    o->loader->largest_id);
+                    o->loader->samples.largest_id);
     if (narrow_inputs && o->pad_id > INT32_MAX)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "pad_id is %" PRIu32 ", which int32 cannot hold: set input_bytes to 8",
@@ -124,34 +124,34 @@ static tokmap_status plan_images(tokmap_stage *s, tokmap_error *err)
 {
     tokmap_stage_options *o = &s->options;
     const tokmap_loader *l = o->loader;
-    const uint64_t n_inputs = (uint64_t)l->batch_rows * l->length;
+    const uint64_t n_inputs = (uint64_t)l->batch_rows * l->samples.length;
     const bool is_slice = l->slice.size > 1;
     const uint32_t parts = parts_needed(o);
-    s->shape =
-        (tokmap_i_image_shape){.n_rows = l->batch_rows,
-                               .length = l->length / l->slice.size,
-                               .token_bytes = l->token_bytes,
-                               .has_masks = (l->parts.wanted & TOKMAP_ROW_LOSS_MASK) || o->edit ||
-                                            is_slice || l->o.windows == TOKMAP_WINDOWS_BEST_FIT,
-                               .has_documents = (parts & TOKMAP_ROW_DOCUMENTS) != 0,
-                               .n_slices = l->slice.size,
-                               .has_position_ids = is_slice && (parts & TOKMAP_ROW_POSITION_IDS),
-                               .has_document_ids = is_slice && (parts & TOKMAP_ROW_DOCUMENT_IDS)};
+    s->shape = (tokmap_i_image_shape){
+        .n_rows = l->batch_rows,
+        .length = l->samples.length / l->slice.size,
+        .token_bytes = l->samples.token_bytes,
+        .has_masks = (l->parts.wanted & TOKMAP_ROW_LOSS_MASK) || o->edit || is_slice ||
+                     l->samples.o.windows == TOKMAP_WINDOWS_BEST_FIT,
+        .has_documents = (parts & TOKMAP_ROW_DOCUMENTS) != 0,
+        .n_slices = l->slice.size,
+        .has_position_ids = is_slice && (parts & TOKMAP_ROW_POSITION_IDS),
+        .has_document_ids = is_slice && (parts & TOKMAP_ROW_DOCUMENT_IDS)};
     const uint32_t most = (uint32_t)MIN(n_inputs, INT32_MAX - 1);
-    if (o->max_documents == 0)
-        o->max_documents = most;
-    s->shape.max_boundaries = s->shape.has_documents ? MIN(o->max_documents, most) : 0;
+    if (o->max_boundaries == 0)
+        o->max_boundaries = most;
+    s->shape.max_boundaries = s->shape.has_documents ? MIN(o->max_boundaries, most) : 0;
     s->image_bytes = tokmap_i_image_bytes(&s->shape);
     if (s->image_bytes == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%" PRIu32 " rows of %" PRIu32
                     " inputs are too many for one batch on a device: at most 2^31 inputs and 4 GiB",
-                    l->batch_rows, l->length);
+                    l->batch_rows, l->samples.length);
     s->image_bytes = round_up(s->image_bytes, 4096);
     if (o->n_host_slots == 0)
         o->n_host_slots =
             (uint32_t)MIN(DEFAULT_HOST_SLOTS, MAX(DEFAULT_HOST_BYTES / s->image_bytes, 2));
-    s->n_cu = o->outputs & TOKMAP_STAGE_CU_SEQLENS ? o->max_documents + 1 : 0;
+    s->n_cu = o->outputs & TOKMAP_STAGE_CU_SEQLENS ? o->max_boundaries + 1 : 0;
     s->step_samples = (uint64_t)l->n_ranks * l->batch_rows;
     return TOKMAP_OK;
 }
@@ -303,7 +303,7 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
     s->rows = calloc(2 * n_rows, sizeof *s->rows);
     if (s->options.edit) {
         s->tokens = malloc(n_rows * (s->shape.length + 1ull) * s->shape.token_bytes);
-        s->edit_copies = malloc(2 * n_rows * s->loader->o.row_stride);
+        s->edit_copies = malloc(2 * n_rows * s->loader->samples.o.row_stride);
     }
     if (!s->rows || (s->options.edit && (!s->tokens || !s->edit_copies)))
         return FAIL_MEMORY(err);

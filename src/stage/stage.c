@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "samples/state.h"
 
 static tokmap_status check_fork(const tokmap_stage *s, tokmap_error *err)
 {
@@ -133,7 +134,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_stage_batch *batch, tokmap
     d->id = ++s->n_batches;
     d->held = !memory;
     s->n_handed++;
-    s->next_sample = tokmap_i_loader_rows_after(s->loader, d->step_sample, s->step_samples);
+    s->next_sample = tokmap_i_samples_after(&s->loader->samples, d->step_sample, s->step_samples);
     const tokmap_stage_batch full = {.inputs = (void *)(uintptr_t)outputs[0],
                                      .labels = (void *)(uintptr_t)outputs[1],
                                      .position_ids = (void *)(uintptr_t)outputs[2],
@@ -270,7 +271,7 @@ tokmap_status tokmap_stage_save(const tokmap_stage *s, uint8_t state[TOKMAP_STAT
     tokmap_i_error_clear(err);
     const tokmap_status status = state ? check_fork(s, err) : FAIL_NULL(err);
     if (!status)
-        tokmap_i_loader_encode_state(s->loader, s->next_sample, state);
+        tokmap_i_state_encode(&s->loader->samples, s->next_sample, state);
     return status;
 }
 
@@ -337,7 +338,7 @@ tokmap_status tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info
                                     .n_host_slots = s->options.n_host_slots,
                                     .n_rows = s->shape.n_rows,
                                     .sequence_length = s->shape.length,
-                                    .max_documents = s->options.max_documents,
+                                    .max_boundaries = s->options.max_boundaries,
                                     .device_bytes = s->device_bytes,
                                     .host_bytes = s->host_bytes,
                                     .n_batches = s->n_batches,

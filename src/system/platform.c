@@ -273,19 +273,25 @@ int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset
     return 0;
 }
 
+int tokmap_i_file_set_direct(int fd, bool is_direct)
+{
+    const int flags = fcntl(fd, F_GETFL);
+    const int wanted = is_direct ? flags | O_DIRECT : flags & ~O_DIRECT;
+    return flags < 0 || fcntl(fd, F_SETFL, wanted) != 0 ? errno : 0;
+}
+
 int tokmap_i_file_write_direct(int fd, const void *src, size_t n_bytes, uint64_t offset)
 {
     const uint64_t all_sizes = (uintptr_t)src | n_bytes | offset;
-    const int flags = fcntl(fd, F_GETFL);
     size_t n_written = 0;
-    if (all_sizes % TOKMAP_I_DIRECT_BYTES == 0 && flags >= 0 &&
-        fcntl(fd, F_SETFL, flags | O_DIRECT) == 0) {
+    if (all_sizes % TOKMAP_I_DIRECT_BYTES == 0 && tokmap_i_file_set_direct(fd, true) == 0) {
         const ssize_t n = pwrite(fd, src, MIN(n_bytes, MAX_CALL_BYTES), (off_t)offset);
-        const int error = n < 0 ? errno : 0;
-        if (fcntl(fd, F_SETFL, flags) != 0)
-            return errno;
-        if (error && error != EINTR && error != EINVAL) /* EINVAL: its blocks are larger */
-            return error;
+        int error = n < 0 ? errno : 0;
+        if (error == EINTR || error == EINVAL) /* EINVAL: its blocks are larger */
+            error = 0;
+        const int unset = tokmap_i_file_set_direct(fd, false);
+        if (error || unset)
+            return error ? error : unset;
         n_written = n > 0 ? (size_t)n : 0;
     }
     return tokmap_i_file_write(fd, (const char *)src + n_written, n_bytes - n_written,

@@ -72,6 +72,10 @@ void tokmap_i_file_close(int fd);
 /* Reads n_bytes; *n_read is less only at the end of the file. */
 int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_t *n_read);
 int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset);
+/* Whether writing goes past the page cache: then src, n_bytes and offset must be multiples of
+ * TOKMAP_I_DIRECT_BYTES, or of what the file system wants, or tokmap_i_file_write fails with
+ * EINVAL. */
+int tokmap_i_file_set_direct(int fd, bool is_direct);
 /* The same as tokmap_i_file_write, but past the page cache if src, n_bytes and offset are multiples
  * of TOKMAP_I_DIRECT_BYTES and the file system supports it. No other thread may use the fd
  * meanwhile. */

@@ -68,6 +68,11 @@ uint64_t tokmap_i_cpu_ns(void)
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t tokmap_i_thread_cpu_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void tokmap_i_sleep_ns(uint64_t ns)
 {
     const struct timespec t = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};

@@ -41,4 +41,6 @@ bool tokmap_i_condition_wait_until(tokmap_i_condition *c, tokmap_i_mutex *m, uin
 uint64_t tokmap_i_now_ns(void);
 /* The time that all threads of the process have used processors. */
 uint64_t tokmap_i_cpu_ns(void);
+/* The time that the calling thread has used a processor. */
+uint64_t tokmap_i_thread_cpu_ns(void);
 void tokmap_i_sleep_ns(uint64_t ns);

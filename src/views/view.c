@@ -13,21 +13,17 @@
 
 /* ---- The file ---- */
 
-static tokmap_status check_header(const tokmap_view *v, uint64_t n_bytes, tokmap_error *err)
+static tokmap_status check_header(const tokmap_view *v, tokmap_error *err)
 {
     const tokmap_i_header *h = &v->ds->header;
     uint8_t hash[16];
     tokmap_i_content_hash_store(&h->documents_hash, hash);
-    if (v->header.n_bytes != n_bytes)
-        return FAIL(err, TOKMAP_ERR_CORRUPT,
-                    "%s: damaged: has %" PRIu64 " bytes, but its header states %" PRIu64
-                    ": make the view again",
-                    v->path, n_bytes, v->header.n_bytes);
-    if (v->header.n_documents != h->n_documents || memcmp(hash, v->header.documents_hash, 16) != 0)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: is a view of other documents than those of %s: make the view again",
-                    v->path, v->ds->index_path);
-    return TOKMAP_OK;
+    return v->header.n_documents == h->n_documents &&
+                   memcmp(hash, v->header.documents_hash, 16) == 0
+               ? TOKMAP_OK
+               : FAIL(err, TOKMAP_ERR_MISMATCH,
+                      "%s: is a view of other documents than those of %s: make the view again",
+                      v->file.path, v->ds->index_path);
 }
 
 static tokmap_status read_table(tokmap_view *v, tokmap_error *err)
@@ -35,42 +31,23 @@ static tokmap_status read_table(tokmap_view *v, tokmap_error *err)
     const size_t n_bytes = (size_t)v->header.n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
     uint8_t *bytes = malloc(n_bytes + 1);
     v->chunks = calloc((size_t)v->header.n_chunks + 1, sizeof *v->chunks);
-    v->checked = calloc((size_t)v->header.n_chunks / 8 + 1, 1);
-    tokmap_status status = bytes && v->chunks && v->checked ? TOKMAP_OK : FAIL_MEMORY(err);
-    if (!status)
-        status = tokmap_i_read_exactly((tokmap_i_named_file){v->fd, v->path},
-                                       TOKMAP_I_VIEW_HEADER_BYTES, n_bytes, bytes, err);
+    const bool has_room =
+        bytes && v->chunks && tokmap_i_side_expect_chunks(&v->file, v->header.n_chunks);
+    tokmap_status status =
+        has_room ? tokmap_i_side_read(&v->file, TOKMAP_I_SIDE_HEADER_BYTES, n_bytes, bytes, err)
+                 : FAIL_MEMORY(err);
     const char *problem = status ? NULL : tokmap_i_view_table_decode(&v->header, bytes, v->chunks);
     free(bytes);
-    return problem ? FAIL(err, TOKMAP_ERR_CORRUPT, "%s: %s", v->path, problem) : status;
+    return problem ? tokmap_i_side_fail(&v->file, problem, err) : status;
 }
 
 tokmap_status tokmap_i_view_open_file(tokmap_view *v, const char *path, bool *exists,
                                       tokmap_error *err)
 {
-    uint8_t bytes[TOKMAP_I_VIEW_HEADER_BYTES];
-    tokmap_i_file_stat stat;
-    bool is_newer = false;
-    int error = tokmap_i_file_open(path, &v->fd);
-    *exists = error != ENOENT;
-    if (!error)
-        error = tokmap_i_file_stat_fd(v->fd, &stat);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot open", path);
-    v->path = strdup(path);
-    if (!v->path)
-        return FAIL_MEMORY(err);
-    if (stat.n_bytes < sizeof bytes)
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: not a view: remove it", path);
     tokmap_status status =
-        tokmap_i_read_exactly((tokmap_i_named_file){v->fd, path}, 0, sizeof bytes, bytes, err);
-    if (status)
-        return status;
-    const char *problem = tokmap_i_view_header_decode(&v->header, bytes, &is_newer);
-    if (problem)
-        return FAIL(err, is_newer ? TOKMAP_ERR_VERSION : TOKMAP_ERR_CORRUPT, "%s: %s", path,
-                    problem);
-    status = check_header(v, stat.n_bytes, err);
+        tokmap_i_side_open(&v->file, &tokmap_i_view_kind, path, &v->header, exists, err);
+    if (!status)
+        status = check_header(v, err);
     return status ? status : read_table(v, err);
 }
 
@@ -97,7 +74,7 @@ static tokmap_status fail_chunk(const tokmap_view *v, const tokmap_i_view_reader
     return status ? status
                   : FAIL(err, TOKMAP_ERR_CORRUPT,
                          "%s: damaged: chunk %" PRIu64 " %s: make the view again",
-                         v->path ? v->path : v->ds->index_path, number, problem);
+                         v->file.path ? v->file.path : v->ds->index_path, number, problem);
 }
 
 /* A chunk that was checked. */
@@ -109,24 +86,22 @@ typedef struct chunk {
     tokmap_i_pieces *file; /* NULL: in memory */
 } chunk;
 
-/* Reads a whole chunk of a file, and remembers that it is sound. */
-static tokmap_status check_chunk(const chunk *c, tokmap_error *err)
+static const char *check_bytes(void *context, const uint8_t *bytes)
 {
-    const uint8_t bit = (uint8_t)(1 << c->number % 8);
-    uint8_t *const checked = &c->v->checked[c->number / 8];
-    uint8_t bytes[TOKMAP_I_VIEW_MOST_BYTES];
-    if (__atomic_load_n(checked, __ATOMIC_RELAXED) & bit)
-        return TOKMAP_OK;
+    const chunk *c = context;
     const uint64_t first = c->number * TOKMAP_I_VIEW_CHUNK;
-    const tokmap_status status =
-        tokmap_i_read_exactly((tokmap_i_named_file){c->v->fd, c->v->path}, c->at->place,
-                              tokmap_i_view_chunk_bytes(c->at->n_kept), bytes, err);
     const uint32_t n = (uint32_t)MIN(c->v->header.n_documents - first, TOKMAP_I_VIEW_CHUNK);
-    const char *problem = status ? NULL : tokmap_i_view_chunk_check(c->at, bytes, n);
-    if (status || problem)
-        return status ? status : fail_chunk(c->v, c->reader, c->number, problem, err);
-    __atomic_fetch_or(checked, bit, __ATOMIC_RELAXED);
-    return TOKMAP_OK;
+    return tokmap_i_view_chunk_check(c->at, bytes, n);
+}
+
+/* Checks a whole chunk of a file when it is first needed. */
+static tokmap_status check_chunk(chunk *c, tokmap_error *err)
+{
+    const tokmap_i_side_chunk whole = {c->number, c->at->place,
+                                       tokmap_i_view_chunk_bytes(c->at->n_kept), check_bytes, c};
+    const char *problem;
+    const tokmap_status status = tokmap_i_side_check(&c->v->file, &whole, &problem, err);
+    return problem ? fail_chunk(c->v, c->reader, c->number, problem, err) : status;
 }
 
 static tokmap_status open_chunk(chunk *c, const tokmap_view *v, tokmap_i_view_reader *reader,
@@ -135,7 +110,8 @@ static tokmap_status open_chunk(chunk *c, const tokmap_view *v, tokmap_i_view_re
     *c = (chunk){v, reader, number, &v->chunks[number], NULL};
     if (v->bytes)
         return TOKMAP_OK;
-    const tokmap_i_cached_file file = {v, v->fd, v->path, v->header.n_bytes, 0, v->header.set_hash};
+    const tokmap_i_cached_file file = {v, v->file.fd,        v->file.path, v->header.n_bytes,
+                                       0, v->header.set_hash};
     c->file = tokmap_i_index_cache_set(reader->files, &file);
     return check_chunk(c, err);
 }
@@ -517,7 +493,7 @@ tokmap_status tokmap_view_verify(const tokmap_view *v, tokmap_error *err)
         status = n_tokens == v->header.n_tokens
                      ? tokmap_i_index_cache_check(reader.files, err)
                      : FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: counts other tokens",
-                            v->path ? v->path : v->ds->index_path);
+                            v->file.path ? v->file.path : v->ds->index_path);
     tokmap_i_view_reader_close(&reader);
     return status;
 }

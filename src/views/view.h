@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dataset/index_cache.h"
+#include "dataset/side_file.h"
 #include "dataset/token_files.h"
 #include "format/view_file.h"
 #include "tokmap_loader.h"
@@ -14,11 +15,9 @@ struct tokmap_view {
     const tokmap_dataset *ds;
     tokmap_i_view_header header;
     tokmap_i_view_chunk *chunks;
-    uint8_t *bytes;   /* of the whole file; NULL: they are in the file */
-    int fd;           /* -1: in memory */
-    char *path;       /* of the file, or NULL */
-    char *where;      /* the expression it was opened with, or NULL */
-    uint8_t *checked; /* a bit for each chunk of the file that has been checked; readers set them */
+    uint8_t *bytes;     /* of the whole file; NULL: they are in the file */
+    tokmap_i_side file; /* fd -1: in memory */
+    char *where;        /* the expression it was opened with, or NULL */
 };
 
 /* What one thread has cached of view files and of the index, and the ranges that it found last. */

@@ -89,11 +89,11 @@ static tokmap_status add_group(maker *m, uint64_t group, uint64_t bits, uint32_t
 
 static tokmap_status flush(maker *m, tokmap_error *err)
 {
-    if (m->v->fd < 0)
+    if (m->v->file.fd < 0)
         return TOKMAP_OK;
     const tokmap_status status =
-        CHECK_IO(err, tokmap_i_file_write(m->v->fd, m->out.data, m->out.n_bytes, m->written),
-                 "%s: cannot write", m->v->path);
+        CHECK_IO(err, tokmap_i_file_write(m->v->file.fd, m->out.data, m->out.n_bytes, m->written),
+                 "%s: cannot write", m->v->file.path);
     m->written += m->out.n_bytes;
     m->out.n_bytes = 0;
     return status;
@@ -156,35 +156,35 @@ static tokmap_status finish(maker *m, uint64_t key, tokmap_error *err)
     tokmap_view *v = m->v;
     tokmap_i_view_header *h = &v->header;
     const size_t table_bytes = (size_t)h->n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
-    const size_t n_bytes = TOKMAP_I_VIEW_HEADER_BYTES + table_bytes;
-    const bool in_memory = v->fd < 0;
+    const size_t n_bytes = TOKMAP_I_SIDE_HEADER_BYTES + table_bytes;
+    const bool in_memory = v->file.fd < 0;
     uint8_t *head = in_memory ? m->out.data : malloc(n_bytes);
     if (!head)
         return FAIL_MEMORY(err);
     end_run(m);
     tokmap_i_hasher_add(m->hasher, m->runs, m->n_runs * sizeof *m->runs);
     for (uint64_t i = 0; i < h->n_chunks; i++)
-        tokmap_i_view_chunk_encode(&v->chunks[i], head + TOKMAP_I_VIEW_HEADER_BYTES +
+        tokmap_i_view_chunk_encode(&v->chunks[i], head + TOKMAP_I_SIDE_HEADER_BYTES +
                                                       i * TOKMAP_I_VIEW_ENTRY_BYTES);
     h->set_hash = tokmap_i_hasher_get(m->hasher);
     h->key = key ? key : h->set_hash;
     h->n_bytes = in_memory ? m->out.n_bytes : m->written;
-    h->table_checksum = tokmap_i_checksum(head + TOKMAP_I_VIEW_HEADER_BYTES, table_bytes);
+    h->table_checksum = tokmap_i_checksum(head + TOKMAP_I_SIDE_HEADER_BYTES, table_bytes);
     tokmap_i_content_hash_store(&v->ds->header.documents_hash, h->documents_hash);
-    tokmap_i_view_header_encode(h, head);
+    tokmap_i_side_header_encode(&tokmap_i_view_kind, h, head);
     tokmap_status status = TOKMAP_OK;
     if (in_memory) {
         v->bytes = head;
         m->out.data = NULL;
     } else {
-        status = CHECK_IO(err, tokmap_i_file_write(v->fd, head, n_bytes, 0), "%s: cannot write",
-                          v->path);
+        status = CHECK_IO(err, tokmap_i_file_write(v->file.fd, head, n_bytes, 0),
+                          "%s: cannot write", v->file.path);
         free(head);
     }
     return status;
 }
 
-/* Makes the view in memory, or in a file that is open for writing, whose name is in v->path.
+/* Makes the view in memory, or in a file that is open for writing, whose name is in v->file.path.
  * selection: of an expression, or NULL. */
 static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o,
                                tokmap_i_selection *selection, uint64_t key, tokmap_error *err)
@@ -193,7 +193,7 @@ static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o,
     h->n_documents = v->ds->header.n_documents;
     h->n_chunks = div_up(h->n_documents, TOKMAP_I_VIEW_CHUNK);
     const size_t head_bytes =
-        TOKMAP_I_VIEW_HEADER_BYTES + (size_t)h->n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
+        TOKMAP_I_SIDE_HEADER_BYTES + (size_t)h->n_chunks * TOKMAP_I_VIEW_ENTRY_BYTES;
     maker *m = calloc(1, sizeof *m);
     v->chunks = calloc((size_t)h->n_chunks + 1, sizeof *v->chunks);
     if (!m || !v->chunks) {
@@ -201,9 +201,9 @@ static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o,
         return FAIL_MEMORY(err);
     }
     m->v = v;
-    m->written = v->fd < 0 ? 0 : head_bytes;
+    m->written = v->file.fd < 0 ? 0 : head_bytes;
     m->hasher = tokmap_i_hasher_open();
-    tokmap_status status = m->hasher && (v->fd >= 0 || tokmap_i_bytes_add(&m->out, head_bytes))
+    tokmap_status status = m->hasher && (v->file.fd >= 0 || tokmap_i_bytes_add(&m->out, head_bytes))
                                ? TOKMAP_OK
                                : FAIL_MEMORY(err);
     if (!status)
@@ -243,7 +243,7 @@ static tokmap_view *new_view(const tokmap_dataset *ds)
     tokmap_view *v = calloc(1, sizeof *v);
     if (v) {
         v->ds = ds;
-        v->fd = -1;
+        v->file.fd = -1;
     }
     return v;
 }
@@ -252,12 +252,10 @@ void tokmap_view_close(tokmap_view *v)
 {
     if (!v)
         return;
-    tokmap_i_file_close(v->fd);
+    tokmap_i_side_close(&v->file);
     free(v->chunks);
     free(v->bytes);
-    free(v->path);
     free(v->where);
-    free(v->checked);
     free(v);
 }
 
@@ -269,10 +267,7 @@ static char *path_of_key(const tokmap_dataset *ds, uint64_t key)
 /* Brings a view back to what it was before its file was opened. */
 static void forget_file(tokmap_view *v)
 {
-    tokmap_i_file_close(v->fd);
-    free(v->path);
-    v->fd = -1;
-    v->path = NULL;
+    tokmap_i_side_close(&v->file);
     v->header = (tokmap_i_view_header){0};
 }
 
@@ -383,7 +378,7 @@ tokmap_status tokmap_view_get_info(const tokmap_view *v, tokmap_view_info *info)
 {
     if (!v)
         return TOKMAP_ERR_ARGUMENT;
-    const tokmap_view_info full = describe(v, v->path);
+    const tokmap_view_info full = describe(v, v->file.path);
     return tokmap_i_give_struct(info, &full, &info_kind, NULL);
 }
 
@@ -406,14 +401,12 @@ static tokmap_status try_write(const tokmap_dataset *ds, const tokmap_view_optio
     if (!status) /* the file has the lengths of documents */
         status = tokmap_i_check_section(ds, TOKMAP_I_DOCUMENTS, err);
     if (!status)
-        status = tokmap_i_side_file_open(&file, path, tokmap_i_view_magic, "a view", err);
+        status = tokmap_i_side_file_open(&file, &tokmap_i_view_kind, path, err);
     if (!status) {
-        v->fd = file.fd;
-        v->path = file.partial;
+        v->file = (tokmap_i_side){.fd = file.fd, .path = file.partial};
         status = make_view(v, o, selection, key, err);
         *info = describe(v, NULL);
-        v->fd = -1; /* both belong to the file */
-        v->path = NULL;
+        v->file = (tokmap_i_side){.fd = -1};
     }
     *again = selection && !tokmap_i_selection_is_current(selection);
     if (!status && !*again)

@@ -263,7 +263,7 @@ static tokmap_status write_parts(tokmap_column_writer *w, const tokmap_i_values 
                                    .column = &h->column,
                                    .context = w,
                                    .put = put_bytes,
-                                   .at = TOKMAP_I_COLUMN_HEADER_BYTES};
+                                   .at = TOKMAP_I_SIDE_HEADER_BYTES};
     tokmap_status status = TOKMAP_OK;
     for (int part = 0; !status && part < TOKMAP_I_META_PARTS; part++) {
         if (!h->column.has[part])
@@ -284,7 +284,7 @@ static tokmap_status write_parts(tokmap_column_writer *w, const tokmap_i_values 
 static tokmap_status write_column(tokmap_column_writer *w, tokmap_error *err)
 {
     tokmap_i_column_header *h = &w->header;
-    uint8_t bytes[TOKMAP_I_COLUMN_HEADER_BYTES];
+    uint8_t bytes[TOKMAP_I_SIDE_HEADER_BYTES];
     const tokmap_i_values values = {w->waiting.name, h->n_documents, w, rewind_values, next_value};
     const bool is_string = w->types.type == TOKMAP_VALUE_STRING;
     h->column = (tokmap_i_meta_column){
@@ -301,10 +301,10 @@ static tokmap_status write_column(tokmap_column_writer *w, tokmap_error *err)
         status = tokmap_i_choose_dictionary(&h->column, &values, err);
     if (!status && !tokmap_i_column_place(h))
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the values are too large", w->file.path);
-    w->written = TOKMAP_I_COLUMN_HEADER_BYTES;
+    w->written = TOKMAP_I_SIDE_HEADER_BYTES;
     if (!status)
         status = write_parts(w, &values, err);
-    tokmap_i_column_header_encode(h, bytes);
+    tokmap_i_side_header_encode(&tokmap_i_column_kind, h, bytes);
     if (!status)
         status = CHECK_IO(err, tokmap_i_file_write(w->file.fd, bytes, sizeof bytes, 0),
                           "%s: cannot write", w->file.partial);
@@ -318,9 +318,8 @@ static tokmap_status open_files(tokmap_column_writer *w, const char *path, bool 
                                 tokmap_error *err)
 {
     if (!replace && tokmap_i_file_exists(path))
-        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: exists", path);
-    tokmap_status status =
-        tokmap_i_side_file_open(&w->file, path, tokmap_i_column_magic, "a column", err);
+        return FAIL_REASON(err, TOKMAP_ERR_EXISTS, TOKMAP_REASON_REPLACEABLE, "%s: exists", path);
+    tokmap_status status = tokmap_i_side_file_open(&w->file, &tokmap_i_column_kind, path, err);
     char *name = NULL;
     if (status)
         return status;

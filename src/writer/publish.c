@@ -40,7 +40,8 @@ static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
             return status;
     }
     return n->replace ? TOKMAP_OK
-                      : FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", n->index_path);
+                      : FAIL_REASON(err, TOKMAP_ERR_EXISTS, TOKMAP_REASON_REPLACEABLE,
+                                    "%s: already exists", n->index_path);
 }
 
 /* Refuses to overwrite files. Tokens without an index are refused too, except tokens that a killed
@@ -56,7 +57,8 @@ static tokmap_status refuse_existing(const tokmap_i_names *n, tokmap_error *err)
     if (!n->replace && tokmap_i_file_exists(n->token_path) &&
         !tokmap_i_file_same(n->token_path, n->token_partial) &&
         !tokmap_i_file_exists(n->index_replaced))
-        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists, without an index", n->token_path);
+        return FAIL_REASON(err, TOKMAP_ERR_EXISTS, TOKMAP_REASON_REPLACEABLE,
+                           "%s: already exists, without an index", n->token_path);
     return TOKMAP_OK;
 }
 
@@ -284,7 +286,8 @@ static bool remove_final_name(const tokmap_i_names *n, const char *path, const c
 static tokmap_status keep_name(int error, const char *path, tokmap_error *err)
 {
     if (error == EEXIST)
-        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", path);
+        return FAIL_REASON(err, TOKMAP_ERR_EXISTS, TOKMAP_REASON_REPLACEABLE, "%s: already exists",
+                           path);
     return error ? FAIL_IO(err, error, "%s: cannot give the finished file this name", path)
                  : sync_name(path, err);
 }

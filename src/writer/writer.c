@@ -105,6 +105,9 @@ static tokmap_status take_options(tokmap_writer *w, tokmap_error *err)
     if ((uint32_t)o->unfinished > TOKMAP_UNFINISHED_DISCARD)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "unfinished is %d: must be 0, 1 or 2",
                     (int)o->unfinished);
+    if (o->n_threads > TOKMAP_I_MAX_FLUSH_THREADS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_threads is %" PRIu32 ": must be at most %d",
+                    o->n_threads, TOKMAP_I_MAX_FLUSH_THREADS);
     if (o->resume_checkpoint > 0 && !w->names.resume)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "resume_checkpoint is set, but unfinished is not TOKMAP_UNFINISHED_RESUME");
@@ -169,42 +172,6 @@ tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const char *prefix,
     return open_output(out, prefix, options, TOKMAP_I_OUTPUT_JOINED, err);
 }
 
-tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
-                                   tokmap_error *err)
-{
-    const uint8_t *p = data;
-    while (n_bytes > 0) {
-        const size_t n = MIN(n_bytes, TOKMAP_I_BLOCK_BYTES - w->hashed);
-        tokmap_i_hasher_add(w->hasher, p, n);
-        tokmap_i_content_hash_add_tokens(&w->header.tokens_hash, p, n / w->header.token_bytes,
-                                         w->header.token_bytes);
-        w->hashed += n;
-        p += n;
-        n_bytes -= n;
-        if (w->hashed < TOKMAP_I_BLOCK_BYTES)
-            break;
-        const tokmap_status status =
-            tokmap_i_index_writer_block(w->index, tokmap_i_hasher_get(w->hasher), err);
-        if (status)
-            return status;
-        tokmap_i_hasher_reset(w->hasher);
-        w->hashed = 0;
-    }
-    return TOKMAP_OK;
-}
-
-tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err)
-{
-    const uint64_t offset = w->n_tokens * w->header.token_bytes - w->buffer_used;
-    const size_t n_bytes = w->buffer_used;
-    w->buffer_used = 0;
-    const tokmap_status status = tokmap_i_writer_hash(w, w->buffer, n_bytes, err);
-    if (status)
-        return status;
-    return CHECK_IO_AT(err, tokmap_i_file_write_direct(w->token_fd, w->buffer, n_bytes, offset),
-                       offset, "%s: cannot write", w->names.token_partial);
-}
-
 /* Tokens that are to be added. */
 typedef struct new_tokens {
     const void *tokens;
@@ -262,7 +229,7 @@ static tokmap_status add_tokens(tokmap_writer *w, const new_tokens *t, tokmap_er
         w->buffer_used += n * width;
         w->n_tokens += n;
         if (w->n_tokens % tokens_in_piece == 0)
-            status = tokmap_i_writer_flush(w, err);
+            status = tokmap_i_writer_pass_on(w, err);
     }
     return status;
 }
@@ -419,7 +386,7 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
     w->header.n_tokens = w->n_tokens;
     if (w->names.output == TOKMAP_I_OUTPUT_JOINED)
         return TOKMAP_OK;
-    if (w->buffer_used > 0)
+    if (w->buffer_used > 0 || w->flush)
         status = tokmap_i_writer_flush(w, err);
     if (!status && w->hashed > 0)
         status = tokmap_i_index_writer_block(w->index, tokmap_i_hasher_get(w->hasher), err);
@@ -427,12 +394,6 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
         return status ? status : check_unchanged(w, w->names.token_path, err);
     status = check_unchanged(w, w->names.token_partial, err);
     return status ? status : tokmap_i_writer_sync(w, err);
-}
-
-tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err)
-{
-    return CHECK_IO(err, tokmap_i_file_sync(w->token_fd), "%s: cannot write to the disk",
-                    w->names.token_partial);
 }
 
 tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
@@ -472,6 +433,7 @@ void tokmap_writer_close(tokmap_writer *w)
         return;
     if (tokmap_i_fork_mark_is_child(&w->fork_mark))
         w->names.has_journal = true; /* so that close keeps the files, which are the parent's */
+    tokmap_i_writer_end_threads(w);
     tokmap_i_fork_mark_free(&w->fork_mark);
     tokmap_i_names_close(&w->names);
     tokmap_i_index_writer_close(w->index);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer.h - the writer of a dataset, as the files of this folder share it: state.c (how each call
  * begins and ends), writer.c (a new token file), adopt.c (an existing one), append.c and redact.c
- * (the tokens of other datasets), checkpoint.c, values.c and spans.c. */
+ * (the tokens of other datasets), flush.c (from the buffer to the disk), checkpoint.c, values.c and
+ * spans.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +14,11 @@
 #include "writer/publish.h"
 #include "writer/relative_path.h"
 #include "tokmap_writer.h"
+
+enum {
+    TOKMAP_I_MAX_FLUSH_THREADS = 7
+};
+typedef struct tokmap_i_flush tokmap_i_flush;
 
 struct tokmap_writer {
     tokmap_i_fork_mark fork_mark;
@@ -36,6 +42,7 @@ struct tokmap_writer {
     tokmap_writer_options options; /* zeroed unless the caller gives them */
     tokmap_i_journal journal;      /* opened by the first checkpoint */
     tokmap_i_bytes note;           /* of the checkpoint resumed from; without data: there is none */
+    tokmap_i_flush *flush;         /* threads that write the tokens, or NULL */
     tokmap_error failure;          /* the first failure, which all later calls repeat */
 };
 
@@ -64,12 +71,21 @@ tokmap_writer *tokmap_i_writer_new(void);
  * TOKMAP_END if the dataset that was to be resumed is complete. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err);
+
+/* ---- flush.c ---- */
+
 /* Adds token bytes that are in the token file, or about to be written there, to the checksums of
  * their blocks and to the hash of all tokens. */
 tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
                                    tokmap_error *err);
-/* Hashes the buffer, and writes it to the token file. */
+/* Waits for the threads, hashes the buffer, and writes it to the token file. */
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
+/* Does that with a buffer that reaches the end of its TOKMAP_I_WRITE_BYTES in the file. With
+ * threads it is written later: w->buffer is another one then, and a failure is that of a later
+ * call. */
+tokmap_status tokmap_i_writer_pass_on(tokmap_writer *w, tokmap_error *err);
+/* Ends the threads, whatever they have to do. */
+void tokmap_i_writer_end_threads(tokmap_writer *w);
 /* Makes the bytes written to the token file durable. */
 tokmap_status tokmap_i_writer_sync(const tokmap_writer *w, tokmap_error *err);
 

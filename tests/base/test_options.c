@@ -147,7 +147,7 @@ TEST(what_this_library_does_not_know_is_refused_and_not_ignored)
 TEST(no_options_end_with_padding)
 {
 #define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
-    CHECK_EQ(ENDS_AT(tokmap_writer_options, has_spans), sizeof(tokmap_writer_options));
+    CHECK_EQ(ENDS_AT(tokmap_writer_options, n_threads), sizeof(tokmap_writer_options));
     CHECK_EQ(ENDS_AT(tokmap_adopt_options, replace), sizeof(tokmap_adopt_options));
     CHECK_EQ(ENDS_AT(tokmap_loader_options, view_pieces), sizeof(tokmap_loader_options));
     CHECK_EQ(ENDS_AT(tokmap_rows_options, view), sizeof(tokmap_rows_options));

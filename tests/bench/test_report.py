@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """bench/report.py: from result files, of this repository and made up, to a page and tables that say what the
-files say, whatever is in them; a clear refusal of files that are not results or do not belong together; two runs compared."""
+files say, whatever is in them; a clear refusal of files that are not results or do not belong together."""
 
-import copy
 import html
 import json
 import os
@@ -299,7 +298,7 @@ def usage_is_told(folder):
     (folder / "twin").mkdir()
     os.link(good, folder / "link")
     for wrong in ([], [good], ["-o", "-"], [good, "--what", "-o", "-"], [good, "-o", "-", "--markdown"],
-                  [good, "-o", good], [good, "-o", folder / "link"], ["--compare", good], ["--compare", good] * 2,
+                  [good, "-o", good], [good, "-o", folder / "link"],
                   [good, write(folder / "twin/good.json", good.read_text()), "-o", "-"]):
         run = report(*wrong)
         assert run.returncode == 2 and "usage: " in run.stderr and not run.stdout, (wrong, run)
@@ -322,43 +321,10 @@ def no_other_file_is_written_into(folder):
     assert report(good, "-o", folder / "full").returncode == 1 and (folder / "full").is_symlink()
 
 
-# ---- Two runs ----
-
-
-def compare_reports_a_planted_ratio(folder):
-    old = result([row("load", "gather", "GB/s", [9, 10, 11]), row("mix", "sample", "ns", [30, 30, 31]),
-                  row("mix", "memory", "KiB", [4, 4, 4])])
-    new = copy.deepcopy(old)
-    new["rows"][0] |= {"median": 5, "values": [4.5, 5, 5.5]}  # half as fast
-    new["rows"][1] |= {"median": 15, "values": [15, 15, 16]}  # twice as fast
-    old, path = write(folder / "A.json", old), folder / "B.json"
-    run = report("--compare", old, write(path, new))
-    lines = {line.split()[0]: line for line in run.stdout.split("\n") if line.startswith("  ")}
-    assert run.returncode == 0 and "3 rows compared, 2 differ" in run.stdout and not run.stderr, run
-    for name, parts in (("gather", ("0.5 x", "0.409..0.611", "slower")), ("sample", ("0.5 x", "faster")),
-                        ("memory", ("1 x", "1..1"))):
-        assert all(part in lines[name] for part in parts) and lines[name].endswith(parts[-1]), lines
-    new["rows"][1] |= {"values": [15, 15, 30.5]}  # now its rounds reach A's
-    assert "3 rows compared, 1 differ" in report("--compare", old, write(path, new)).stdout
-    new["rows"][1]["name"] = "another"
-    run = report("--compare", old, write(path, new | {"command": "tokbench mix"}))
-    assert "2 rows compared" in run.stdout and "1 of the old, 1 of the new" in run.stdout, run
-    assert "tokbench mix" in run.stderr, run
-    run = report("--compare", old, write(path, result([row("p", "n", "x", [1])])))
-    assert run.returncode == 1 and "no row is in both" in run.stderr, run
-    for key, value in (("cpu", "Another"), ("processors", 4), ("memory_gib", 8.25), ("kernel", "6.2"),
-                       ("architecture", "aarch64")):
-        run = report("--compare", old, write(path, new | {"machine": MACHINE | {key: value}}))
-        assert run.returncode == 3 and not run.stdout and "different machines" in run.stderr, run
-        assert str(value) in run.stderr, run
-
-
 def the_commands_of_the_document_work(folder):
     """The commands of bench/results/README.md, on copies of the results."""
     block = re.search(r"^```sh\n(bench/report.py.*?)^```", (ROOT / "bench/results/README.md").read_text(), re.M | re.S)[1]
     shutil.copytree(ROOT / "bench", folder / "bench")
-    for name in ("OLD.json", "NEW.json"):
-        shutil.copy(ROOT / "bench/results/epyc-2core.json", folder / name)
     subprocess.run(["bash", "-ec", block], cwd=folder, check=True, capture_output=True)
     assert (folder / "report.html").stat().st_size > 1e5
     assert (folder / "bench/results/README.md").read_text() == (ROOT / "bench/results/README.md").read_text()

@@ -138,7 +138,7 @@ def packing_is_measured(folder):
                    "--json", folder / "out.json")
     assert run.returncode == 0, run.stderr
     rows = rows_of(folder / "out.json")
-    assert len(rows) == 6 and all(value > 0 for row in rows.values() for value in row["values"]), rows
+    assert len(rows) == 8 and all(value > 0 for row in rows.values() for value in row["values"]), rows
     whole = rows["tokmap pack, from end to end"]
     assert whole["limit"] in rows and rows["tokmap pack / " + whole["limit"]]["target"]["at_least"] == 0.95
     assert sorted(os.listdir(folder)) == ["out.json", "text.jsonl.gz"]
@@ -304,7 +304,7 @@ def busy_neighbours_are_named(folder):
     busy = json.loads((folder / "out.json").read_text())["busy"]
     assert busy["others_percent"] > 0, busy
     is_busy = busy["others_percent"] >= 5 or busy["steal_percent"] >= 1
-    assert ("The machine was busy" in run.stdout) == is_busy, (busy, run)
+    assert ("figures may be too low" in run.stdout) == is_busy, (busy, run)
 
 
 def a_stopped_run_leaves_no_data(folder):
@@ -331,7 +331,7 @@ def failures_are_told(folder):
     assert run.returncode == 1 and "joined" in run.stderr and "tokmap merge" in run.stderr, run
     for name in os.listdir(folder):
         os.unlink(folder / name)
-    for wrong in (["nothing"], [], ["start", "--rounds", "0"], ["start", "--rounds", "102"],
+    for wrong in (["nothing"], ["--rounds", "2"], ["start", "--rounds", "0"], ["start", "--rounds", "102"],
                   ["lookup", "--documents", "x"], ["start", "--what"],
                   ["start", "--documents", "10"], ["mix", "--data", "P"],
                   ["load", "--step-ms", "5"], ["mix", "--load-mib", "9"],
@@ -345,13 +345,6 @@ def failures_are_told(folder):
         assert run.returncode == 2 and "--help" in run.stderr and not run.stdout, (wrong, run)
     run = tokbench("loda")
     assert run.returncode == 2 and "there is no page 'loda'; did you mean 'load'?" in run.stderr, run
-
-
-def a_run_compares_with_itself(folder):
-    made = tokbench("mix", "--rounds", "2", "--dir", folder, "--json", folder / "A.json")
-    run = subprocess.run([sys.executable, ROOT / "bench/report.py", "--compare", folder / "A.json",
-                          folder / "A.json"], capture_output=True, text=True)
-    assert made.returncode == run.returncode == 0 and " 0 differ" in run.stdout, (made, run)
 
 
 sys.exit(run_in_folders("tokbench_"))

@@ -90,6 +90,13 @@ def rows_by_number_and_by_key(folder):
         expect_equal(sorted(p.name for p in folder.iterdir() if ".partial" in p.name), [], "what is left")
 
 
+def a_dataset_without_columns_says_so(folder):
+    (folder / "a.txt").write_text("a")
+    said("pack", "-q", folder / "a.txt", "-o", folder / "p")
+    expect_equal(tokmap("columns", "list", folder / "p"), (0, "", f"tokmap columns: {folder}/p.tmi: has no columns\n"), "list")
+    expect_equal(tokmap("columns", "list", folder / "p", "--json"), (0, "", ""), "list --json")
+
+
 def fields_of_a_file(folder):
     prefix = pack(folder, 3)
     rows = [{"s": 1.5, "t": "x", "list": [1], "o": {"a": 1}, "a.b": 4, "yes": True, "id": "d%d" % i} for i in range(3)]

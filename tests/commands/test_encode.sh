@@ -189,8 +189,15 @@ same cat_prints_the_text_of_a_tokenizer_file "$text" "$(tokmap cat --text --toke
 same cat_takes_a_vocabulary_too "$text" "$(tokmap cat --text --tokenizer small-vocab.json made-with-small-vocab.json)"
 same cat_prints_the_text_of_some_tokens "$(printf '0\t ab')" \
     "$(tokmap cat --text --tokenizer old.json --with-index --tokens 1:3 made-with-old.json)"
+same cat_finds_the_tokenizer_in_this_folder "$text" "$(tokmap cat --text made-with-old.json)"
+mkdir elsewhere
+same cat_finds_the_tokenizer_beside_the_dataset "$text" "$(cd elsewhere && tokmap cat --text ../made-with-old.json)"
+cp new.json elsewhere/old.json
+mv old.json hidden.json
 refused cat_says_what_prints_the_text 3 \
-    'made-with-old.json.tmi: its tokenizer is "old.json": .*--tokenizer; .*tokmap decode' tokmap cat --text made-with-old.json
+    'made-with-old.json.tmi: its tokenizer is "old.json", which is not .*--tokenizer; .*tokmap decode' \
+    bash -c 'cd elsewhere && tokmap cat --text ../made-with-old.json'
+mv hidden.json old.json
 for other in new.json bytes; do
     refused "cat_refuses_another_tokenizer, $other" 3 'its tokenizer is "old.json": .*another file' \
         tokmap cat --text --tokenizer $other made-with-old.json

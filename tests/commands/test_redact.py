@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -376,7 +377,12 @@ def other_names_of_token_files_are_noted(folder):
     code, out, err = tokmap("redact", p, "--documents", listed, "-o", folder / "q", "-f")
     expect_equal((code, err.count("has 2 names (hard links")), (0, 2), err)
     expect("p.bin: has 2" in err and "q.bin: has 2" in err, err)
-    expect("Datasets that were made from this one" in out, out)
+    expect(f"{p} still has these documents: remove it, and what was made from it" in out, out)
+    expect(re.search(r"redacted 1 document, \d+ tokens?; [\d.]+ \w+ (copied|shared \(reflink\)), [\d.]+ \w+ read, [\d.]+ \w+ written\n", out),
+           out)
+    result = json.loads(tokmap("redact", p, "--documents", listed, "-o", folder / "r", "--json")[1])
+    expect_equal((result["documents"], result["index_file"], result["dataset_id"]),
+                 (1, str(folder / "r.tmi"), json.loads(said("info", "--json", folder / "r"))["dataset_id"]), "--json")
 
 
 def a_megatron_index_is_kept(folder):

@@ -112,8 +112,13 @@ def the_tokenizer_of_the_dataset(folder):
     wanted = search(tokens_of(folder / "p"), [ids], 6)
     expect_equal(columns(folder / "p"), values_of(wanted), "columns")
     expect(wanted[17][0] > 0 and out["n_documents"] == sum(n > 0 for n, _ in wanted), str(out))
+    expect_equal(json.loads(said(*scan, "--json", "-n", "6")), out, "with the tokenizer beside the dataset")
+    expect_equal((out["index_file"], out["columns"]), (str(folder / "p.tmi"), ["x_ngrams", "x_longest", "x_example"]), "--json")
+    (folder / "tokenizer.json").rename(folder / "own.json")
+    (folder / "tokenizer.json").write_text(pack_corpus.small_vocabulary() + "\n")
     code, _, err = tokmap(*scan)
-    expect(code == 3 and "name its file with --tokenizer" in err, err)
+    expect(code == 3 and "not in this folder or beside the dataset: name its file with --tokenizer" in err, err)
+    (folder / "own.json").rename(folder / "tokenizer.json")
     (folder / "other.json").write_text(pack_corpus.small_vocabulary() + "\n")
     code, _, err = tokmap(*scan, "--tokenizer", folder / "other.json")
     expect(code == 3 and "--tokenizer names another file" in err, err)
@@ -218,7 +223,11 @@ def duplicates(folder):
         documents, first = tokens_of(folder / "p"), {}
         wanted = [None if first.setdefault(tuple(ids), i) == i else first[tuple(ids)] for i, ids in enumerate(documents)]
         expect_equal(ref_reader.read_late(ref_reader.read(str(folder / "p")), "same")[0].values, wanted, "run %d" % run)
-        expect_equal(out["n_duplicates"], sum(one is not None for one in wanted), "how many")
+        n = sum(one is not None for one in wanted)
+        expect_equal(out["n_duplicates"], n, "how many")
+        text = tokmap("scan", "-f", folder / "p", "--duplicates", "--name", "same", *memory)[1]
+        expect_equal(text, "same: %d document%s with the tokens of an earlier one\n" % (n, "" if n == 1 else "s"), "what it says")
+        expect_equal(said("scan", "-q", "-f", folder / "p", "--duplicates", "--name", "same", *memory), "", "with -q")
     kept = json.loads(said("info", folder / "p", "--json", "--where", "same is null"))["kept"]["documents"]
     expect_equal(kept, len({tuple(ids) for ids in documents}), "the firsts")
 

@@ -6,12 +6,13 @@ anything; what is handed on to files and pipes is as it is stored."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 
 import terminal
-from ref_protocol import expect, expect_equal, program, run_in_folders, run_program
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, run_program
 
 ENVIRONMENT = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -121,6 +122,21 @@ def a_line_of_progress_does_not_wrap_and_has_no_share_of_what_is_not_known(folde
     session.end()
     session.process.stdin.close()
     expect(re.match(rb"\r\033\[\?7lpack: [^\033%]*\033\[\?7h\033\[K", session.text), session.text)
+
+
+def progress_of_a_task_shows_its_cell_and_the_time_of_all(folder):
+    if not shutil.which("strace"):
+        raise Skip("there is no strace")
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text("some words\n" * 100000)
+    run_program("tokmap", "plan", "a.txt", "b.txt", "--cell-size", "1100000", "--cells", "cells", "-o", "run.plan", cwd=folder)
+    slow = ["strace", "-f", "-qq", "-o", os.devnull, "-P", "a.txt", "-P", "b.txt", "-e", "trace=read",
+            "-e", "inject=read:delay_enter=100000"]  # so that a line is due; it is in microseconds
+    status, printed = terminal.run([*slow, program("tokmap"), "pack", "--plan", "run.plan"], cwd=folder, env=ENVIRONMENT)
+    if b"pack: task 0/1: 2 cells packed" not in printed:
+        raise Skip("strace cannot delay: %r" % printed[-200:])
+    expect(re.search(rb"cell 1/2: [^\r]* of 1\.0 MiB ", printed) and re.search(rb"cell 2/2: [^\r]* s left for the task", printed)
+           and b"\rcell 2/2: 1.0 MiB in " in printed, printed)
 
 
 def an_early_interruption_says_that_nothing_was_kept(folder):

@@ -114,7 +114,7 @@ def values_of_all_types_are_those_of_pyarrow(folder):
     for options in ({}, {"file": True, "compression": "zstd"}):
         (folder / "in").write_bytes(arrow_writers.write(table, chunk=7, **options))
         code, message, _ = pack(folder, folder / "in", "--meta", ",".join(data) + ",@row")
-        expect_equal((code, message), (0, "tokmap pack: formats: 1 arrow\n"), "pack --meta")
+        expect_equal((code, message), (0, ""), "pack --meta")
         lines = call("tokmap", "cat", "--meta", "--json", str(folder / "out"))[1].split(b"\n")[:-1]
         got = [json.loads(line)["meta"] for line in lines]
         for i, row in enumerate(wanted):

@@ -229,10 +229,6 @@ def json_lines_that_were_cut_are_refused_whatever_their_name(folder):
             (folder / "a.txt").write_text(tail + "\n" + whole + "\n")
             code, message = run("pack", "a.txt", "-o", "out", cwd=folder)
             expect_equal((code, "looks like JSON lines" in message), (3, True), "%r: %s" % (tail, message))
-            (folder / "a.txt").write_text(tail)
-            code, message = run("pack", "-q", "--force", "a.txt", "-o", "out", cwd=folder)
-            literal = tail.startswith(("ll", "ull", "l,", "l}"))  # of null: too short to be known
-            expect(code == 3 or literal, "%r alone: %s" % (tail, message))
     for start in ("# a comment\n", "// made by x\n\n", '"header"\n'):
         (folder / "a.txt").write_text(start + '{"text": "one"}\n')
         expect_equal(run("pack", "a.txt", "-o", "out", cwd=folder)[0], 3, start)
@@ -254,8 +250,8 @@ def text_beside_records_is_refused_with_commands(folder):
         code, message = run(*command, "a.jsonl", "b.txt", *output, cwd=folder)
         expect_equal(code, 3, message)
         verb = "plan" if command[0] == "plan" else "pack"
-        expect("tokmap %s --format text 'b.txt'" % verb in message, message)
-        expect("tokmap %s 'a.jsonl'" % verb in message, message)
+        expect("tokmap %s --format text b.txt" % verb in message, message)
+        expect("tokmap %s a.jsonl" % verb in message, message)
     expect_equal(sorted(p.name for p in folder.iterdir()), ["a.jsonl", "b.txt"], "files")
     for line in message.split("\n"):
         if line.startswith("  tokmap"):

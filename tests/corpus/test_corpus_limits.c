@@ -166,6 +166,24 @@ TEST(a_record_that_is_too_long_takes_no_memory)
     }
 }
 
+TEST(a_row_of_csv_that_is_too_long_takes_no_memory)
+{
+    static const char *const ends[][2] = {{"", ""}, {"\"", "\""}, {"\"", "\"\"\""}, {"\"", "\"x"}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char head[32], tail[32];
+        snprintf(head, sizeof head, "text\nfirst\n%s", ends[i][0]);
+        snprintf(tail, sizeof tail, "%s\r\nlast\r\n", ends[i][1]);
+        const flood f = {head, "word", tail, much()};
+        corpus_options o = small_options(CORPUS_CSV);
+        o.reader.on_error = ON_ERROR_SKIP;
+        const corpus_counts c = read_flood(&f, &o);
+        CHECK_EQ(c.documents, 2);
+        CHECK_EQ(c.text_bytes, strlen("first") + strlen("last"));
+        CHECK_EQ(c.long_documents, 1);
+        CHECK_EQ(c.bad_bytes, much() + strlen(ends[i][0]) + strlen(ends[i][1]));
+    }
+}
+
 TEST(a_bomb_takes_no_memory)
 {
 #if HAVE_ZSTD

@@ -40,10 +40,12 @@ static void add_fields(corpus_options *o)
 static corpus_options random_options(void)
 {
     static const corpus_format formats[] = {CORPUS_AUTO,       CORPUS_LINES,      CORPUS_LINES,
-                                            CORPUS_JSON_LINES, CORPUS_JSON_LINES, CORPUS_TEXT};
+                                            CORPUS_JSON_LINES, CORPUS_JSON_LINES, CORPUS_TEXT,
+                                            CORPUS_CSV,        CORPUS_TSV};
     corpus_options o = random_corpus_options(&random_state);
-    o.reader.format = formats[random_below(6)];
-    if (o.reader.format == CORPUS_JSON_LINES && random_below(4) == 0)
+    o.reader.format = formats[random_below(sizeof formats / sizeof *formats)];
+    const bool has_fields = o.reader.format >= CORPUS_JSON_LINES;
+    if (has_fields && random_below(4) == 0)
         add_fields(&o);
     return o;
 }
@@ -512,7 +514,6 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
             .batch_bytes = random_below(2) ? 4 : 1000,
             .reader.max_document = random_below(2) ? 16 : 1000,
             .reader.on_error = (corpus_on_error)random_below(2),
-            .reader.n_decoders = random_below(3),
             .reader.fields = random_below(2) ? &row : NULL,
         };
         corpus_options with_row = o;

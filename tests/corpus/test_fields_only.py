@@ -130,7 +130,7 @@ LINES = '{"id": "a", "score": 0.5, "m": {"n": 3}, "l": [1], "bad.name": 1, "ok":
 def values_of_json_lines(folder):
     rows = [0.5, 7, None], ["a", None, None], [4, "t", None], [3, None, None], [0, 1, 2]
     names = "id", "score", "ok", "z", "nan", "\u00e4", "text"
-    for name in ("s.jsonl", "s.txt", "s", "s.csv", "s.json", "s.parquet"):
+    for name in ("s.jsonl", "s.txt", "s", "s.json", "s.parquet"):
         path = written(folder / name, LINES)
         expect_fields(path, *names)
         if name != "s.jsonl":
@@ -176,11 +176,23 @@ def keys_with_escapes(folder):
     expect_rows(long, path, [1])
 
 
+def columns_of_tables(folder):
+    path = written(folder / "a.csv", 'id,bad.name,score,"a ""b""",@row,,zip\n1,2,0.5,"x, y",3,4,01\n,,,,,,\n')
+    expect_fields(path, "id", "score", 'a "b"', "zip")
+    expect_rows("id,score,zip,bad.name,@row", path, [1, None], [0.5, None], ["01", None], [2, None], [0, 1])
+    expect_refused("id,none", path, 'it has no column "none"; it has id, bad.name, score')
+    expect_rows('a "b"', path, ["x, y", None])
+    expect_rows("n", written(folder / "a.tsv", "n\tm\n1\t\"\n"), [1])
+    expect_fields(folder / "a.tsv", "n", "m")
+    if reads("zlib"):
+        expect_rows("score", written(folder / "a.csv.gz", gzip.compress(path.read_bytes())), [0.5, None])
+
+
 def other_files_are_refused(folder):
     pdf, wide = b"%PDF-1.4\n\0\x01", "id,score\n".encode("utf-16-le")
     for name, text, words in (
-            ("a.csv", "id,score\n1,2\n", ("a.csv: is a table by its name", "make JSON lines of it")),
-            ("a.tsv", "id\tscore\n", ("is a table by its name",)),
+            ("a.csv", "id;score\n1;2\n", ("a.csv: has semicolons between its columns",)),
+            ("a.tsv", wide, ("a.tsv: is UTF-16 text",)),
             ("a.parquet", "text\n", ("its name says a Parquet file", "repair or remove it")),
             ("a.txt", b"a\0b", ("a NUL, so this is not text",)),
             ("a.pdf", pdf, ("is a PDF document",)),

@@ -42,7 +42,7 @@ static const char *expand(const char *const *args, size_t n_args)
     size_t n_dir = strlen(check_dir());
     names[0] = said[0] = 0;
     for (size_t i = 0; i < n_args; i++) {
-        if (!input_list_expand(&list, args[i], &err))
+        if (!input_list_expand(&list, args[i], NULL, &err))
             CHECK_FAIL("%s", err.text);
     }
     for (size_t i = 0; i < list.n_names; i++) {
@@ -65,7 +65,7 @@ static const char *refuse(const char *arg, int sys_errno)
 {
     static failure err;
     input_list list = {0};
-    CHECK(!input_list_expand(&list, arg, &err));
+    CHECK(!input_list_expand(&list, arg, NULL, &err));
     CHECK_INT(err.status, sys_errno);
     CHECK_EQ(list.n_names, 0);
     input_list_free(&list);

@@ -47,7 +47,7 @@ TEST(documents_are_the_rows_that_are_not_null)
     static const char half[] = "one||two words|Stra\xc3\x9f"
                                "e \xe6\xbc\xa2|one|prefix a|prefix ab|last|";
     part_reading r;
-    const corpus_options o = {.reader.n_decoders = 2};
+    const corpus_options o = {0};
     for (size_t i = 0; i < N_NAMES; i++) {
         char both[2 * sizeof half];
         if (!readable(names[i], &o, &r))
@@ -73,7 +73,6 @@ TEST(from_any_place_on_documents_and_checksum_are_the_same)
         CHECK(part_reading_n_places(&whole) > 8);
         for (size_t p = 0; p < part_reading_n_places(&whole); p++) {
             const part_place *place = part_reading_place(&whole, p);
-            o.reader.n_decoders = p % 3;
             part_reading rest = read_all(names[i], &o, &place->place);
             CHECK_NO_PROBLEM(part_reading_compare_rest(&whole, place, &rest));
             part_reading_free(&rest);
@@ -159,8 +158,7 @@ TEST(fields_of_a_row_decide_and_are_kept)
         corpus_options o = {.reader.field = "meta.name",
                             .reader.fields = &fields,
                             .reader.n_kept = 2,
-                            .reader.where = w,
-                            .reader.n_decoders = 1};
+                            .reader.where = w};
         if (readable(files[i], &o, &r)) {
             CHECK_STR(part_reading_text(&r), "a|b|");
             CHECK_EQ(r.counts.records, 4);

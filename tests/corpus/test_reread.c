@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_reread.c - Arrow files and tar archives, the seeds of their fuzz targets: resuming after
- * every batch, and changed bytes. */
+/* test_reread.c - Arrow files, tar archives and CSV, the seeds of their fuzz targets: resuming
+ * after every batch, and changed bytes. */
 #include <dirent.h>
 
 #include "fuzz/reread.h"
@@ -25,6 +25,13 @@ static bool read_seed(const char *folder, const char *name, seed *s)
     return s->n > REREAD_BYTES;
 }
 
+/* CSV has no bytes of its own: the first byte of a seed says that it is that, or TSV. */
+static void name_format(seed *s)
+{
+    const corpus_format format = s->bytes[0] & 1 ? CORPUS_TSV : CORPUS_CSV;
+    s->bytes[0] = (uint8_t)(s->bytes[0] / CORPUS_N_FORMATS * CORPUS_N_FORMATS + format);
+}
+
 /* Calls a function for each seed in a folder. */
 static void for_seeds(const char *folder, size_t n_expected, void (*call)(const seed *s))
 {
@@ -35,6 +42,8 @@ static void for_seeds(const char *folder, size_t n_expected, void (*call)(const 
         SKIP("%s is not below this folder", folder);
     for (const struct dirent *entry; (entry = readdir(d)) != NULL;) {
         if (read_seed(folder, entry->d_name, &s)) {
+            if (strstr(folder, "/csv"))
+                name_format(&s);
             call(&s);
             n++;
         }
@@ -85,6 +94,17 @@ TEST(arrow_resumes_after_every_batch)
 TEST(tar_resumes_after_every_batch)
 {
     for_seeds("tests/fuzz/corpus/tar", 5, resume_everywhere);
+}
+
+TEST(csv_resumes_after_every_batch)
+{
+    for_seeds("tests/fuzz/corpus/csv", 9, resume_everywhere);
+}
+
+TEST(changed_csv_is_read_or_refused)
+{
+    for (int i = 0; i < 4; i++)
+        for_seeds("tests/fuzz/corpus/csv", 9, change_bytes);
 }
 
 TEST(changed_arrow_is_read_or_refused)

@@ -4,6 +4,8 @@
 result, and reads each byte about once; who needs only some places of an input reads little more than these."""
 
 import gzip
+import json
+import os
 import random
 
 import mounts
@@ -53,6 +55,39 @@ def test_pack_reads_lines_ahead(folder):
     check_pack(folder, "a.jsonl")
     (folder / "shown/a.jsonl.gz").write_bytes(gzip.compress(lines, 1))
     check_pack(folder, "a.jsonl.gz")
+
+
+def test_pack_reads_many_small_files_at_one_time(folder):
+    """Each request takes 30 ms; half of the files are looked at and read at one time."""
+    names = ["%03d.jsonl" % i for i in range(200)]
+    for i, text in enumerate(make_texts(200 * 104000)[::12][:200]):
+        (folder / "shown" / names[i]).write_bytes(make_lines([text] * 12))
+    for name in ("one", "two"):
+        (folder / name).write_text("".join("%s/%s\n" % (folder / ("mount" if name == "one" else "shown"), n) for n in names))
+    with mounts.fuse(folder / "shown", folder / "mount", latency=0.03, names=0.03, entries=600, attributes=600) as fuse:
+        run("pack", "@%s" % (folder / "one"), "-j", "2", "-o", folder / "slow")
+        n, most = fuse.n_requests()
+    run("pack", "@%s" % (folder / "two"), "-j", "2", "-o", folder / "local")
+    expect_equal((folder / "slow.bin").read_bytes(), (folder / "local.bin").read_bytes(), "tokens")
+    expect(n <= 7 * len(names) + 20, "%d requests for %d files" % (n, len(names)))
+    expect(most >= 32, "at most %d requests at one time" % most)
+    return "%d requests, %d at one time" % (n, most)
+
+
+def test_pack_writes_where_files_have_names(folder):
+    """What is ahead stays in memory on a file system without O_TMPFILE."""
+    names = [folder / ("%d.jsonl" % i) for i in range(9)]
+    for name in names:
+        name.write_bytes(make_lines(make_texts(1 << 20)))
+    run("pack", *names, "-o", folder / "local")
+    ways = dict(os.environ, TOKMAP_TEST_SPILL=str(1 << 40), TOKMAP_TEST_READERS="8")
+    with mounts.fuse(folder / "shown", folder / "mount"):
+        done = run_program("tokmap", "pack", *names, "--memory", "8M", "--report", folder / "report.json", "-o",
+                           folder / "mount/out", text=True, env=ways)
+        expect_equal(done.returncode, 0, done.stderr)
+        expect_equal(sorted(path.name for path in (folder / "mount").iterdir()), ["out.bin", "out.tmi"], "files")
+    expect_equal((folder / "shown/out.bin").read_bytes(), (folder / "local.bin").read_bytes(), "tokens")
+    expect_equal(json.loads((folder / "report.json").read_text())["spilled_bytes"], 0, "bytes in a file without a name")
 
 
 def test_pack_reads_pages_of_parquet_ahead(folder):

@@ -18,7 +18,7 @@ class Enough(Exception):
 
 def run_recipe(folder, n_batches, sample):
     """The batches of the recipe from a sample, and its last checkpoint."""
-    text = next(text for title, _, text in blocks("recipes.md") if title == "DALI")
+    text = next(text for title, _, text in blocks("frameworks.md") if title == "DALI")
     text = text.replace('"data/', f'"{folder}/').replace("\npipeline = ", "\nloader.seek(sample)\npipeline = ")
     found = []
 

@@ -223,7 +223,7 @@ def only_labels_are_masked(folder):
             w.document(range(10 * i, 10 * i + 2 + i % 8))
     outputs, tokens = ("inputs", "labels", "position_ids"), tokmap.open(folder / "many").tokens()
     for windows, wraps, part in (("concat", False, None), ("concat", True, None), ("concat", True, (17, 60)),
-                                 ("within-document", False, None)):
+                                 ("within_document", False, None)):
         source = tokmap.Source(folder / "many", documents=part)
         begin, end = source.extent(0)
         for length in (2, 3, 5, 8):

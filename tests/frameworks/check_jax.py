@@ -41,7 +41,7 @@ def global_batches(folder, n, n_devices):
     with socket.socket() as s:
         s.bind(("localhost", 0))
         port = s.getsockname()[1]
-    (folder / "recipe.py").write_text(next(text for title, _, text in blocks("recipes.md") if title == "JAX"))
+    (folder / "recipe.py").write_text(next(text for title, _, text in blocks("frameworks.md") if title == "JAX"))
     start = START.format(port=port, n=n, n_devices=n_devices)
     env = {**environment(), "XLA_FLAGS": f"--xla_force_host_platform_device_count={n_devices}"}
     processes = [subprocess.Popen([sys.executable, "-c", start, str(rank)], cwd=folder, env=env, text=True,

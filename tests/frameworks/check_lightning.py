@@ -43,8 +43,12 @@ class Module(lightning.LightningModule):
         return self.optimizer
 
 
-def fit(folder, n_steps, data, checkpoint=None, callbacks=(), fail_at=None, **options):
-    module = Module(fail_at)
+class WithoutValidation(Module):
+    validation_step = lightning.LightningModule.validation_step
+
+
+def fit(folder, n_steps, data, checkpoint=None, callbacks=(), fail_at=None, kind=Module, **options):
+    module = kind(fail_at)
     trainer = lightning.Trainer(max_steps=n_steps, accelerator="cpu", logger=False, enable_progress_bar=False,
                                 enable_model_summary=False, default_root_dir=folder, callbacks=list(callbacks),
                                 **{"enable_checkpointing": bool(callbacks), "num_sanity_val_steps": 0, **options})
@@ -76,6 +80,19 @@ def losses_are_the_same_after_a_resume(folder):
             assert again.losses == truth.losses[step:] and again.rows == truth.rows[4 * step:], (number, step)
         if "validation" in options:
             assert len(again.val_losses) in (6, 9, 12) and stopped.val_losses[:3] != again.val_losses[-3:]
+
+
+def epochs_of_the_trainer_are_not_lost_in_silence(folder):
+    n_batches = len(tokmap.Loader(folder / "train", **grouped(**OPTIONS, max_epochs=1)))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        module = fit(folder, -1, data_of(folder, max_epochs=1), kind=WithoutValidation, max_epochs=2)
+    assert len(module.losses) == n_batches
+    texts = [str(one.message) for one in found]
+    assert sum("this epoch of the Trainer has no batches" in text for text in texts) == 1, texts
+    assert not any("val_dataloader" in text for text in texts), texts
+    module = fit(folder, -1, data_of(folder), max_epochs=3, overfit_batches=2)
+    assert len(module.rows) == 24 and module.rows[:8] == module.rows[8:16] == module.rows[16:]
 
 
 def a_step_that_failed_is_repeated(folder):

@@ -111,9 +111,9 @@ def what_a_short_row_lacks_does_not_count(folder):
             w.document(range(n))
     for eod_mask_loss in (False, True):
         config = config_of(eod_mask_loss=eod_mask_loss)
-        mine = tokmap.megatron.GPTDataset(folder / "short", config, windows="within-document", rows=tokmap.Rows(pad_id=EOD))
+        mine = tokmap.megatron.GPTDataset(folder / "short", config, windows="within_document", rows=tokmap.Rows(pad_id=EOD))
         mine = pickle.loads(pickle.dumps(mine))  # as for a worker that is spawned
-        truth = tokmap.Samples(folder / "short", 32, seed=1, windows="within-document", rows=tokmap.Rows(pad_id=EOD))
+        truth = tokmap.Samples(folder / "short", 32, seed=1, windows="within_document", rows=tokmap.Rows(pad_id=EOD))
         n_short = 0
         for got, wanted in zip(mine, truth):
             lacks = wanted["labels"] == -100

@@ -28,7 +28,7 @@ def draw(path):
 
 
 def recipes(place):
-    texts = [text.replace("data/", f"{place}/") for title, _, text in blocks("recipes.md") if title == "nanoGPT"]
+    texts = [text.replace("data/", f"{place}/") for title, _, text in blocks("frameworks.md") if title == "nanoGPT"]
     for text in texts:
         names = {"block_size": BLOCK, "batch_size": ROWS, "device": "cpu"}
         exec(text, names)

@@ -131,7 +131,7 @@ def documents_are_those_of_olmo_core(folder):
     with tokmap.Writer(folder / "short", vocab_size=257) as w:
         for n in range(1, 200):
             w.document([n % 5] * (n % 50) + [EOD])
-    for windows in ("concat", "best_fit", "within-document"):
+    for windows in ("concat", "best_fit", "within_document"):
         loader = config_of(folder, sources=folder / "short", generate_doc_lengths=True,
                            options={"windows": windows, "max_epochs": 1}).build()
         loader.reshuffle(1)
@@ -147,7 +147,7 @@ def documents_are_those_of_olmo_core(folder):
                 wanted = get_document_lengths(row[:n_inputs], EOD).tolist() + [LENGTH - n_inputs]
                 assert lengths[lengths > 0].tolist() == [length for length in wanted if length > 0]
                 n += len(wanted) > 2
-        assert len(loader) == loader.batches_processed and (n > 3) == (windows != "within-document"), (windows, n)
+        assert len(loader) == loader.batches_processed and (n > 3) == (windows != "within_document"), (windows, n)
     mock = loader.get_mock_batch()
     assert mock.keys() == batch.keys() and all(mock[key].shape[0] == N_ROWS for key in ("input_ids", "labels", "doc_lens"))
 

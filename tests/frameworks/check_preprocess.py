@@ -184,7 +184,7 @@ def what_it_cannot_do_is_refused_by_name(folder):
     path, model = write_lines(folder / "a.jsonl", 3), make_tokenizer(folder, "gpt2")
     good = [*HUGGING_FACE, "--tokenizer-model", model]
     for arguments in (["--split-sentences"], ["--find-optimal-num-workers"], ["--trust-remote-code"], ["--json-keys", "a.b"],
-                      ["--tokenizer-special-tokens", "<x>"], ["--partitions", "2"], ["--append-eo"]):
+                      ["--tokenizer-special-tokens", "<x>"], ["--partitions", "2"]):
         said = preprocess(path, folder / "mine", *good, *arguments, status=2)
         assert arguments[-1 if arguments[0] == "--json-keys" else 0] in said, said
     assert "--vocab-file" in preprocess(path, folder / "mine", "--tokenizer-type", "GPT2BPETokenizer", status=2)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs each block of docs/recipes.md, and counts the lines that its user writes."""
+"""Runs each block of docs/recipes.md and docs/frameworks.md, and counts the lines that its user writes."""
 
 import importlib
 import io
@@ -236,7 +236,7 @@ def run_block(title, language, text, folder):
 
 def read_table():
     """{anchor of a section: (name and version of its package, lines)} of the table of the document."""
-    text = (ROOT / "docs/recipes.md").read_text()
+    text = (ROOT / "docs/frameworks.md").read_text()
     return {anchor: (version, lines) for anchor, version, lines in
             re.findall(r"^\| \[[^]]*\]\(#([\w-]+)\) \| ([^|]*)\| (\d+) \|", text, re.MULTILINE)}
 
@@ -261,8 +261,9 @@ def run_section(title, parts):
 
 if __name__ == "__main__":
     sections = {}
-    for title, language, text in blocks("recipes.md"):
-        sections.setdefault(title, []).append((language, text))
+    for title, language, text in blocks("recipes.md") + blocks("frameworks.md"):
+        if language:  # else it is what a command prints
+            sections.setdefault(title, []).append((language, text))
     chosen = {title: parts for title, parts in sections.items() if title in sys.argv[1:] or not sys.argv[1:]}
     sys.exit(run_tests([("recipes: versions", the_table_has_the_versions_of_the_requirements)] + [
                        (f"recipe: {title}", lambda title=title, parts=parts: run_section(title, parts))

@@ -28,7 +28,7 @@ import tokmap._tools.render  # noqa: E402
 from documents import environment  # noqa: E402
 from oracle_families import make  # noqa: E402
 from oracle_texts import BLANKS, EMOJI, Texts, plain_texts  # noqa: E402
-from ref_protocol import Skip  # noqa: E402
+from ref_protocol import Skip, hand_over  # noqa: E402
 from ref_protocol import need as need_module  # noqa: E402
 
 # name: whether chats may have a system message, and calls of tools
@@ -118,10 +118,12 @@ def run_render(*arguments):
 
 def refused(*arguments, status=3):
     """Its message, without the seconds that a process needs to import transformers."""
+    done, handed_over = hand_over("render", *arguments)
+    assert done.returncode == 0, done
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         try:
-            tokmap._tools.render.main([*map(str, arguments)])
+            tokmap._tools.render.main(handed_over)
         except SystemExit as error:
             assert error.code == status, (arguments, error.code, said.getvalue())
             return said.getvalue()

@@ -206,6 +206,42 @@ def stateful_data_loader_is_exact(folder):
         expect_same(list(again), capped)  # the next iteration
 
 
+def epochs_after_a_resumed_one_are_whole(folder):
+    capped = list(tokmap.Loader(folder / "train", **grouped(**OPTIONS, max_epochs=1)))
+    for options in ({}, {"n_workers": 2}, {"n_workers": 2, "persistent_workers": True}):
+        for n_before in (7, len(capped)):
+            dataset = dataset_of(folder, max_epochs=1)
+            dataset.load_state_dict({"state": capped[n_before - 1].state.hex()})
+            loader = over(dataset, **{"n_workers": 0, **options})
+            expect_same(list(loader), capped[n_before:])
+            expect_same(list(loader), capped)
+            expect_same(take(3, loader), capped[:3])
+            expect_same(list(loader), capped)
+            dataset.load_state_dict({"state": capped[1].state.hex()})
+            expect_same(take(3, loader), capped[2:5])  # which is not the end, so that the next iteration begins there too
+            expect_same(list(loader), capped[2:])
+
+
+def check_resume_takes_other_loaders(folder):
+    """Batches of tensors, also of bfloat16, which NumPy lacks. A DataLoader that begins anew is found."""
+    def make(n_workers=0):
+        torch.manual_seed(1)
+        rows = [{"ids": torch.full((4,), i), "half": torch.tensor([i], dtype=torch.bfloat16)} for i in range(100)]
+        return StatefulDataLoader(rows, batch_size=4, shuffle=True, num_workers=n_workers)
+
+    class Anew(StatefulDataLoader):
+        def load_state_dict(self, state):
+            pass
+
+    for loader in (make, lambda: make(2), lambda: over(dataset_of(folder), 2, StatefulDataLoader)):
+        found = tokmap.check_resume(loader, steps=60, resumes=5)
+        assert found.ok, str(found)
+    found = tokmap.check_resume(lambda: over(dataset_of(folder), 0, Anew), steps=60, resumes=5)
+    assert found.wrong[0][1:4] == (found.resumes[0], 0, "repeated"), str(found)
+    half = tokmap.check_resume(lambda: Anew([torch.tensor(i, dtype=torch.bfloat16) for i in range(99)]), steps=60, resumes=5)
+    assert half.wrong[0][1:4] == (half.resumes[0], 0, "repeated"), str(half)
+
+
 def a_map_dataset_is_for_samplers(folder):
     truth = [row for batch in tokmap.Loader(folder / "train", 64, 1, seed=3, max_epochs=1) for row in batch.inputs]
     dataset = tokmap.torch.MapDataset(folder / "train", 64, seed=3)

@@ -167,7 +167,7 @@ def masks_are_those_of_the_documents(folder):
     config.layers = config.layers[:1]
     model = config.build()
     for n_rows, windows, align in ((1, "concat", 1), (4, "concat", 1), (1, "best_fit", 1), (4, "best_fit", 1),
-                                   (4, "best_fit", 4), (4, "within-document", 1)):
+                                   (4, "best_fit", 4), (4, "within_document", 1)):
         options = {"windows": windows, "max_epochs": 1, "rows": tokmap.Rows(align=align)}
         loader = tokmap.Loader(folder / "short", LENGTH, n_rows, seed=SEED, framework="torch", windows=windows, max_epochs=1,
                                rows=tokmap.Rows(align=align, mask_labels=True),
@@ -189,7 +189,7 @@ def masks_are_those_of_the_documents(folder):
 
 
 def the_command_line_changes_the_recipe(folder):
-    text = next(text for title, _, text in blocks("recipes.md") if title == "torchtitan")
+    text = next(text for title, _, text in blocks("frameworks.md") if title == "torchtitan")
     (folder / "runs.py").write_text(text)
     write_short(folder)
     sys.path.insert(0, str(folder))

@@ -46,12 +46,15 @@ static corpus_options choose_options(const uint8_t *d)
     static const size_t sizes[] = {4, 7, 16, 50, 200, 1000, 1 << 15, 1 << 20};
     static const char *const separators[] = {NULL, "\n", "--", "ab\xff"};
     corpus_options o = {
-        .reader.format = (corpus_format)(d[0] & 3),
+        .reader.format = (corpus_format)(d[0] % MODEL_N_FORMATS),
         .reader.utf8 = (corpus_utf8)((d[0] >> 2 & 3) % 3),
         .reader.utf8_given = !(d[1] & 8),
         .reader.strict_json = true, /* as the model */
         .reader.on_error = (corpus_on_error)(d[0] >> 4 & 1),
         .reader.field = d[0] & 64 ? "a.b" : NULL,
+        .reader.columns = d[3] & 8 ? "a.b,\"text\"" : NULL,
+        .reader.text_fields = UINT64_MAX, /* the model knows only strings */
+        .reader.types_known = true,
         .reader.window.read_ahead = d[5] > 250,
         .reader.separator = separators[d[1] & 3],
         .batch_bytes = sizes[d[2] & 7],

@@ -63,7 +63,7 @@ static tokmap_dataset *make_dataset(void)
 /* There is one chunk. */
 static void sign(uint8_t *bytes, size_t n_bytes)
 {
-    const size_t header = TOKMAP_I_ROWS_HEADER_BYTES;
+    const size_t header = TOKMAP_I_SIDE_HEADER_BYTES;
     if (n_bytes < header + 16)
         return;
     le_put64(bytes + header, tokmap_i_checksum(bytes + header + 8, n_bytes - header - 16));
@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (data[0] == 2)
         sign(bytes, n_file);
     require(file_store(path, bytes, n_file));
-    r = (tokmap_i_rows){.ds = ds, .fd = -1};
+    r = (tokmap_i_rows){.ds = ds, .file.fd = -1};
     if (tokmap_i_rows_open(&r, &kind, path, &exists, &err) == TOKMAP_OK)
         read_all(&r);
     else

@@ -61,9 +61,9 @@ static tokmap_dataset *make_dataset(void)
 /* The table has the places of the chunks, whatever it was edited to. */
 static void sign(uint8_t *bytes, size_t n_bytes)
 {
-    uint8_t *const table = bytes + TOKMAP_I_VIEW_HEADER_BYTES;
+    uint8_t *const table = bytes + TOKMAP_I_SIDE_HEADER_BYTES;
     const size_t table_bytes = 2 * (size_t)TOKMAP_I_VIEW_ENTRY_BYTES;
-    if (n_bytes < TOKMAP_I_VIEW_HEADER_BYTES + table_bytes)
+    if (n_bytes < TOKMAP_I_SIDE_HEADER_BYTES + table_bytes)
         return;
     for (uint8_t *entry = table; entry < table + table_bytes; entry += TOKMAP_I_VIEW_ENTRY_BYTES) {
         const uint64_t place = le_get64(entry + 16);

@@ -25,7 +25,7 @@ void reread_input(const uint8_t choice[REREAD_BYTES], const uint8_t *data, size_
         require(kept != NULL);
     }
     corpus_options o = {
-        .reader.format = (corpus_format)(choice[0] % 4),
+        .reader.format = (corpus_format)(choice[0] % CORPUS_N_FORMATS),
         .reader.utf8 = (corpus_utf8)((choice[0] >> 2) % 3),
         .reader.on_error = (corpus_on_error)(choice[0] >> 4 & 1),
         .reader.separator = choice[1] & 1 ? "--" : NULL,
@@ -35,6 +35,7 @@ void reread_input(const uint8_t choice[REREAD_BYTES], const uint8_t *data, size_
         .reader.n_kept = choice[1] & 2 ? 3 : 0,
         .reader.where = (choice[1] & 6) == 6 ? kept : NULL,
         .reader.field = choice[1] & 8 ? "s.text" : NULL,
+        .reader.columns = choice[1] & 16 ? "id,score,text" : NULL,
         .reader.page_memory = (size_t)1 << 22,
     };
     uint64_t random = choice[3];

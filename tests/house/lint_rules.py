@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""lint_rules.py [FOLDER] - the house rules that no compiler checks, on the tree at FOLDER.
+"""lint_rules.py [--advice] [FOLDER] - the house rules that no compiler checks, on the tree at FOLDER.
 
 The rooms of docs/ARCHITECTURE.md, the layers of the Python package, the names in that page, what the library must
 not do, what depends on the order of evaluation, forgotten notes.
 Prints each breach as `file:line: text`; exit status 1 when there is one. Lengths are advice, for code outside tests:
-printed, and no breach."""
+printed with --advice, and no breach."""
 
 import os
 import pathlib
 import re
 import sys
 
+import error_texts
 import python_layers
 import unsequenced
 
@@ -20,7 +21,7 @@ MAX_NESTING = 3
 MANY_FILE_LINES, MANY_FUNCTION_LINES, MANY_ARGUMENTS = 600, 60, 5
 
 C_FOLDERS = ["include", "src", "tokenize_tools", "bench", "tests"]
-TEXT_SUFFIXES = {".c", ".h", ".cu", ".ptx", ".py", ".sh", ".map", ".bash", ".md", ".in", ".mk"}
+TEXT_SUFFIXES = {".c", ".h", ".cu", ".ptx", ".py", ".sh", ".map", ".bash", ".fish", ".md", ".in", ".mk"}
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
 
@@ -29,7 +30,6 @@ KNOWS_SRC = {("bench/core/sparse_dataset.c", "src/writer/sections.h")}
 
 # Modules that include or call each other in a circle; a smaller circle within one is allowed too.
 KNOWN_CIRCLES = {
-    "src/writer/checkpoint src/writer/writer",
     "tokenize_tools/tokenizer/merge/merge tokenize_tools/tokenizer/merge/merge_long",
 }
 
@@ -53,6 +53,9 @@ SYSTEM_CALLS = """
     """.split()
 # Not a member that has such a name.
 SYSTEM_CALL = re.compile(r"\bpthread_\w+|(?<![\w.>])(%s)\s*\(" % "|".join(SYSTEM_CALLS))
+# Rooms of files beside a dataset.
+SIDE_ROOMS = ("src/columns/", "src/rows/", "src/views/")
+SIDE_CALL = re.compile(r"\btokmap_i_(?:file_(?:open|read)|map|read_exactly)\b")
 # Folders in whose files comments are checked for words that stop a reader.
 PLAIN = ("bench/", "include/", "src/", "tokenize_tools/")
 # At the beginning of a comment.
@@ -355,6 +358,14 @@ def check_system(path, code, breaches):
             breaches.error(path, number, f"{call.group(1) or call.group()}: the system belongs to {room}")
 
 
+def check_side_files(path, code, breaches):
+    """Only src/dataset/side_file.c opens, reads or maps a file beside a dataset."""
+    for number, line in enumerate(code.split("\n"), 1):
+        call = SIDE_CALL.search(line)
+        if call and str(path).startswith(SIDE_ROOMS):
+            breaches.error(path, number, f"{call[0]}: src/dataset/side_file.h opens files beside a dataset")
+
+
 def is_of_a_library(path):
     """The tokenizers are in libtokmap_tokenizer, but not what they print on a command line."""
     return path.parts[0] == "src" or (path.parts[:2] == ("tokenize_tools", "tokenizer") and
@@ -441,6 +452,7 @@ def check(root):
                 check_library(path, sources[path], breaches)
             if folder in ("src", "tokenize_tools"):
                 check_system(path, sources[path], breaches)
+                check_side_files(path, sources[path], breaches)
     check_rooms(root, sources, breaches)
     check_order(sources, breaches)
     check_names(sources, breaches)
@@ -448,12 +460,14 @@ def check(root):
     check_texts(root, breaches)
     check_python_locale(root, breaches)
     python_layers.check(root, breaches)
+    error_texts.check(root, breaches)
     return breaches
 
 
 def main():
-    breaches = check(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]))
-    for line in breaches.advice + breaches.errors:
+    folders = [word for word in sys.argv[1:] if word != "--advice"]
+    breaches = check(pathlib.Path(folders[0] if folders else pathlib.Path(__file__).parents[2]))
+    for line in (breaches.advice if "--advice" in sys.argv else []) + breaches.errors:
         print(line)
     return 1 if breaches.errors else 0
 

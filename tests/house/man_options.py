@@ -15,7 +15,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs/man").glob("*.[1357]"))
 OPTION = re.compile(r"  (?:-(\w), |    )--([a-z0-9-]+)(?: (\S+))?(?:  +(.*))?$")
-BLOCK = re.compile(r'(\.\\" (tok[a-z ]+) (--help|--tokenizer|usage|commands|examples)\n)(.*?)(\.\\" end\n)', re.S)
+BLOCK = re.compile(r'(\.\\" (tok[a-z -]+?) (--help|--tokenizer|usage|commands|examples)\n)(.*?)(\.\\" end\n)', re.S)
 TOKENIZER_OPTIONS = ("tokenizer", "pattern", "specials-file", "download", "specials")
 MORE = re.compile(r'\.\\" more --(\S+)\n.*?\.\\" end more\n', re.S)
 
@@ -27,8 +27,8 @@ def read_help(command):
 
 def read_list(program):
     """[(command or page, what it does)]"""
-    part = re.search(r"^(?:Commands|Pages):\n(.*?)\n\n", read_help(program), re.M | re.S)[1]
-    return re.findall(r"^  (\S+) +(.*)$", re.sub(r"\n {5,}", " ", part), re.M)
+    parts = re.findall(r"^(?:To [a-z ]+|Pages):\n(.*?\n)(?=\n)", read_help(program), re.M | re.S)
+    return re.findall(r"^  (\S+) +(.*)$", re.sub(r"\n {5,}", " ", "".join(parts)), re.M)
 
 
 def read_options(text):
@@ -143,7 +143,7 @@ def make_commands(program):
 
 
 def make_examples(command):
-    text = textwrap.dedent(read_help(command).partition("\nExamples:\n")[2])
+    text = textwrap.dedent(read_help(command).partition("\nExamples:\n")[2].partition("\n\n")[0])
     return ".nf\n" + "".join(literal(line) + "\n" for line in text.splitlines()) + ".fi\n"
 
 

@@ -3,8 +3,10 @@
 """rooms.py BUILD - which folder calls which, seen in the objects under BUILD/obj, against the table of
 docs/ARCHITECTURE.md: prints each call of a room that is not below, and exits with 1.
 rooms.py --draw - the folders in layers, each above those that it uses; docs/ARCHITECTURE.md shows it.
-rooms.py --lines - lines of C, Python and shell in each folder; then of C alone: sources and headers outside tests."""
+rooms.py --lines - lines of code in each folder: of C, Python and shell, without blanks, comments and docstrings.
+rooms.py --sizes - the largest room and what the tests have for each line; exits with 1 if either is too much."""
 
+import ast
 import collections
 import pathlib
 import re
@@ -15,6 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from lint_rules import KNOWS_SRC, read_rooms  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+MOST_LINES, MOST_TESTS = 5500, 1.05
+COMMENT_OR_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
+WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 TREES = ("src", "tokenize_tools", "bench")
 
 
@@ -112,26 +117,55 @@ def drawn_in_document():
     return re.search(r"```rooms\n(.*?)\n```", text, re.DOTALL).group(1).split("\n")
 
 
+def lines_of_code(path):
+    """Lines that hold something besides blanks and comments, and in Python docstrings."""
+    text = path.read_text(errors="replace")
+    if path.suffix in (".c", ".h", ".cu"):
+        text = COMMENT_OR_STRING.sub(lambda m: m[0] if m[0][0] in "\"'" else "\n" * m[0].count("\n"), text)
+        return sum(1 for line in text.split("\n") if line.strip())
+    left_out = set()
+    for node in ast.walk(ast.parse(text)) if path.suffix == ".py" else ():
+        if isinstance(node, WITH_DOCSTRING) and ast.get_docstring(node) is not None:
+            left_out.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return sum(1 for number, line in enumerate(text.split("\n"), 1)
+               if line.strip() and not line.lstrip().startswith("#") and number not in left_out)
+
+
 def count_lines():
+    """{folder: lines}, without generated tables; and {suffix: lines outside tests}."""
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
-    counts, c_lines = collections.Counter(), 0
+    counts, kinds = collections.Counter(), collections.Counter()
     for name in tracked.stdout.split("\n"):
         path = pathlib.Path(name)
-        if path.suffix in (".c", ".h", ".cu", ".py", ".sh") and "tables.c" not in name:
-            n = len((ROOT / path).read_text(errors="replace").split("\n")) - 1
+        if path.suffix in (".c", ".h", ".cu", ".py", ".sh") and not re.search(r"_tables\.[ch]$", name) and (ROOT / path).exists():
+            n = lines_of_code(ROOT / path)
             counts[room_of(path)] += n
-            c_lines += n if path.suffix in (".c", ".h") and path.parts[0] != "tests" else 0
-    production = sum(n for room, n in counts.items() if room.split("/")[0] != "tests" and room != "bench/peers")
-    for room, n in sorted(counts.items()):
-        print("%6d  %s" % (n, room))
-    print("%6d  outside tests and bench/peers" % production)
-    print("%6d  C outside tests" % c_lines)
+            if path.parts[0] != "tests" and (path.suffix != ".py" or path.parts[0] == "python"):
+                kinds["Python" if path.suffix == ".py" else "C" if path.suffix != ".sh" else "shell"] += n
+    return counts, kinds
+
+
+def check_sizes():
+    """No room of the table is too large for one head, and the tests no larger than what they test."""
+    counts, kinds = count_lines()
+    room, n = max(((room, counts[room]) for room in read_rooms(ROOT)), key=lambda one: one[1])
+    tests = sum(n for room, n in counts.items() if room.split("/")[0] == "tests")
+    ratio = tests / (kinds["C"] + kinds["Python"])
+    print("the largest room: %s, %d lines of %d; tests: %.3f lines a line, of %.2f" % (room, n, MOST_LINES, ratio, MOST_TESTS))
+    return 0 if n <= MOST_LINES and ratio <= MOST_TESTS else 1
 
 
 def main():
     arguments = sys.argv[1:]
     if arguments == ["--lines"]:
-        count_lines()
+        counts, kinds = count_lines()
+        print("\n".join("%7d  %s" % (n, room) for room, n in sorted(counts.items())))
+        print(", ".join("%s %d" % one for one in sorted(kinds.items())) + " outside tests; Python without bench")
+    elif arguments == ["--sizes"]:
+        try:
+            return check_sizes()
+        except (OSError, subprocess.CalledProcessError):
+            print("no sizes: these files are not in git")
     elif arguments[:1] == ["--draw"]:
         print("\n".join(drawing()))
     elif len(arguments) == 1 and (pathlib.Path(arguments[0]) / "obj").is_dir():

@@ -12,61 +12,11 @@ import sys
 from ref_protocol import call, expect, expect_equal, run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = [str(path.relative_to(ROOT)) for glob in ("*.md", "docs/**/*.md", "bench/*/*.md")
+DOCUMENTS = [str(path.relative_to(ROOT)) for glob in ("*.md", ".github/**/*.md", "docs/**/*.md", "bench/*/*.md")
              for path in ROOT.glob(glob)]
 MANUALS = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/man/*"))]
 HEADERS = [str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("include/*.h"))]
 MAKEFILES = [ROOT / name for name in ("Makefile", "bench/bench.mk", "docs/packaging/release.mk", "tests/sanitizers.mk")]
-RESULT = "bench/results/loaders-epyc-2core.json"
-
-# Row and column of the README's table, and the row of the result: its page, system, rest of its name.
-FIRST, SPEED = "to the first batch", "speed"
-COLD, HOT = "32 x 8192 tokens, " + SPEED, "32 x 4096 tokens, " + SPEED
-CELLS = {
-    (0, 0): ("startup", "tokmap-i64", "1e+09 tokens, " + FIRST),
-    (0, 2): ("startup", "dataloader-i64-w0", "1e+09 tokens, " + FIRST),
-    (0, 3): ("startup", "nanogpt", "1e+09 tokens, " + FIRST),
-    (0, 4): ("startup", "megatron-w0", "1e+09 tokens, " + FIRST),
-    (1, 0): ("resume", "tokmap-i64", "32 x 1024 tokens, " + FIRST),
-    (2, 0): ("cold", "tokmap-direct", COLD),
-    (2, 1): ("cold", "numpy-u16-willneed", COLD),
-    (2, 2): ("cold", "dataloader-i64-w0", COLD),
-    (2, 3): ("cold", "nanogpt", COLD),
-    (2, 4): ("cold", "megatron-w0", COLD),
-    (3, 0): ("hot", "tokmap-i64", HOT),
-    (3, 1): ("hot", "numpy-i64-tuned", HOT),
-    (3, 2): ("hot", "dataloader-i64-getitems-w0", HOT),
-    (3, 3): ("hot", "nanogpt", HOT),
-    (3, 4): ("hot", "megatron-w0", HOT),
-}
-
-
-def check_figure(text, place):
-    """Equal to the committed one, as far as its digits go."""
-    page, system, rest = place
-    rows = json.loads((ROOT / RESULT).read_text())["rows"]
-    found = [row["median"] for row in rows
-             if row["page"] == f"loaders {page}" and row.get("name") == f"{system}, {rest}"]
-    expect_equal(len(found), 1, f"rows of {place}")
-    match = re.search(r"(\d[\d,]*(?:\.(\d+))?)( M\b)?", text)
-    expect(match, f"{text!r} holds no figure for {place}")
-    unit = 1e6 if match[3] else 1
-    shown = float(match[1].replace(",", "")) * unit
-    expect(abs(shown - found[0]) <= 0.5001 * unit * 10 ** -len(match[2] or ""),
-           f"{text!r} in the README, {found[0]} in {RESULT}: {place}")
-
-
-def the_readme_quotes_the_committed_figures(folder):
-    text = (ROOT / "README.md").read_text()
-    table = re.search(r"^\| from Python \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
-    rows = [row.strip("| ").split(" | ")[1:] for row in table[0].strip().split("\n")[2:]]
-    expect_equal([len(row) for row in rows], [5] * 5, "columns of its rows")
-    figures = {(i, j) for i, row in enumerate(rows) for j, cell in enumerate(row)
-               if re.search(r"\d", cell)}
-    expect_equal(sorted(figures), sorted(CELLS), "cells with figures")
-    for (i, j), place in CELLS.items():
-        check_figure(rows[i][j], place)
-
 
 UNITS = {"ns": ("time", 1e-9), "us": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1),
          "tokens/s": ("tokens", 1), "M tokens/s": ("tokens", 1e6), "G tokens/s": ("tokens", 1e9),
@@ -126,6 +76,20 @@ def scale_quotes_the_committed_figures(folder):
     expect(n_figures > 20, f"only {n_figures} figures were found")
 
 
+def the_readme_quotes_the_committed_figures(folder):
+    """Its picture is what the script draws from the results, and its figures are in results that it links to."""
+    sys.path.insert(0, str(ROOT / "docs/site"))
+    import picture
+
+    for path, drawn in picture.pictures().items():
+        expect_equal(path.read_text(), drawn, f"{path.name}: draw it with docs/site/picture.py")
+    text = (ROOT / "README.md").read_text()
+    results = {ROOT / target for target in re.findall(r"\]\((bench/[^)]*\.json)\)", text)}
+    expect({ROOT / "bench/results" / result for _, result, _, _ in picture.CHARTS["first"]} <= results, f"only {results}")
+    count_figures(" ".join(text.split()), [one for path in results for one in quantities(path)])
+    expect(len(text.splitlines()) <= 150, f"{len(text.splitlines())} lines")
+
+
 def without_blocks(text):
     return re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
 
@@ -136,9 +100,9 @@ def read_text(document):
     return re.sub(r"\\f[BIR]|\\[&%]", "", text.replace("\\-", "-")) if document in MANUALS else text
 
 
-def anchors_in(path):
+def anchors_of(text):
     """As GitHub makes them of headings."""
-    for heading in re.findall(r"^#+ (.*)$", without_blocks(path.read_text()), re.MULTILINE):
+    for heading in re.findall(r"^#+ (.*)$", without_blocks(text), re.MULTILINE):
         yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
@@ -154,7 +118,7 @@ def links_lead_to_files_and_headings(folder):
             n_links += 1
             found = path.parent / name if name else path
             expect(found.exists(), f"{document}: there is no {name}")
-            expect(not anchor or anchor in anchors_in(found), f"{document}: {name} has no heading #{anchor}")
+            expect(not anchor or anchor in anchors_of(found.read_text()), f"{document}: {name} has no heading #{anchor}")
     expect(n_links > 100, f"only {n_links} links were found")
 
 
@@ -230,17 +194,17 @@ def options_of(*command):
 def options_that_texts_name_exist(folder):
     """In a call, those of its command; elsewhere, those of any command or script of this tree."""
     commands = re.findall(r"^  ([a-z]+) ", read_help("tokmap"), re.MULTILINE)
-    in_python = ("import", "preprocess", "render", "report", "trace")  # whose options are also in `everywhere`
+    in_python = ("import", "preprocess", "render", "report", "trace", "try")  # whose options are also in `everywhere`
     known = {f"tokmap {command}": options_of("tokmap", command) for command in commands
              if command not in in_python or call("tokmap", command, "--help", check=False)[0] == 0}
-    known.update({"tokmap": options_of("tokmap"), "tokbench": options_of("tokbench")})
+    known.update({"tokmap": options_of("tokmap"), "tokbench": options_of("tokbench"), **{f"tokbench {question}": options_of("tokbench", question) for question in ("fit", "loader", "file-system", "compare")}})
     scripts = [path.read_text() for folder in ("bench", "python", "tests") for path in (ROOT / folder).rglob("*.py")]
     everywhere = set.union(*known.values(), re.findall(r"[\"'](--[a-z0-9-]+)[\"']", "\n".join(scripts)))
     n_options = 0
     for document in DOCUMENTS + MANUALS + HEADERS:
         lines = code_lines(document) if document in DOCUMENTS else read_text(document).split("\n")
         for line in lines:
-            calls = re.split(r"(?<![\w/.-])(tokmap [a-z]+|tokbench)(?=[^\w.]|$)", line)
+            calls = re.split(r"(?<![\w/.-])(tokmap [a-z]+|tokbench (?:fit|loader|file-system|compare)|tokbench)(?=[^\w.]|$)", line)
             if "pkg-config" in line:
                 continue
             parts = [("", calls[0])] + [(calls[i], calls[i + 1]) for i in range(1, len(calls), 2)]
@@ -265,6 +229,32 @@ def the_stage_is_marked_experimental(folder):
     expect(n_texts > 3, f"only {n_texts} texts mention it")
     readme = " ".join(read_text("README.md").split())
     expect_equal(len(re.findall(r"GPUs are experimental", readme)), 1, "sentences of the README")
+
+
+def words_that_people_search_lead_to_recipes(folder):
+    """Each is in the table of tasks, whose link leads to a section that has commands or a program."""
+    text = (ROOT / "docs/recipes.md").read_text()
+    tasks = dict(re.findall(r"^\| (.*?) \| \[.*?\]\(#(.*?)\) \|$", text, re.MULTILINE))
+    sections = {next(anchors_of(part)): part for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]}
+    for word in ("decontaminate", "deduplicate", "curriculum", "anneal", "forget", "GDPR", "Slurm", "SFT", "loss spike"):
+        found = [anchor for task, anchor in tasks.items() if word in task]
+        expect(found, f"no task with the word {word}")
+        for anchor in found:
+            expect("```" in sections[anchor] or "(recipes/" in sections[anchor], f"#{anchor} has no commands")
+    expect_equal(set(sections) - set(tasks.values()), set(), "sections without a task")
+
+
+def no_text_takes_tokmap_from_an_index(folder):
+    """Nobody of this project has put the name there, so a stranger may."""
+    n_files = 0
+    for path in [*ROOT.glob("*"), *(path for part in (".ci", ".github", "bench", "docs", "include", "python", "src", "tests", "tokenize_tools")
+                 for path in (ROOT / part).rglob("*"))]:
+        if path.is_file() and path.suffix not in (".json", ".pyc") and path.name not in ("pyproject.toml", "test_documents.py"):
+            n_files += 1
+            found = re.search(r"(?:pip|conda|mamba|brew|uv add|uvx)\b[^\n`|;&]* (?:install )?['\"]?tokmap(?=['\"`\s]|$)|\btokmap\[[a-z]",
+                              path.read_text(errors="replace"), re.MULTILINE)
+            expect(not found, f"{path.relative_to(ROOT)}: {found and found[0]}")
+    expect(n_files > 500, f"only {n_files} files")
 
 
 def names_that_contributing_names_exist(folder):
@@ -326,9 +316,9 @@ def body_of(function, text):
 
 def the_walks_are_calls_in_the_code(folder):
     """Each arrow is a call, or with * the name of a function that is handed on; ^ begins a walk."""
-    walks = re.findall(r"```\n(.*?)```", (ROOT / "docs/ARCHITECTURE.md").read_text().split("## Five walks")[1].split("\n## ")[0],
+    walks = re.findall(r"```\n(.*?)```", (ROOT / "docs/ARCHITECTURE.md").read_text().split("## Six walks")[1].split("\n## ")[0],
                        re.DOTALL)
-    expect_equal(len(walks), 5, "walks")
+    expect_equal(len(walks), 6, "walks")
     for walk in walks:
         bodies = {}
         for line in walk.splitlines():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every example is run: the blocks of code in the documents, the examples of --help, which the pages of the manual
 repeat, and those of these pages and of the headers. A block that another test runs, or that cannot be run, says so in a
-comment on the line before it, or above the first heading for all blocks of a document:
+comment on the line before it, or above the first heading for all other blocks of a document:
 <!-- run by tests/frameworks/check_tutorial.py --> or <!-- not run: why -->. Any other block fails."""
 
 import base64
@@ -27,16 +27,17 @@ import documents  # noqa: E402
 import pack_corpus  # noqa: E402
 from ref_protocol import Skip, call, expect, expect_equal, run_tests  # noqa: E402
 
-DOCUMENTS = sorted(path for glob in ("*.md", "docs/**/*.md", "bench/**/*.md", "tests/**/*.md", "python/**/*.md")
+DOCUMENTS = sorted(path for glob in ("*.md", ".github/**/*.md", "docs/**/*.md", "bench/**/*.md", "tests/**/*.md", "python/**/*.md")
                    for path in ROOT.glob(glob))
+HERE = ("run by", "tests/house/test_examples.py")  # where another test runs the other blocks of the document
 # Examples of --help that take minutes: another test runs them with little data.
 ELSEWHERE = {"tokbench all --json results.json": "tests/bench/test_tokbench.py"}
 # The commands in Python, whose examples have inputs of other sizes and packages: tests that run them.
 IN_PYTHON = {"import": "tests/python/test_python_import.py", "preprocess": "tests/python/test_python_preprocess.py",
              "render": "tests/frameworks/check_render.py", "report": "tests/python/test_python_answers.py",
-             "trace": "tests/python/test_python_answers.py"}
+             "trace": "tests/python/test_python_answers.py", "try": "tests/python/test_python_try.py"}
 # What the test adds, so that an example measures little.
-LESS = {"tokbench load": "--rounds 1", "tokbench tokenize": "--rounds 1"}
+LESS = {"tokbench load ": "--rounds 1", "tokbench loader": "--steps 9", "tokbench tokenize": "--rounds 1"}
 
 
 # ---- What the examples read ----
@@ -66,17 +67,19 @@ def write_inputs(folder):
     (folder / "texts.jsonl").write_bytes(lines)
     (folder / "corpus.jsonl").write_bytes(lines)
     (folder / "forum.jsonl").write_text('{"text": "a", "lang": "de"}\n{"text": "b", "lang": "en"}\n')
+    (folder / "my_training.py").write_text("def make_loader():\n    return [[1]] * 20\n")
     (folder / "gone.txt").write_text("0\n")
     (folder / "book.txt").write_text("\n".join(texts))
     (folder / "notes.txt.zst").write_bytes(zstd_frame(texts[0].encode()))
     (folder / "corpus.gz").write_bytes(gzip.compress("\n".join(texts).encode()))
     (folder / "tokenizer.json").write_text(pack_corpus.small_vocabulary())
     (folder / "long.jsonl").write_text("".join('{"text": "%s", "id": %d}\n' % (text, i) for i, text in enumerate(texts * 150)))
-    scores = ['{"quality": %d.5, "dup": %s, "lang": "%s"}\n' % (i % 5, "true" if i % 7 else "false", ("de", "en")[i % 2])
+    scores = ['{"quality": %d.5, "dup": %s, "lang": "%s", "cluster": %d}\n' % (i % 5, "true" if i % 7 else "false", ("de", "en")[i % 2], i // 2)
               for i in range(30000)]
     (folder / "scores.parquet").write_text("".join(scores))  # JSON lines are read whatever their name is
     (folder / "mmlu.jsonl").write_text('{"question": "%s"}\n' % (texts[3] + " " + texts[4]))
     (folder / "topics.jsonl").write_text("".join('{"id": %d, "topic": "%d"}\n' % (i, i % 9) for i in reversed(range(30000))))
+    (folder / "clusters.jsonl").write_text("".join('{"id": %d, "cluster": "%d"}\n' % (i, i % 99) for i in range(30000)))
 
     def tokmap(*arguments):
         call("tokmap", *map(str, arguments), "-q")
@@ -172,7 +175,7 @@ def run_help(*command):
         other = IN_PYTHON[command[-1]]
         expect(f'"{command[-1]}"' in (ROOT / other).read_text(), f"{other} does not run it")
         return f"run by {other}"
-    text = call(*command, "--help")[1].decode().partition("\nExamples:\n")[2]
+    text = call(*command, "--help")[1].decode().partition("\nExamples:\n")[2].partition("\n\n")[0] + "\n"
     lines = [line for line in re.sub(r"^  ", "", text, flags=re.MULTILINE).splitlines(True)]
     for line in lines:
         other = ELSEWHERE.get(line.strip())
@@ -268,7 +271,7 @@ def blocks_to_run():
     """(name, path, block) of those that this test runs."""
     for path in DOCUMENTS:
         for block in documents.read_blocks(path):
-            if block.language in RUNNERS and not block.mark and not is_signature(path, block):
+            if block.language in RUNNERS and block.mark in (None, HERE) and not is_signature(path, block):
                 yield f"{path.relative_to(ROOT)}:{block.line}", path, block
 
 
@@ -277,7 +280,7 @@ def every_block_is_run_or_says_why_not():
     for path in DOCUMENTS:
         for block in documents.read_blocks(path):
             place = f"{path.relative_to(ROOT)}:{block.line}"
-            if block.mark:
+            if block.mark and block.mark != HERE:
                 kind, text = block.mark
                 counts[kind] += 1
                 expect(kind != "run by" or path.name in (ROOT / text).read_text(), f"{place}: {text} does not name it")

@@ -36,7 +36,7 @@ END
 # With the objects of this build, so that only the links are made again.
 prefix=$work/prefix
 mkdir "$work/build"
-cp -a "$build"/obj "$build"/config.* "$build"/expand_ptx.h "$work/build"
+cp -a "$build"/obj "$build"/config.mk "$build"/*.h "$work/build"
 said=$(make -j2 install BUILD="$work/build" PREFIX="$prefix" 2>&1)
 outcome make_install_works $? "$said"
 [ $status = 0 ] || exit 1
@@ -123,6 +123,12 @@ some
 some.txt
 stall" ]
 outcome completion_knows_commands_options_and_values $? "$said"
+
+verdict scripts_of_all_shells_are_installed "$(cd "$work/stage/usr/share" && for file in \
+    bash:bash-completion/completions/tokmap bash:bash-completion/completions/tokbench zsh:zsh/site-functions/_tokmap \
+    fish:fish/vendor_completions.d/tokmap.fish fish:fish/vendor_completions.d/tokbench.fish; do
+    "$work/stage/usr/bin/tokmap" completion "${file%%:*}" | cmp - "${file#*:}" 2>&1
+done)"
 
 said=$(make uninstall PREFIX=/usr DESTDIR="$work/stage" 2>&1; find "$work/stage" -not -type d)
 ! grep -q "^$work/stage" <<<"$said"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# docs/commands.md shows what `make demo` prints, and the README C that compiles.
+# docs/commands.md shows what `make demo` prints, and docs/from-c.md C that compiles.
 
 . "$(dirname "$0")/../support/report.sh"
 
@@ -15,7 +15,7 @@ TOKMAP=$work/build/tokmap sh docs/demo.sh 2>&1 |
 verdict the_commands_are_what_the_demo_prints "$(diff "$work/shown" "$work/printed")"
 
 # Its pieces of C, one after another in one function, are C11 and C++20.
-awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside { print }' README.md >"$work/pieces"
+awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside { print }' docs/from-c.md >"$work/pieces"
 {
     grep '^#include' "$work/pieces"
     cat <<'END'
@@ -34,11 +34,11 @@ END
 } >"$work/example.c"
 cp "$work/example.c" "$work/example.cc"
 ${CC:-cc} -std=c11 -Iinclude -fsyntax-only "$work/example.c" 2>"$work/log"
-outcome the_readme_shows_c11 $? "$(head -n 3 "$work/log")"
+outcome the_page_shows_c11 $? "$(head -n 3 "$work/log")"
 if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>"$work/log"; then
     "${CXX:-c++}" -std=c++20 -Iinclude -fsyntax-only "$work/example.cc" 2>"$work/log"
-    outcome the_readme_shows_cxx20 $? "$(head -n 3 "$work/log")"
+    outcome the_page_shows_cxx20 $? "$(head -n 3 "$work/log")"
 else
-    echo "skip the_readme_shows_cxx20: no compiler for C++20"
+    echo "skip the_page_shows_cxx20: no compiler for C++20"
 fi
 exit $status

@@ -61,6 +61,26 @@ else
 fi
 given named.py 'import sys; from ref_protocol import run_tests; sys.exit(run_tests([("one", str), ("another", str)]))'
 ONLY=other expect one_test_of_a_script_runs_alone 0 '1 passed, 0 failed, 0 skipped' named.py
+ONLY=third expect a_script_without_the_test_that_is_wanted_says_so 1 '0 passed, 0 failed, 1 skipped' named.py
+says() # name, what run.sh said
+{
+    if grep -q "$2" <<<"$said"; then
+        echo "ok $1"
+    else
+        echo "FAIL $1: $(tr '\n' '/' <<<"$said")"
+        status=1
+    fi
+}
+says the_word_that_no_name_has_is_shown 'skip named.py: no test has third in its name$'
+given failing.py 'import sys
+from ref_protocol import expect, run_tests
+def one():
+    try: {}["key"]
+    except KeyError: expect(False, "one is not two")
+sys.exit(run_tests([("one", one)]))'
+expect a_failure_in_python_is_counted 1 '0 passed, 1 failed, 0 skipped' failing.py
+says a_failure_begins_with_its_assertion \
+    "FAIL one: one is not two | failing.py:6: [^|]* | after KeyError: 'key' | failing.py:5: "
 given folder.sh '[ -d "$TOKMAP_BUILD" ] && echo ok one'
 TOKMAP_BUILD='' expect the_folder_of_the_programs_has_a_default 0 '1 passed, 0 failed, 0 skipped' folder.sh
 exit $status

@@ -53,6 +53,16 @@ def two_runs_give_the_same_bytes(folder):
         expect(first[name].read_bytes() == second[name].read_bytes(), f"{name} differs")
     expect(len(first) > 60, f"only {len(first)} files")
     check_links(first)
+    for path in sorted(ROOT.glob("docs/man/*.1")):
+        check_options(path, first[pathlib.Path("manual", f"{path.stem}.html")])
+
+
+def check_options(manual, path):
+    """A link can lead to each option, and each section is a heading."""
+    text = manual.read_text().replace("\\-", "-")
+    options = set(re.findall(r"^\.TP\n\.BR?[^\n]*?(--[a-z][a-z0-9-]*)", text.partition(".SH OPTIONS")[2], re.MULTILINE))
+    titles = {re.sub(r"[^a-z0-9-]", "", title.strip('"').lower().replace(" ", "-")) for title in re.findall(r"^\.S[HS] (.*)", text, re.MULTILINE)}
+    expect(options | titles <= Page(path).ids, f"{path.name} lacks {sorted((options | titles) - Page(path).ids)}")
 
 
 def check_links(files):

@@ -188,8 +188,8 @@ static void walk(tokmap_loader *l, tokmap_i_block_ahead *a, uint64_t from, uint6
 static uint64_t n_windows(const tokmap_loader *l)
 {
     uint64_t n = 0;
-    for (uint32_t k = 0; k < l->n_sources; k++)
-        n += l->sources[k].windows.n_windows;
+    for (uint32_t k = 0; k < l->samples.n_sources; k++)
+        n += l->samples.sources[k].windows.n_windows;
     return n;
 }
 
@@ -201,13 +201,13 @@ TEST(every_row_has_been_asked_for_in_time)
         tokmap_loader *l = open_variant(&variants[i]);
         tokmap_i_block_ahead a;
         forget_seen();
-        CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
+        CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->samples.n_sources));
         const uint64_t n = n_windows(l);
         walk(l, &a, 0, 2 * n + 100);
         for (int jump = 0; jump < 20; jump++) { /* what was asked for before a jump is gone */
             const uint64_t at = corpus_any((uint32_t)(3 * n)) / 4 * 4;
             tokmap_i_block_ahead_close(&a);
-            CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
+            CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->samples.n_sources));
             forget_seen();
             walk(l, &a, at, at + n / 2);
         }
@@ -225,7 +225,7 @@ TEST(a_seek_asks_for_the_group_it_leads_to)
     const variant v = {.n_sources = 2, .length = 20, .block = 8, .group = 3};
     tokmap_loader *l = open_variant(&v);
     tokmap_i_block_ahead a;
-    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
+    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->samples.n_sources));
     walk(l, &a, 0, 1000);
     for (int jump = 0; jump < 200; jump++) {
         const uint64_t at = corpus_any(5000) / 4 * 4;
@@ -247,7 +247,7 @@ TEST(an_epoch_is_asked_for_once_in_whole_blocks)
     tokmap_loader *l = open_variant(&v);
     tokmap_i_block_ahead a;
     forget_seen();
-    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
+    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->samples.n_sources));
     const uint64_t n = n_windows(l), n_blocks = div_up(n, v.block);
     for (uint64_t g = 0; g < n; g += 4)
         tokmap_i_block_ahead_advance(&a, g);
@@ -349,8 +349,8 @@ static uint64_t check_mapped(tokmap_loader *l, const tokmap_i_block_ahead *a, ui
             continue;
         n++;
         for (size_t i = 0; i < s.n_pieces; i++)
-            CHECK(is_there(l->datasets[0], s.pieces[i].first_token, s.pieces[i].n_tokens));
-        CHECK(s.n_pieces > 0 || is_there(l->datasets[0], s.first_token, s.n_tokens));
+            CHECK(is_there(l->samples.datasets[0], s.pieces[i].first_token, s.pieces[i].n_tokens));
+        CHECK(s.n_pieces > 0 || is_there(l->samples.datasets[0], s.first_token, s.n_tokens));
     }
     return n;
 }
@@ -360,7 +360,7 @@ static uint64_t walk_mapped(tokmap_loader *l, uint32_t n_rows)
 {
     tokmap_i_block_ahead a;
     uint64_t at = corpus_any(3000), n = 0;
-    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->n_sources));
+    CHECK(tokmap_i_block_ahead_open(&a, &l->sampler, l->samples.n_sources));
     a.maps = true;
     atomic_store(&populated.n, 0);
     for (int step = 0; step < 30; step++, at += n_rows) {

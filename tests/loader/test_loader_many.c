@@ -39,18 +39,28 @@ static uint64_t n_allocated(void)
 }
 
 /* resident_bytes are what open allocates, except for malloc's own overhead. Since glibc 2.41,
- * calloc takes small pieces that count as allocated from what the thread has freed. */
-static void check_bytes(const tokmap_loader_options *o, uint64_t most)
+ * calloc takes small pieces that count as allocated from what the thread has freed. A thread that
+ * reads ahead may allocate before this one looks again; so there are several attempts. */
+static bool are_bytes(const tokmap_loader_options *o, uint64_t most, bool is_last)
 {
     const uint64_t before = n_allocated();
     tokmap_loader *l = corpus_open_loader(o);
     const uint64_t n = n_allocated() - before;
     tokmap_loader_info info = {.struct_size = sizeof info};
     tokmap_loader_get_info(l, &info);
-    if (info.resident_bytes > n + 1000 || n > info.resident_bytes * 1.1 + 1000 || n > most)
+    const bool ok =
+        info.resident_bytes <= n + 1000 && n <= info.resident_bytes * 1.1 + 1000 && n <= most;
+    if (!ok && is_last)
         CHECK_FAIL("%" PRIu64 " resident bytes, %" PRIu64 " allocated, at most %" PRIu64,
                    info.resident_bytes, n, most);
     tokmap_loader_close(l);
+    return ok;
+}
+
+static void check_bytes(const tokmap_loader_options *o, uint64_t most)
+{
+    for (int i = 4; i >= 0 && !are_bytes(o, most, i == 0); i--)
+        ;
 }
 
 TEST(resident_bytes_are_what_open_allocates)
@@ -62,14 +72,14 @@ TEST(resident_bytes_are_what_open_allocates)
     tokmap_loader_options o = options_for(1);
     check_bytes(&o, 18432); /* half of it is a histogram of waits, and 4 KiB the sizes of files */
     o = options_for(MAX_SOURCES);
-    check_bytes(&o, MAX_SOURCES * 1900);
+    check_bytes(&o, MAX_SOURCES * 2000);
     o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
-    check_bytes(&o, MAX_SOURCES * 1900);
+    check_bytes(&o, MAX_SOURCES * 2000);
     o = options_for(MAX_SOURCES);
     o.io = TOKMAP_IO_POPULATE;
-    check_bytes(&o, MAX_SOURCES * 2600);
+    check_bytes(&o, MAX_SOURCES * 2700);
     o.shuffle = TOKMAP_SHUFFLE_BLOCK;
-    check_bytes(&o, MAX_SOURCES * 3100);
+    check_bytes(&o, MAX_SOURCES * 3200);
     o = options_for(3);
     o.io = TOKMAP_IO_POPULATE;
     o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;

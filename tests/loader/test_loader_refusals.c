@@ -283,7 +283,7 @@ static void newer_state_refused(const uint8_t *state, size_t at, const char *why
     const tokmap_loader_options o = good();
     tokmap_loader *l = corpus_open_loader(&o);
     memcpy(newer, state, sizeof newer);
-    newer[at] += 2;
+    newer[at] += 3;
     le_put64(newer + 120, tokmap_i_checksum(newer, 120));
     CHECK_INT(tokmap_loader_restore(l, newer, &err), TOKMAP_ERR_VERSION);
     if (!strstr(err.text, why) || !strstr(err.text, "use a newer one"))
@@ -300,7 +300,7 @@ TEST(a_state_of_a_newer_library_is_refused_as_such)
     tokmap_loader *l = corpus_open_loader(&o);
     CHECK_INT(tokmap_loader_save(l, state, NULL), TOKMAP_OK);
     tokmap_loader_close(l);
-    newer_state_refused(state, 8, "order version 3, but this library has versions 1 and 2");
+    newer_state_refused(state, 8, "order version 4, but this library has versions 1 to 3");
     for (size_t at = 80; at < 120; at++)
         newer_state_refused(state, at, "something that this library does not know");
     close_all();

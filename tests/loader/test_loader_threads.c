@@ -119,7 +119,7 @@ TEST(a_sweep_ends_when_it_is_closed)
     enum {
         N_SOURCES = 500 /* half a second */
     };
-    static tokmap_i_loader_source many[N_SOURCES];
+    static tokmap_i_source many[N_SOURCES];
     corpus_shape large = {.name = "large", .n_tokens = 5 << 20, .token_bytes = 4};
     corpus_shape_open(&large);
     datasets[0] = large.ds;
@@ -128,7 +128,7 @@ TEST(a_sweep_ends_when_it_is_closed)
                                      .sequence_length = 7, .batch_rows = 2,    .io = TOKMAP_IO_MAP};
     tokmap_loader *l = corpus_open_loader(&o);
     for (uint32_t i = 0; i < N_SOURCES; i++)
-        many[i] = l->sources[0];
+        many[i] = l->samples.sources[0];
     n_held = 0;
     fault.pread_hook = note_read;
     tokmap_i_sweep *sweep = tokmap_i_sweep_start(many, N_SOURCES);

@@ -222,9 +222,9 @@ typedef struct pair {
 /* Gives the second loader the order of the first one. */
 static void share_order(const pair *p)
 {
-    for (uint32_t k = 0; k < p->of_view->n_sources; k++) {
-        const tokmap_i_order_id id = p->of_view->sources[k].shuffle.id;
-        tokmap_i_loader_source *s = &p->of_kept->sources[k];
+    for (uint32_t k = 0; k < p->of_view->samples.n_sources; k++) {
+        const tokmap_i_order_id id = p->of_view->samples.sources[k].shuffle.id;
+        tokmap_i_source *s = &p->of_kept->samples.sources[k];
         s->shuffle.id = s->windows.id = p->of_kept->sampler.shuffles[k].id = id;
     }
 }

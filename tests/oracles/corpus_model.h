@@ -26,7 +26,11 @@ typedef struct model {
     const corpus_options *options;
     const uint8_t *plain;
     size_t n_plain;
+    bool unclosed; /* the input ends within quotes, and reading fails there */
 } model;
+
+/* The formats that the model knows are those below this one. */
+#define MODEL_N_FORMATS CORPUS_ARROW
 
 /* The expression that the model knows, if the options have fields. */
 #define MODEL_WHERE "a.b == 'x' or not text < 'm' and @row != 2"

@@ -28,7 +28,7 @@ def open_loader(*arguments, **flat):
 
 def flat(loader):
     """Its arguments by their names, and those of its groups."""
-    found = loader._own_options()._asdict()
+    found = dict(vars(loader._own_options()))
     for name in _groups():
         found.update(vars(found.pop(name)))
     return found

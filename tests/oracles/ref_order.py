@@ -27,7 +27,7 @@ LARGEST_PERIOD = 2**20
 FOR_FULL, FOR_BLOCKS, FOR_GROUP, FOR_BEGIN, FOR_PHASE = 1, 2, 3, 4, 5
 
 STATE_MAGIC = bytes.fromhex("89544D530D0A1A0A")
-STATE_WINDOWS = {"concat": 0, "within-document": 1, "best_fit": 2}
+STATE_WINDOWS = {"concat": 0, "within_document": 1, "best_fit": 2}
 STATE_SHUFFLE = {"full": 0, "none": 1, "block": 2}
 
 
@@ -47,11 +47,23 @@ def hash_of(numbers):
     return h
 
 
-def source_id(dataset_ids, ranges=None, views=None):
-    """Of the ids of its datasets, 16 bytes each, in order, and of each (first, end) or None, and its view or None."""
-    none = [None] * len(dataset_ids)
-    return hash_of(v for id, part, view in zip(dataset_ids, ranges or none, views or none)
-                   for v in (r64(id, 0), r64(id, 8), *(part or ()), *((M64, view.set_hash) if view else ())))
+class DocumentList(namedtuple("DocumentList", "numbers keeps_rest", defaults=(False,))):
+    @property
+    def hash(self):
+        return hash_of_list([*self.numbers, 1] if self.keeps_rest else self.numbers)
+
+
+def hash_of_list(numbers):
+    return xxh3_64(struct.pack("<%dQ" % len(numbers), *numbers))
+
+
+def source_id(dataset_ids, ranges=None, views=None, lists=None, window_list=None):
+    """Of the ids of its datasets, 16 bytes each, in order, and of each (first, end), view and list, or None."""
+    none, numbers = [None] * len(dataset_ids), []
+    for id, part, view, listed in zip(dataset_ids, ranges or none, views or none, lists or none):
+        numbers += [r64(id, 0), r64(id, 8), *(part or ()), *((M64, view.set_hash) if view else ()),
+                    *((M64 - 1, listed.hash) if listed else ())]
+    return hash_of(numbers + ([M64 - 2, len(window_list), hash_of_list(window_list)] if window_list else []))
 
 
 def copies(ids):
@@ -129,11 +141,12 @@ class Row(namedtuple("Row", "dataset first n_inputs begin n_tokens")):
 
 class ConcatWindows:
     """Of datasets of so many tokens, from token `begins` of each on. With keys, those of the source, offsets are
-    random."""
+    random. rests: for each whether the rest of it is a window."""
 
-    def __init__(self, sizes, sequence_length, keys=None, begins=None):
+    def __init__(self, sizes, sequence_length, keys=None, begins=None, rests=None):
         self.sizes, self.length, self.keys, self.begins = sizes, sequence_length, keys, begins or [0] * len(sizes)
-        counts = [(t - 1) // sequence_length if t > 0 else 0 for t in sizes]
+        counts = [(t - 1 + (sequence_length - 1) * rest) // sequence_length if t > 0 else 0
+                  for t, rest in zip(sizes, rests or self.begins)]
         self.ends = list(itertools.accumulate(counts))
         self.n = self.ends[-1]
 
@@ -146,7 +159,8 @@ class ConcatWindows:
         d = bisect_right(self.ends, w)
         within = w - (self.ends[d - 1] if d > 0 else 0)
         first = self.begins[d] + self.offset(epoch, d) + within * self.length
-        return Row(d, first, self.length, self.begins[d], self.sizes[d])
+        n = self.length if self.keys else min(self.length, self.begins[d] + self.sizes[d] - 1 - first)
+        return Row(d, first, n, self.begins[d], self.sizes[d])
 
 
 class DocumentWindows:
@@ -474,23 +488,27 @@ def documents_alone(documents, numbers):
 class Source:
     """dataset_ids: 16 bytes each, of redacted datasets perhaps earlier ones; sizes: tokens of each dataset; documents:
     for each a list of (first, end), or None where the boundaries are not known; epochs: at most so many, 0 for no end;
-    ranges: for each (first, end) of its documents, or None for all; views: for each a View of ref_views, or None."""
+    ranges: for each (first, end) of its documents, or None for all; views: for each a View of ref_views, or None; lists:
+    for each a DocumentList, or None; window_list: numbers of windows, or None."""
 
-    def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False, ranges=None, views=None):
+    def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False, ranges=None, views=None, lists=None,
+                 window_list=None):
         none = [None] * len(sizes)
+        self.lists, self.window_list = lists or none, window_list
+        self.rests = [bool(listed and listed.keeps_rest) for listed in self.lists]
         self.epochs, self.masked = epochs, masked
         self.documents, self.sizes, self.begins = list(documents or none), list(sizes), [0] * len(sizes)
         self.tokens = list(none)  # with a view: the token of the dataset that each token of the rows is
         ranges = [None if part == (0, len(some or ())) else part for part, some in zip(ranges or none, self.documents)]
         views = [None if view and len(view.kept) == len(some) else view
                  for view, some in zip(views or none, self.documents)]
-        self.id, self.parts = source_id(dataset_ids, ranges, views), []
-        for d, (part, view) in enumerate(zip(ranges, views)):
+        self.id, self.parts = source_id(dataset_ids, ranges, views, self.lists, window_list), []
+        for d, (part, view, listed) in enumerate(zip(ranges, views, self.lists)):
             first, end = part or (0, len(self.documents[d] or ()))
-            if not view:
+            if not view and not listed:
                 self.parts.append((dataset_ids[d], not part, first, end))
-            if view:
-                numbers = [number for number in view.kept if first <= number < end]
+            if view or listed:
+                numbers = listed.numbers if listed else [n for n in view.kept if first <= n < end]
                 self.documents[d], self.tokens[d] = documents_alone(self.documents[d], numbers)
                 self.sizes[d] = len(self.tokens[d])
             elif part:
@@ -531,24 +549,27 @@ class Order:
             for windows, keys in zip(self.windows, self.keys)
         ]
         epochs = [source.epochs for source in sources]
-        self.mixture = Mixture(phases, [windows.n for windows in self.windows], epochs)
+        n_windows = [len(s.window_list or ()) or windows.n for s, windows in zip(sources, self.windows)]
+        self.mixture = Mixture(phases, n_windows, epochs)
 
     def windows_of(self, source, keys):
-        if self.kind == "within-document":
+        if self.kind == "within_document":
             if None in source.documents:
                 raise ValueError("a dataset whose boundaries are not known")
             windows = DocumentWindows(source.documents, self.length)
         elif self.kind == "best_fit":
             windows = BestFitWindows(source.documents, self.rows)
         else:
-            windows = ConcatWindows(source.sizes, self.length, keys if self.random_offset else None, source.begins)
+            windows = ConcatWindows(source.sizes, self.length, keys if self.random_offset else None, source.begins,
+                                    source.rests)
         if not 1 <= windows.n <= LARGEST_N:
             raise ValueError("%d windows" % windows.n)
         return windows
 
     def sample(self, g):
         k, epoch, x = self.mixture.sample(g)
-        w = self.shuffles[k](epoch, x)
+        listed = self.sources[k].window_list
+        w = listed[x] if listed else self.shuffles[k](epoch, x)
         return Sample(k, epoch, x, w, self.windows[k].row(epoch, w))
 
     def tokens(self, sample):
@@ -574,7 +595,7 @@ class Order:
         data = struct.pack(
             "<8sIIQQIIQQQQ48x",
             STATE_MAGIC,
-            2 if self.kind == "best_fit" else 1,
+            3 if any(any(s.lists) or s.window_list for s in self.sources) else 2 if self.kind == "best_fit" else 1,
             self.length,
             self.seed,
             next_sample,

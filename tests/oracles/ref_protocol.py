@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests in Python share: the protocol of tests/run.sh, the built programs."""
 
+import atexit
 import functools
 import gc
 import importlib
@@ -52,22 +53,34 @@ def expect_equal(got, wanted, what):
         raise AssertionError("%s: got %.300r, expected %.300r" % (what, got, wanted))
 
 
+def _explain(error):
+    """The error, the line of the script that failed, the frames below it, and the error before it, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    of_script = [frame for frame in frames if frame.filename == sys.modules["__main__"].__file__] or frames
+    below = frames[frames.index(of_script[-1]) + 1:]
+    places = ["%s:%d: %s" % (os.path.basename(f.filename), f.lineno, f.line) for f in [of_script[-1], *below] if f.filename != __file__]
+    text = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " | ")
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return " | ".join([text.replace("AssertionError: ", "", 1), *places, *(["after " + _explain(before)] if before else [])])
+
+
 def run_tests(tests):
     """Runs (name, function) pairs, of which $ONLY may be a part of the name; a function may return text to show.
     Returns the exit status."""
     n_failed = n_ok = 0
-    for name, function in tests:
-        if os.environ.get("ONLY", "") not in name:
-            continue
+    only = os.environ.get("ONLY", "")
+    chosen = [test for test in tests if only in test[0]]
+    if only and not chosen:
+        print("skip %s: no test has %s in its name" % (os.path.basename(sys.argv[0]), only), flush=True)
+    for name, function in chosen:
         try:
             note = function()
         except Skip as e:
             print("skip %s: %s" % (name, e), flush=True)
             continue
-        except Exception:
+        except Exception as e:
             n_failed += 1
-            why = traceback.format_exc().strip().replace("\n", " | ")
-            print("FAIL %s: %s" % (name, why), flush=True)
+            print("FAIL %s: %s" % (name, _explain(e)), flush=True)
             continue
         n_ok += 1
         print("ok %s%s" % (name, " (%s)" % note if note else ""), flush=True)
@@ -112,6 +125,26 @@ def program(name):
     if not os.access(path, os.X_OK):
         raise Skip("%s is not built: make build/%s" % (name, name))
     return path
+
+
+@functools.lru_cache(None)
+def _program_without_python():
+    """A folder with a copy of the program, and a script that prints what it gets in place of running a command."""
+    folder = tempfile.mkdtemp(prefix="handed_over_")
+    atexit.register(shutil.rmtree, folder)
+    shutil.copy(program("tokmap"), folder)
+    script = pathlib.Path(folder, "tokmap-python")
+    script.write_text("#!/bin/sh\nshift 3\nprintf '%s\\0' \"$@\"\n")
+    script.chmod(0o755)
+    return folder
+
+
+def hand_over(*arguments):
+    """The end of the program for a command in Python, and the arguments that the Python package gets, to be run here."""
+    folder = _program_without_python()
+    done = subprocess.run([os.path.join(folder, "tokmap"), *map(str, arguments)], capture_output=True, encoding="utf-8",
+                          errors="surrogateescape", env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]})
+    return done, done.stdout.split("\0")[:-1]
 
 
 NAMING_CALLS = ("link", "linkat", "rename", "renameat", "renameat2", "unlink", "unlinkat")

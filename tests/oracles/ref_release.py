@@ -8,7 +8,7 @@ import os
 import struct
 
 import ref_reader
-from ref_order import Order, Phase, Skips, Source, quotas_of
+from ref_order import DocumentList, Order, Phase, Skips, Source, quotas_of
 from ref_rows import WHOLE
 from ref_views import read_view
 from ref_xxh3 import xxh3_64
@@ -16,7 +16,7 @@ from ref_xxh3 import xxh3_64
 MAX_TOKENS_READ = 2**24
 STEPS = 3
 FAR = (1000, 10**6, 10**12)
-SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within-document", "best_fit")
+SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within_document", "best_fit")
 
 
 def hash_of(numbers, code):
@@ -109,10 +109,17 @@ class Setup:
                          for (_, view, _), ds in zip(parts, datasets)]
                 ranges = [tuple(map(int, part.split("-"))) if part else None for _, _, part in parts]
                 self.tokens.append([ds.tokens for ds in datasets])
-                sources.append(Source([ds.dataset_id for ds in datasets], [ds.n_tokens for ds in datasets],
-                                      [ds.documents for ds in datasets], int(epochs), masked == "1", ranges, views))
+                lists = [None] * len(datasets)
+                sources.append([[ds.dataset_id for ds in datasets], [ds.n_tokens for ds in datasets],
+                                [ds.documents for ds in datasets], int(epochs), masked == "1", ranges, views, lists, None])
                 weights.append(float(weight))
                 width = max(width, *(ds.token_bytes for ds in datasets))
+            elif key in ("list", "order"):
+                n, step, last = map(int, value.split(":"))
+                if key == "list":
+                    lists[-1] = DocumentList([i * step % len(datasets[-1].documents) for i in range(n)], last == 1)
+                else:
+                    sources[-1][-1] = [i * step % last for i in range(n)]
             elif key == "skip":
                 skips.append(tuple(map(int, value.split("-"))))
             elif key == "phase":
@@ -125,7 +132,7 @@ class Setup:
         block, group = self.o.get("block_windows", 0), self.o.get("group_blocks", 0)
         packed = self.o.get("windows") == 2
         self.order = Order(
-            sources, phases, self.o["length"], self.o.get("seed", 0),
+            [Source(*source) for source in sources], phases, self.o["length"], self.o.get("seed", 0),
             windows=WINDOWS[self.o.get("windows", 0)], shuffle=SHUFFLES[self.o.get("shuffle", 0)],
             random_offset=bool(self.o.get("random_offset", 0)),
             block=block or max(1, 2**20 // (self.o["length"] * width)), group=group or (0 if packed else 64),

@@ -62,10 +62,12 @@ class World(pack_corpus.Packing):
         ["--where", "id >= 20 or @row < 5", "--meta", "id,@row,lang,text", "--split", "v=0.3"],
     ]
 
+    scale = 1
+
     def __init__(self, folder, number, rng):
         super().__init__(folder)
         folder.mkdir()
-        self.names = pack_corpus.write_inputs(folder, rng, 1, text_files=number % 9 == 8)
+        self.names = pack_corpus.write_inputs(folder, rng, self.scale, text_files=number % 9 == 8)
         options = self.OPTIONS[number % len(self.OPTIONS)]
         if "--where" in options:
             self.names = pack_corpus.with_fields(self.names)
@@ -98,6 +100,8 @@ class World(pack_corpus.Packing):
 
 
 class Trial:
+    readers, spills = ["", "1", "3", "64"], ["", "0", "20000", str(1 << 40)]
+
     def __init__(self, world, seed, counts):
         self.world, self.counts = world, counts
         self.rng = random.Random(seed)
@@ -210,10 +214,12 @@ class Trial:
 
         environment = {**os.environ, **NO_LEAK_SEARCH, "TOKMAP_CHECKPOINT_MS": self.rng.choice(["0", "0", "3", "2000"]),
                        **failure}
-        if readers := self.rng.choice(["", "1", "3", "64"]):  # else they are added when they are missed
+        if readers := self.rng.choice(self.readers):  # else they are added when they are missed
             environment["TOKMAP_TEST_READERS"] = readers
-        if spill := self.rng.choice(["", "0", "20000", str(1 << 40)]):  # all jobs that are ahead, as far as there is room
+        if spill := self.rng.choice(self.spills):  # all jobs that are ahead, as far as there is room
             environment["TOKMAP_TEST_SPILL"] = spill
+        if part := self.rng.choice(["", "1", "3000", "20000"]):  # a file of Parquet has so many bytes in each part
+            environment["TOKMAP_TEST_PART"] = part
         return subprocess.Popen(command, cwd=self.world.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, env=environment, preexec_fn=limit_size)
 
@@ -233,8 +239,17 @@ class Trial:
             run.send_signal(self.rng.choice([signal.SIGINT, signal.SIGTERM]))
             self.note("interrupt")
         elif how == "kill":
-            run.kill()
+            run.send_signal(signal.SIGSTOP)
             self.note("kill")
+            try:
+                files = [os.stat(path) for path in pack_corpus.descriptors_without_a_name(run.pid, self.world.folder)]
+            except FileNotFoundError:  # it has ended
+                files = []
+            if any(file.st_size for file in files):
+                self.note("kill after tokens were in a file without a name")
+            if any(file.st_blocks for file in files):
+                self.note("kill while tokens are in it")
+            run.kill()
 
     def disturb_somehow(self, run):
         if self.rng.random() < 0.3:
@@ -316,6 +331,15 @@ def fast_folder():
     return memory if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 10**9 else None
 
 
+class LargeWorld(World):
+    scale = 10
+
+
+class AheadTrial(Trial):
+    """Many inputs are read and encoded at the same time, and all that is ahead goes to the file without a name."""
+    readers, spills = ["64"], [str(1 << 40)]
+
+
 def run_trials(n, seed, first=0, keep=False, kinds=(World, Trial)):
     """Returns (counts, [what went wrong])."""
     world_kind, trial_kind = kinds
@@ -345,8 +369,12 @@ def main(description, kinds):
     parser.add_argument("n", type=int)
     parser.add_argument("seed", type=int)
     parser.add_argument("--first", type=int, default=0, help="the number of the first trial")
+    if kinds[0] is World:
+        parser.add_argument("--ahead", action="store_true", help="larger inputs, and all tokens that are ahead in a file")
     parser.add_argument("--keep", action="store_true", help="copy the files of a failed trial to chaos-NUMBER")
     arguments = parser.parse_args()
+    if getattr(arguments, "ahead", False):
+        kinds = LargeWorld, AheadTrial
     counts, wrong = run_trials(arguments.n, arguments.seed, arguments.first, arguments.keep, kinds)
     print("%d trials: %s" % (arguments.n, ", ".join("%s %d" % item for item in sorted(counts.items()))))
     for line in wrong:

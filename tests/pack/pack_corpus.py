@@ -2,6 +2,7 @@
 """What the tests that run tokmap pack share: a small tokenizer, inputs of several formats, what this build can read,
 and how to wait for a run to get somewhere."""
 
+import glob
 import gzip
 import importlib.util
 import io
@@ -35,7 +36,7 @@ def lang_of(i):
 
 def write_inputs(folder, rng, scale, text_files=False):
     """A vocabulary.json, and inputs whose names are returned: lines of JSON with some bad ones, gzip where this build
-    reads it, a tar archive, an Arrow and a Parquet file; or text, some of it not UTF-8, which no run packs beside
+    reads it, a tar archive, an Arrow, a Parquet and a CSV file; or text, some of it not UTF-8, which no run packs beside
     these."""
     words = ["word%d" % i for i in range(300)] + ["Wort", "слово", "語", "<|endoftext|>", "\\n", "\\u00e9", "  "]
 
@@ -64,13 +65,14 @@ def write_inputs(folder, rng, scale, text_files=False):
     write_tar(folder / "f.tar", lines, text, scale)
     write_arrow(folder / "g.arrow", [text(rng.choice([0, 1, 20, 900])) for _ in range(200 * scale)])
     write_parquet(folder / "h.parquet", [text(rng.choice([0, 1, 20, 900])) for _ in range(200 * scale)])
-    return ["b.txt", "e.txt"] if text_files else names + ["f.tar", "g.arrow", "h.parquet"]
+    write_csv(folder / "i.csv", [text(rng.choice([0, 1, 20, 900])) for _ in range(200 * scale)])
+    return ["b.txt", "e.txt"] if text_files else names + ["f.tar", "g.arrow", "h.parquet", "i.csv"]
 
 
 def with_fields(names):
     """The inputs whose records have an id."""
     columns = (".arrow", ".parquet") if has_pyarrow() else ()
-    return [name for name in names if name.endswith((".jsonl", ".gz", ".tar", *columns))]
+    return [name for name in names if name.endswith((".jsonl", ".gz", ".tar", ".csv", *columns))]
 
 
 def write_tar(path, lines, text, scale):
@@ -109,6 +111,26 @@ def write_parquet(path, texts):
                       "lang": [lang_of(i) for i in range(len(texts))]})
     pq.write_table(table, path, data_page_size=2000, write_batch_size=10, write_page_checksum=True,
                    compression="zstd" if has_zstd() else "snappy")
+
+
+def write_csv(path, texts, bad=41):
+    """Texts over several lines, some of them missing; one of `bad` rows is bad, or none."""
+    rows = ["id,text,lang", *('%d,"%s",%s%s' % (i, text.replace('"', '""').replace(" word1", '\n"" word1'), lang_of(i), ",x" * (bad > 0 and i % bad == 7))
+                              for i, text in enumerate(texts))]
+    path.write_bytes("\r\n".join(rows).encode())
+
+
+def descriptors_without_a_name(pid, folder):
+    """The descriptors that the process has of files in the folder without a name; none if it has ended."""
+    found = []
+    for one in glob.glob("/proc/%d/fd/*" % pid):
+        try:
+            path = os.readlink(one)
+        except OSError:
+            continue
+        if path.startswith(str(folder)) and path.endswith(" (deleted)"):
+            found.append(one)
+    return found
 
 
 class Packing:

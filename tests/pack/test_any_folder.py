@@ -4,6 +4,7 @@
 a refusal takes, JSON arrays, tables, and texts that begin with a brace."""
 
 import gzip
+import importlib
 import io
 import json
 import os
@@ -53,11 +54,11 @@ def make_zip():
 
 
 # Name, bytes, kind.
-OTHERS = [("a.pdf", b"%PDF-1.4\n1 0 obj\n", "PDF document"), ("b.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary data"),
+OTHERS = [("a.pdf", b"%PDF-1.4\n1 0 obj\n", "PDF document"), ("b.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "PNG image"),
           ("c.zip", make_zip(), "zip archive"), ("d.txt", TEXT.encode("utf-16"), "UTF-16 text"),
           ("e.html", ("\u00e4\u00f6\u00fc" * 40).encode("latin-1"), "data that is not UTF-8"),
           ("f.tar", make_tar(["x.jpg"]), "tar archive without text"), ("g.tar.gz", gzip.compress(make_tar(["x.jpg"])), None),
-          ("h.csv", b"text,n\na,1\n", "CSV file"), ("i.tsv.gz", gzip.compress(b"text\tn\na\t1\n"), "TSV file"),
+          ("h.csv", b"name,n\na,1\n", "table without the column of the text"), ("i.tsv.gz", gzip.compress(b"text,n\na,1\n"), None),
           ("j.json", b'{\n "name": "x"\n}\n', "JSON without the field of the text"), ("k.map", b'{"version":3,"names":[]}', None),
           ("l.json", b'["a", "b"]', "JSON array"), ("m.warc.gz", gzip.compress(b"WARC/1.0\r\nWARC-Type: warcinfo\r\n"), "WARC file"),
           ("n.xz", b"\xfd7zXZ\0\0\4", "xz file"), ("o.gz", gzip.compress(gzip.compress(b"x")), "file that is compressed twice")]
@@ -65,7 +66,7 @@ OTHERS += [(name, data, "JSON without the field of the text") for name, data in 
     ("p.json", b'[\n {"a": 1}\n]\n'), ("q.json.gz", gzip.compress(b'[{"a": 1}, {"b": [{"text": "x"}]}]')),
     ("tsconfig.json", b'{\n  // "text": "a" /* */\n  "paths": ["a//b", "/*", "\\"/*",], /* b */\n}\n'),
     ("s.jsonc", b'{\n "a": 1, // end\n}\n'))]
-KINDS = {"g.tar.gz": "tar archive without text", "k.map": "JSON without the field of the text"}
+KINDS = {"g.tar.gz": "tar archive without text", "i.tsv.gz": "table without the column of the text", "k.map": "JSON without the field of the text"}
 TEXTS = [("1.txt", TEXT), ("2.md", "# " + TEXT), ("3.pas", "{ a comment }\nbegin end.\n"), ("4.css", "{\n}\n"), ("5.xml", "<a/>\n")]
 # Damaged or incomplete, so never left out.
 DAMAGED = [("a.txt.gz", gzip.compress(TEXT.encode() * 99)[:-9]), ("b.parquet", TEXT.encode()), ("c.jsonl", b'ext": "a"}\n{"text": "b"}\n'),
@@ -131,7 +132,7 @@ def a_named_format_leaves_out_what_is_not_text(folder):
     """JSON and tables are text for who names the format; damaged files stay errors."""
     fill(folder / "in", OTHERS + TEXTS)
     out, _ = run("pack", "in", "--skip-unsuitable", "--json", "-o", "auto", cwd=folder)
-    wanted = {kind: n for kind, n in json.loads(out)["unsuitable"].items() if not kind.startswith(("JSON", "CSV", "TSV"))}
+    wanted = {kind: n for kind, n in json.loads(out)["unsuitable"].items() if not kind.startswith(("JSON", "table"))}
     for option in (["--format", "text"], ["--lines"]):
         out, _ = run("pack", "in", *option, "--skip-unsuitable", "--json", "-o", "out", "-f", cwd=folder)
         expect_equal(json.loads(out)["unsuitable"], wanted, option)
@@ -166,10 +167,10 @@ def a_refusal_is_one_screen(folder):
                   "--skip-unsuitable", "--exclude", "--format text"):
         expect(words in said, (words, said))
     _, said = run("pack", "in/0-a.pdf", "in/0-h.csv", "-o", "out", status=3, cwd=folder)
-    expect("in/0-a.pdf: is a PDF document" in said and "in/0-h.csv: is a table by its name" in said, said)
+    expect("in/0-a.pdf: is a PDF document" in said and 'in/0-h.csv: it has no column "text"; use --field with one of name, n' in said, said)
     expect("--skip-unsuitable" not in said, said)  # nothing else would be left
     _, said = run("pack", "in/0-a.pdf", "in/1.txt", "-o", "out", status=3, cwd=folder)
-    expect(said.endswith("\nUse --skip-unsuitable to leave out files that are not text.\n"), said)
+    expect(said.endswith("\nUse --skip-unsuitable to leave out files that are not text, or that lack the column.\n"), said)
 
 
 def text_and_records_are_not_packed_together(folder):
@@ -177,7 +178,85 @@ def text_and_records_are_not_packed_together(folder):
     _, said = run("pack", "a.txt", "b.md", "c.jsonl", "-o", "out", status=3, cwd=folder)
     expect("a.txt: is text, but c.jsonl has records, and --format auto does not pack both in one run "
            "(2 inputs of text, 1 input of records)\n" in said, said)
-    expect("  tokmap pack --format text 'a.txt' 'b.md' -o 'out-text'\n  tokmap pack 'c.jsonl' -o 'out-records'\n" in said, said)
+    expect("  tokmap pack --format text a.txt b.md -o out-text\n  tokmap pack c.jsonl -o out-records\n" in said, said)
+
+
+def run_commands(said, folder):
+    """Runs the commands that a refusal proposes, as a shell takes them."""
+    for line in said.splitlines():
+        if line.startswith("  tokmap "):
+            words = shlex.split(line)
+            run(*words[1:], cwd=folder)
+
+
+def a_mixed_folder_is_packed_by_the_commands_that_are_proposed(folder):
+    """With the other options, and patterns only where they mean the same files; a quote in the name of the folder."""
+    record = '{"text": "a b", "n": 1}\n'
+    mixed = [*((f"s/{i}.txt", TEXT) for i in range(6)), *((f"r/{i}.jsonl.gz", gzip.compress(record.encode())) for i in range(5)),
+             ("x.pdf", b"%PDF-1.4\n1 0 obj\n")]
+    options = ["--eod", "256", "--split", "v=0.5", "--skip-unsuitable", "-q"]
+    for extra, text in (((), "--include '*.txt'"), ((("s/.hidden.txt", TEXT),), "@out-text.list"),
+                        ((("s/broken.txt.gz", b"\x1f\x8b\x08\0 not gzip"),), None)):
+        here = folder / f"it's {len(extra)}{text is None}"
+        for part in "rs":
+            (here / "in" / part).mkdir(parents=True)
+        fill(here / "in", [*mixed, *extra])
+        _, said = run("pack", "in", *options, "-o", "out", status=3, cwd=here)
+        if text is None:  # what cannot be packed is named in the same refusal
+            expect("in/s/broken.txt.gz: " in said and "--include '*.txt'" in said, said)
+            continue
+        expect(f"  tokmap pack --format text {'in ' if text[0] == '-' else ''}{text} --eod 256 --split v=0.5 --skip-unsuitable "
+               "--quiet -o out-text\n" in said, said)
+        expect("  tokmap pack in --include '*.jsonl.gz' --eod 256" in said, said)
+        expect_equal([path.name for path in here.iterdir()], ["in"], "what is written without --write-lists")
+        _, said = run("pack", "in", *options, "-o", "out", "--write-lists", status=3, cwd=here)
+        expect_equal((here / "out-text.list").exists(), text[0] == "@", "the list")
+        run_commands(said, here)
+        documents = [json.loads(run("info", "--json", name, cwd=here)[0])["n_documents"] for name in ("out", "out-v")]
+        expect_equal(sum(documents), 11, documents)
+
+
+def commands_that_are_proposed_can_be_pasted(folder):
+    """Also with names that begin as options or that no terminal shows, and with options that text does not have."""
+    fill(folder, [("-a.txt", TEXT), ("-b.jsonl", '{"text": "b", "n": 1}\n')])
+    _, said = run("pack", "-o", "out", "--", "-a.txt", "-b.jsonl", status=3, cwd=folder)
+    run_commands(said, folder)
+    expect_equal(dataset_documents(folder, "out"), 2, said)
+    fill(folder / "in", [("x\tz.txt", TEXT), ("y.csv", "n,body\n1,b\n")])
+    for _ in range(2):  # the list is there already
+        _, said = run("pack", "in/x\tz.txt", "in/y.csv", "--field", "body", "-o", "two", "--write-lists", status=3, cwd=folder)
+    run_commands(said, folder)
+    expect_equal(dataset_documents(folder, "two"), 2, said)
+
+
+def dataset_documents(folder, name):
+    return json.loads(run("info", "--json", name, cwd=folder)[0])["n_documents"]
+
+
+def what_is_not_text_is_named(folder):
+    """Token files by what is beside them; the files whose bytes are replaced."""
+    fill(folder / "in", TEXTS)
+    run("pack", "in/1.txt", "-o", "in/P", cwd=folder)
+    out, _ = run("pack", "in", "--dry-run", "--skip-unsuitable", "--include", "P.*", "--include", "1.txt", cwd=folder)
+    expect("in/P.bin, left out: a token file of tokmap" in out and "in/P.tmi, left out: a tokmap index" in out, out)
+    fill(folder / "in2", [(f"{i}.txt", TEXT.encode() * 9 + b"\xff" * (i > 0)) for i in range(6)])
+    _, said = run("pack", "in2", "-o", "out", cwd=folder)
+    expect("not UTF-8: 5 places in 5 documents, replaced by U+FFFD: in2/1.txt, in2/2.txt, in2/3.txt and 2 more" in said, said)
+
+
+def a_dry_run_says_what_each_input_is(folder):
+    pyarrow = need("pyarrow")
+    fill(folder / "in", [*TEXTS, ("x.pdf", b"%PDF-1.4\n1 0 obj\n"), ("y.jsonl", '{"text": "a"}\n'), ("z.jsonl", "{\"text\": \n")])
+    importlib.import_module("pyarrow.parquet").write_table(pyarrow.table({"body": ["a"]}), folder / "in/p.parquet")
+    out, said = run("pack", "in", "--dry-run", status=3, cwd=folder)
+    for line in ("in/x.pdf, unsuitable: is a PDF document", 'in/p.parquet, unsuitable: it has no column "text"; use --field with one of',
+                 "in/y.jsonl, packed as jsonl, ", "in/z.jsonl, needs a change: "):
+        expect(line in out, out)
+    expect(said.endswith("  tokmap merge P-text P-records -o P\n") and "  tokmap pack --format text in --include '*.txt'" in said, said)
+    out, said = run("pack", "in", "--dry-run", "--exclude", "z*", "--skip-unsuitable", "--include", "*.p[ad]*[ft]", "--include", "*.jsonl",
+                    cwd=folder)
+    expect("in/p.parquet, left out: a Parquet file without the column" in out and "estimate:" in out, out)
+    expect_equal(sorted(path.name for path in folder.iterdir()), ["in"], "what is written")
 
 
 def other_options_do_not_resume_a_run(folder):
@@ -286,7 +365,7 @@ def an_array_is_read_on_after_a_stop(folder):
     expect((folder / "out.bin").read_bytes() == (folder / "wanted.bin").read_bytes(), "tokens differ")
 
 
-# ---- Tables ----
+# ---- Web archives ----
 
 
 def converter(folder, name):
@@ -298,18 +377,6 @@ def converter(folder, name):
     with open(folder / name, "rb") as source, open(folder / f"{name}.jsonl", "wb") as out:
         subprocess.run([sys.executable, *words[1:]], stdin=source, stdout=out, check=True)
     return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
-
-
-def tables_are_refused_with_a_converter(folder):
-    (folder / "a.csv").write_bytes(b'\xef\xbb\xbftext,n\r\n"a, ""b""\nc",1\r\n' + b"x" * 200000 + b",2\r\n")
-    (folder / "b.tsv").write_text('text\tn\na b\t1\n"he said\t2\nc\t3\n')
-    expect_equal(converter(folder, "a.csv"), [{"text": 'a, "b"\nc', "n": "1"}, {"text": "x" * 200000, "n": "2"}], "CSV")
-    rows = [{"text": "a b", "n": "1"}, {"text": '"he said', "n": "2"}, {"text": "c", "n": "3"}]
-    expect_equal(converter(folder, "b.tsv"), rows, "TSV")
-    (folder / "a.csv.gz").write_bytes(gzip.compress((folder / "a.csv").read_bytes()))
-    expect("; decompress it and make" in run("pack", "a.csv.gz", "-o", "out", status=3, cwd=folder)[1], "CSV that is compressed")
-    run("pack", "a.csv.jsonl", "-o", "out", "-q", cwd=folder)
-    run("pack", "a.csv", "--format", "text", "-o", "out", "-f", "-q", cwd=folder)
 
 
 def web_archives_are_refused_with_a_converter(folder):
@@ -334,6 +401,18 @@ def texts_that_begin_with_a_brace_go_by_their_name(folder):
     (folder / "lines.txt").write_text('{"text": "a"}\n{"text": "b"}\n')
     run("pack", "lines.txt", "-o", "out3", "-q", cwd=folder)
     expect_equal(json.loads(run("info", "--json", "out3", cwd=folder)[0])["n_documents"], 2, "JSON lines of any name")
+
+
+def fields_that_may_be_meant_are_named(folder):
+    record = '{"title": "a", "n": 1, "meta": {"body": "b", "deep": {"c": "d"}}, "ids": [1]}'
+    for name, data, options, wanted in (
+            ("a.jsonl", record, [], "use --field with one of title, meta.body, meta.deep.c, or --format"),
+            ("a.jsonl", record, ["--tokens", "x", "--vocab-size", "9"], "use --tokens with one of ids, or --format"),
+            ("a.jsonl", '{"n": 1}', [], "use --field to name the field, or --format"),
+            ("a.json", f"[{record},\n {record}]", [], "use --field with one of title, meta.body, meta.deep.c, or --format text")):
+        (folder / name).write_text(data)
+        _, said = run("pack", name, "-o", "out", *options, status=3, cwd=folder)
+        expect(wanted in said, said)
 
 
 if __name__ == "__main__":

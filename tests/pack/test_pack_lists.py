@@ -165,7 +165,7 @@ def a_mask_that_is_read_is_not_said_to_be_missing(folder):
         said = pack(folder, "out", ["a.jsonl"], "--loss-mask", "m", "--vocab-size", "9", "-f")
         expect("missing" not in said and "wherever" not in said, said)
     (folder / "a.jsonl").write_text('{"input_ids": [1, 2], "labels": [1, -100], "n": [1]}\n{"input_ids": [1], "labels": [1]}\n')
-    said = pack(folder, "out", ["a.jsonl"], "--labels", "labels", "--meta", "n", "--vocab-size", "9", "-f")
+    said = pack(folder, "out", ["a.jsonl"], "--labels", "labels", "--meta", "n", "--vocab-size", "9", "-f", code=3)
     expect("the field n is an object or a list" in said and "labels" not in said, said)
 
 
@@ -476,7 +476,7 @@ def what_does_not_go_together_is_refused(folder):
         said = pack(folder, "o", inputs, *options, code=code)
         expect(reason in said, said)
     (folder / "b.jsonl").write_text('{"ids": [1]}\n')
-    expect("use --tokens to name the field" in pack(folder, "o", ["b.jsonl"], *v, code=3), "another message")
+    expect("use --tokens with one of ids, or --format" in pack(folder, "o", ["b.jsonl"], *v, code=3), "another message")
     said = pack(folder, "last", ["a.jsonl"], "--vocab-size", "300", "--eod", "299")
     expect("--eod" not in said, said)
     pack(folder, "same", ["a.jsonl"], *v, "--labels", "input_ids")

@@ -62,7 +62,7 @@ class Corpus(pack_corpus.Packing):
     def __init__(self, folder):
         super().__init__(folder)
         rng = random.Random(12)
-        self.files = {"a.jsonl": ["{\"text\": \"first\", \"score\": 3}"] + [random_line(rng, i) for i in range(N_LINES)],
+        self.files = {"a.jsonl": ["{\"text\": \"first\", \"score\": 3, \"missing\": null}"] + [random_line(rng, i) for i in range(N_LINES)],
                       "b.jsonl": ["{\"text\": \"first\"}"] + [random_line(rng, i) for i in range(N_LINES // 10)]}
         for name, lines in self.files.items():
             (folder / name).write_text("\n".join(lines) + "\n")

@@ -927,8 +927,29 @@ def automatic_tasks_follow_the_engine(folder):
     for variables in ({}, {"SLURM_PROCID": "1"}, {**array, "SLURM_ARRAY_TASK_ID": "2"}, {**array, "SLURM_ARRAY_TASK_ID": "9"},
                       {**slurm, "SLURM_PROCID": "8"}, {**slurm, "SLURM_PROCID": "1k"}, {**slurm, "SLURM_NTASKS": "0"}):
         expect("--task auto" in pack_all(folder, "--task", "auto", code=2, **variables), str(variables))
+    whole = {**array, "SLURM_ARRAY_TASK_STEP": "2", "SLURM_ARRAY_TASK_MAX": "9"}
+    expect("task 1/4:" in pack_all(folder, "--task", "auto", **whole), str(whole))
+    for index in ("3", "5"):
+        some = {**array, "SLURM_ARRAY_TASK_ID": index, "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MAX": "5"}
+        said = pack_all(folder, "--task", "auto", code=2, **some)
+        expect("only some of its tasks: submit the whole array again" in said, said)
     said = pack_all(folder, "--task", "auto", code=2, PMIX_RANK="0")
     expect("--task $PMIX_RANK/N" in said, said)
+
+
+def a_plan_says_what_comes_next_and_warns_of_other_cells(folder):
+    small_work(folder)
+    plan = ["plan", "0.jsonl", "1.jsonl", "--cells", "cells", "-f", "-o", "run.plan", "--cell-size"]
+    said = tokmap(folder, *plan, "1G")
+    expect("Next:\n  tokmap pack --plan run.plan --task I/N  (for each I below N)\n  tokmap join run.plan -o P\n"
+           "One cell is work for one task; a smaller --cell-size makes more." in said, said)
+    expect("will end there" not in said, said)
+    pack_all(folder)
+    expect("will end there" not in tokmap(folder, *plan, "1G"), "the same plan again")
+    said = tokmap(folder, *plan, "300")
+    expect("cells/000000.tmi: was packed for another plan" in said and "use another folder for --cells" in said, said)
+    expect("One cell" not in said, said)
+    pack_all(folder, code=4)
 
 
 def a_task_without_a_cell_says_so(folder):

@@ -18,11 +18,12 @@ import threading
 import time
 
 import pack_corpus
-from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders, run_program
+from ref_protocol import BUILD, Skip, expect, expect_equal, need_parquet, program, run_in_folders, run_program
 
-# READERS, -j, --memory, bytes of the file for what is ahead
-WAYS = [(1, 2, "64M", None), (2, 1, "8M", 1 << 40), (3, 3, "8M", 0), (64, 1, "64M", 1 << 40), (64, 8, "8M", 100000),
-        (64, 2, "8M", None), (None, 3, "1G", None)]
+# READERS, -j, --memory, bytes of the file for what is ahead, bytes of a part of Parquet
+WAYS = [(1, 2, "64M", None, 20000), (2, 1, "8M", 1 << 40, 3000), (3, 3, "8M", 0, 1), (64, 1, "64M", 1 << 40, 1),
+        (64, 8, "8M", 100000, 20000), (64, 2, "8M", None, None), (None, 3, "1G", None, 5000)]
+LONG = os.environ.get("TOKMAP_LONG") == "all"
 if os.environ.get("TOKMAP_SANITIZED"):
     WAYS = WAYS[3:5]
 
@@ -47,18 +48,21 @@ def make(folder):
     return names
 
 
-def pack(folder, names, *options, readers=1, threads=1, memory="64M", spill=None, out="o", fail=None, **named):
+def pack(folder, names, *options, readers=1, threads=1, memory="64M", spill=None, part=None, out="o", fail=None, **named):
     """(exit status, what it says, {file: bytes})"""
     environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": "0"}
-    for name, value in (("TOKMAP_TEST_READERS", readers), ("TOKMAP_TEST_SPILL", spill)):
+    for name, value in (("TOKMAP_TEST_READERS", readers), ("TOKMAP_TEST_SPILL", spill), ("TOKMAP_TEST_PART", part)):
         environment.pop(name, None)
         if value is not None:
             environment[name] = str(value)
     if fail:
         environment.update(LD_PRELOAD=failures(), **fail)
-    done = run_program("tokmap", "pack", *names, "-o", out, "--tokenizer", "vocabulary.json", "--format", "auto", "-j", threads,
+    tokenizer = named.pop("tokenizer", "vocabulary.json")
+    options = (*options, "--tokenizer", tokenizer) if tokenizer else options
+    done = run_program("tokmap", "pack", *names, "-o", out, "--format", "auto", "-j", threads,
                        "--memory", memory, *options, cwd=folder, text=True, env=environment, **named)
-    said = "\n".join(line for line in done.stderr.split("\n") if "MB/s" not in line and "--memory" not in line)
+    left_out = "MB/s", "--memory", "Progress is saved"  # a run with parts has a checkpoint earlier
+    said = "\n".join(line for line in done.stderr.split("\n") if not any(words in line for words in left_out))
     files = {path.name: path.read_bytes() for path in folder.glob(out + "[.-]*")}
     return done.returncode, said, files
 
@@ -72,9 +76,10 @@ def same_in_all_ways(folder, names, *options, code=0, keeps=False):
     wanted = pack(folder, names, *options)
     expect_equal(wanted[0], code, "exit status; it said " + wanted[1][-500:])
     clear(folder)
-    for readers, threads, memory, spill in WAYS:
-        found = pack(folder, names, *options, readers=readers, threads=threads, memory=memory, spill=spill)
-        what = "with %s readers, -j %d, --memory %s, spill %s, %s: " % (readers, threads, memory, spill, " ".join(options))
+    for readers, threads, memory, spill, part in WAYS:
+        found = pack(folder, names, *options, readers=readers, threads=threads, memory=memory, spill=spill, part=part)
+        what = "with %s readers, -j %d, --memory %s, spill %s, parts of %s, %s: " % (readers, threads, memory, spill, part,
+                                                                                     " ".join(options))
         expect_equal(found[0], wanted[0], what + "exit status; it said " + found[1][-500:])
         expect_equal(found[1], wanted[1], what + "messages")
         if not keeps:  # an unfinished run has got as far as it has
@@ -91,6 +96,72 @@ def bytes_and_messages_are_the_same_however_many_read(folder):
         same_in_all_ways(folder, names, "--on-error", "skip", *options)
     same_in_all_ways(folder, fields, "--on-error", "skip", "--where", "id >= 20 or @row < 5", "--meta", "id,@row,lang")
     return "%d inputs" % len(names)
+
+
+def parquet_files(folder):
+    """With dictionaries, without, in many row groups, in one; with nulls, long and empty texts, lists of tokens."""
+    pa, pq = need_parquet()
+    rng, names = random.Random(11), []
+    pack_corpus.write_inputs(folder, rng, 1)
+    for i, (rows, size, dictionary) in enumerate(((100, 700, True), (10000, 3000, True), (10000, 900, False), (333, 1, False))):
+        texts = [None if k % 29 == 3 else "%d " % (k % 70) * rng.choice((0, 1, 9, 60)) for k in range(900)]
+        table = {"id": list(range(900)), "text": texts, "score": [None if k % 7 == 1 else k / 3 for k in range(900)],
+                 "tokens": [[k % 250] * (k % 40) for k in range(900)], "lang": ["l%d" % (k % 3) for k in range(900)]}
+        names.append("p%d.parquet" % i)
+        pq.write_table(pa.table(table), folder / names[-1], row_group_size=rows, data_page_size=size, write_batch_size=7,
+                       use_dictionary=dictionary, compression=("snappy", "none")[i % 2], write_page_checksum=True)
+    return names
+
+
+def parts_of_a_parquet_file_are_the_file(folder):
+    names = parquet_files(folder)
+    for name in (names, names[1:2]):
+        same_in_all_ways(folder, name, "--on-error", "skip", "--max-document", "150", "--split", "v=0.3")
+    same_in_all_ways(folder, names, "--where", "id >= 450 and lang != 'l1'", "--meta", "id,score,@row,lang")
+    same_in_all_ways(folder, names, "--where", "id == 899")  # most parts have no document
+    same_in_all_ways(folder, names, "--where", "id == 899 or id < 0", "--limit-documents", "2")
+    for n in (1, 871, 900, 1743, 2000) if LONG else (871, 1743):
+        same_in_all_ways(folder, names, "--limit-documents", str(n))
+
+    def lists(**named):
+        return pack(folder, names, "--tokens", "tokens", "--vocab-size", "256", tokenizer=None, **named)
+
+    wanted = lists()
+    for part in (1, 500, 5000):
+        clear(folder)
+        expect(lists(readers=8, part=part) == wanted, "other lists with parts of %d bytes" % part)
+
+
+def an_error_in_a_part_comes_after_the_parts_before_it(folder):
+    name = parquet_files(folder)[2]
+    good = (folder / name).read_bytes()
+    chunk = need_parquet()[1].ParquetFile(folder / name).metadata.row_group(0).column(1)
+    for share in (0.2, 0.5, 0.9):
+        bad = bytearray(good)
+        at = chunk.data_page_offset + int(chunk.total_compressed_size * share)
+        bad[at:at + 1500] = bytes(byte ^ 0xff for byte in bad[at:at + 1500])  # more than the statistics in a header
+        (folder / name).write_bytes(bad)
+        same_in_all_ways(folder, [name], code=3, keeps=True)
+        clear(folder)
+
+
+def a_run_that_is_killed_in_a_part_is_resumed(folder):
+    """By a run with parts of another size, or without."""
+    failures()  # or a Skip
+    names, rng, n_within = parquet_files(folder), random.Random(5), 0
+    wanted = pack(folder, names)[2]
+    for trial in range(12):
+        clear(folder)
+        for n in sorted(rng.sample(range(2, 40), 2)):
+            part = rng.choice((None, 1, 2000, 9000))
+            pack(folder, names, readers=8, part=part, memory="8M", spill=rng.choice((0, 1 << 40)),
+                 fail={"FAIL": "write:%d+" % n})
+            n_within += (folder / "o.tmj.partial").exists()
+        is_over = (folder / "o.tmi").exists()
+        code, said, files = pack(folder, names, readers=3, part=rng.choice((None, 1, 700, 5000)))
+        expect_equal(code, 5 if is_over else 0, "exit status; it said " + said)
+        expect(files == wanted, "other bytes in trial %d" % trial)
+    expect(n_within > 3, "%d runs had a checkpoint" % n_within)
 
 
 def limits_end_a_run_at_the_same_document(folder):
@@ -125,7 +196,7 @@ def an_error_comes_after_all_that_is_before_it(folder):
     bad = lines[:len(lines) // 2] + b"\nnot JSON\n" + lines[len(lines) // 2:]
     (folder / names[4]).write_bytes(write(bad))
     same_in_all_ways(folder, names, code=3, keeps=True)
-    for readers, threads, memory, spill in WAYS:  # what is repaired is resumed by another number of readers
+    for readers, threads, memory, spill, _ in WAYS:  # what is repaired is resumed by another number of readers
         expect_equal(pack(folder, names, readers=65 - (readers or 1), threads=4 - threads % 4)[0], 3, "exit status")
         (folder / names[4]).write_bytes(good)
         code, said, files = pack(folder, names, readers=readers, threads=threads, memory=memory, spill=spill)
@@ -193,19 +264,6 @@ def signals_end_a_run_whose_readers_all_wait(folder):
 # ---- The file for what is ahead ----
 
 
-def descriptors_without_a_name(pid, folder):
-    """The descriptors that the process has of files in the folder without a name."""
-    found = []
-    for one in os.listdir("/proc/%d/fd" % pid):
-        try:
-            path = os.readlink("/proc/%d/fd/%s" % (pid, one))
-        except OSError:
-            continue
-        if path.startswith(str(folder)) and path.endswith(" (deleted)"):
-            found.append("/proc/%d/fd/%s" % (pid, one))
-    return found
-
-
 def with_the_second_input_in_the_file(folder, then):
     """The first pipe gets nothing until the tokens of the second lie in the file: (exit status, what it says)."""
     first, second = with_pipes(folder)[:2]
@@ -220,8 +278,8 @@ def with_the_second_input_in_the_file(folder, then):
     while (n_bytes == 0 or n_bytes != before) and time.monotonic() < deadline:
         time.sleep(0.2)
         before = n_bytes
-        n_bytes = sum(os.stat(path).st_blocks for path in descriptors_without_a_name(run.pid, folder))
-    if n_bytes == 0 and run.poll() is None and not descriptors_without_a_name(run.pid, folder):
+        n_bytes = sum(os.stat(path).st_blocks for path in pack_corpus.descriptors_without_a_name(run.pid, folder))
+    if n_bytes == 0 and run.poll() is None and not pack_corpus.descriptors_without_a_name(run.pid, folder):
         run.kill()
         run.communicate()
         raise Skip("this file system has no files without a name")
@@ -245,9 +303,23 @@ def what_is_ahead_lies_in_a_file_without_a_name(folder):
     expect((folder / "o.bin").read_bytes() == (folder / "w.bin").read_bytes(), "other bytes")
 
 
+def json_says_what_the_threads_used_and_what_limited_them(folder):
+    (folder / "a.jsonl").write_bytes(LINES * 9)
+    done = run_program("tokmap", "pack", "a.jsonl", "--format", "jsonl", "--split", "v=0.5", "--json", "--report", "r.json", "-q",
+                       "-o", "o", cwd=folder)
+    expect_equal(done.returncode, 0, done.stderr.decode())
+    report, (first, second) = json.loads((folder / "r.json").read_text()), map(json.loads, done.stdout.splitlines())
+    for found in (report, first):
+        expect_equal(sorted(found["threads"]), ["decompress", "encode", "flush", "main", "read"], "threads")
+        expect(found["threads"]["encode"] > 0 and found["threads"]["main"] > 0, str(found["threads"]))
+        expect(found["limited_by"] in ("read", "decompress", "encode", "write", "memory"), found["limited_by"])
+        expect(found["limit_bytes_per_second"] > 0 and found["spilled_bytes"] == 0, str(found))
+    expect("threads" not in second, str(second))
+
+
 def a_file_with_other_bytes_than_were_written_is_an_error(folder):
     def change(run):
-        for path in descriptors_without_a_name(run.pid, folder):
+        for path in pack_corpus.descriptors_without_a_name(run.pid, folder):
             with open(path, "r+b") as file:
                 file.seek(1000)
                 byte = file.read(1)
@@ -260,12 +332,13 @@ def a_file_with_other_bytes_than_were_written_is_an_error(folder):
 
 
 def failures():
+    if os.environ.get("TOKMAP_SANITIZED"):
+        raise Skip("a sanitizer has its own memory")
     return os.path.join(BUILD, "libfailures.so")
 
 
 def calls_that_fail_end_the_run_or_change_nothing(folder):
-    if os.environ.get("TOKMAP_SANITIZED"):
-        raise Skip("a sanitizer has its own memory")
+    failures()  # or a Skip
     names, rng = make(folder), random.Random(2)
     wanted = pack(folder, names, "--on-error", "skip")
     clear(folder)

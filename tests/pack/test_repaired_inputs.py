@@ -39,7 +39,8 @@ def write_gzip(path, text):
 def all_bad_inputs_are_named_before_anything_is_written(folder):
     names = pack_corpus.write_inputs(folder, random.Random(3), 1)
     bad = {"g.arrow": lambda data: data[:-9], "h.parquet": lambda data: data[:-9], "d.jsonl": lambda data: b'{"x": 1}\n',
-           "f.tar": lambda data: b"PK\x03\x04" + data, "c.gz": lambda data: b"\x1f\x8b\x08\x04" + data[:20]}
+           "f.tar": lambda data: b"PK\x03\x04" + data, "c.gz": lambda data: b"\x1f\x8b\x08\x04" + data[:20],
+           "i.csv": lambda data: data.replace(b"id,", b"text,", 1)}
     bad = {name: change for name, change in bad.items() if name in names}
     for name, change in bad.items():
         (folder / name).write_bytes(change((folder / name).read_bytes()))
@@ -47,8 +48,9 @@ def all_bad_inputs_are_named_before_anything_is_written(folder):
         command = "plan" if "--cells" in arguments else "pack"
         said = call(folder, command, *names, *arguments, code=3)
         for name in names:
-            expect_equal(name + ": " in said, name in bad, "%s: whether %s is named; it said %s" % (arguments, name, said))
-        expect("%d inputs cannot be packed" % len(bad) in said, said)
+            named = name + ": " in said or name + ", needs a change: " in said or name + ", unsuitable: " in said
+            expect_equal(named, name in bad, "%s: whether %s is named; it said %s" % (arguments, name, said))
+        expect(re.search("%d (of %d )?inputs cannot be packed" % (len(bad), len(names)), said), said)
         expect_equal(files(folder), {}, "files")
     said = call(folder, "pack", "no1", "a.jsonl", "no2", "-o", "out", code=3)
     expect("no1: No such file" in said and "no2: No such file" in said, said)
@@ -66,7 +68,8 @@ def overwrite(data):
 # Format: how the file is damaged where only reading it shows that.
 DAMAGES = {"c.gz": lambda data: data[:len(data) * 2 // 3], "d.jsonl": lambda data: data[:-40],
            "d.jsonl.zst": overwrite,
-           "f.tar": overwrite, "g.arrow": overwrite, "h.parquet": overwrite}
+           "f.tar": overwrite, "g.arrow": overwrite, "h.parquet": overwrite,
+           "i.csv": lambda data: data[:len(data) * 6 // 10] + b'\n1,"'}
 SPLITS = ["--split", "v=0.2", "--memory", "8M", "-j", "2", "--tokenizer", "vocabulary.json"]
 
 
@@ -104,6 +107,8 @@ class Night:
             table = pa.table({"text": ["row %d " % i * rng.randrange(60) for i in range(3000)]})
             pq.write_table(table, self.path, data_page_size=2000, use_dictionary=False, compression="snappy",
                            write_batch_size=10, write_page_checksum=True)
+        if name.endswith(".csv"):
+            pack_corpus.write_csv(self.path, ["row %d " % i * rng.randrange(60) for i in range(3000)], bad=0)
         self.good = self.path.read_bytes()
         self.path.write_bytes(DAMAGES[name](self.good))
 

@@ -83,9 +83,20 @@ def one_run(folder, seed):
             os.truncate(ledger, ledger.stat().st_size - 1 - rng.randrange(100))
             return check(folder, None, came_from)  # the run knows less than the process did: only that it can be read
         final = list(came_from)[-1]
-        plan["state"] = final if rng.random() < 0.6 else rng.choice(list(came_from))
+        # Not a state that the run gave up: if a later attempt was killed, the ledger does not know that it came less far.
+        plan["state"] = final if rng.random() < 0.6 else rng.choice([at for at, _ in way_to(came_from, final)])
         next_plan(rng, plan, int.from_bytes(bytes.fromhex(plan["state"])[24:32], "little"))
     return check(folder, final, came_from) if came_from else 0
+
+
+def way_to(came_from, at):
+    """The states that led to this one, and the samples of the step before each."""
+    found = []
+    while at:
+        before, samples = came_from[at]
+        found.insert(0, (at, samples))
+        at = before
+    return found
 
 
 def check(folder, final, came_from):
@@ -94,10 +105,7 @@ def check(folder, final, came_from):
         if final is None:
             tokmap.Run(folder / "run.ledger", until=1)
             return 0
-        wanted, at = [], final
-        while at:
-            at, samples = came_from[at]
-            wanted.insert(0, samples)
+        wanted = [samples for _, samples in way_to(came_from, final)]
         run = tokmap.Run(folder / "run.ledger", until=bytes.fromhex(final))
         found = [[row.sample for row in run.step(step)] for step in range(run.n_steps)]
     if found != wanted:

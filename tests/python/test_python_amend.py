@@ -45,7 +45,7 @@ def order_of(folder, loader, limits, options):
     phases = [Phase(first, quotas_of(weights)) for first, weights in loader.phases.items()]
     return Order(sources, phases, LENGTH, 3, windows=options["windows"], random_offset=options["random_offset"],
                  shuffle=options["shuffle"], block=options["block_windows"], group=options["group_blocks"],
-                 align=options.get("align", 1), most=options.get("documents_per_row", 0))
+                 align=options.get("align", 1), most=options.get("max_documents", 0))
 
 
 def any_weights(rng, n):
@@ -85,10 +85,10 @@ def changed_runs_have_the_order_of_the_specification(folder):
     n_rows = n_changes = 0
     for seed in range(N_RUNS):
         rng = random.Random(seed)
-        windows = rng.choice(("concat", "within-document", "best_fit"))
+        windows = rng.choice(("concat", "within_document", "best_fit"))
         shuffle = rng.choice(("full", "none", "block"))
         blocks = (rng.randint(1, 9), rng.randint(1, 5)) if shuffle == "block" else (0, 0)
-        packing = {"align": rng.choice((1, 1, 2, 5, 10)), "documents_per_row": rng.choice((0, 0, 1, 3))}
+        packing = {"align": rng.choice((1, 1, 2, 5, 10)), "max_documents": rng.choice((0, 0, 1, 3))}
         options = {"windows": windows, "shuffle": shuffle, "random_offset": windows == "concat" and rng.random() < 0.5,
                    "block_windows": 0 if windows == "best_fit" else blocks[0], "group_blocks": blocks[1],
                    **(packing if windows == "best_fit" else {}),

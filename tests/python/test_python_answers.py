@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 from package import ROOT
-from ref_protocol import program, run_in_folders
+from ref_protocol import hand_over, program, run_in_folders
 
 import numpy as np
 import tokmap
@@ -26,11 +26,14 @@ ORDER = ("--sequence-length", LENGTH, "--seed", 5, "--shuffle", "block", "--wind
 
 
 def run(*arguments):
-    """(exit status, stdout, stderr); here, as a hundred processes would take a while."""
+    """(exit status, stdout, stderr). The package runs here, as a hundred processes of Python would take a while."""
+    done, handed_over = hand_over(*arguments)
+    if done.returncode:
+        return done.returncode, done.stdout, done.stderr
     outputs, status = [io.StringIO(), io.StringIO()], 0
     with contextlib.redirect_stdout(outputs[0]), contextlib.redirect_stderr(outputs[1]):
         try:
-            run_command(arguments[0], [str(argument) for argument in arguments[1:]])
+            run_command(arguments[0], handed_over)
         except SystemExit as end:
             status = end.code
     return status, outputs[0].getvalue(), outputs[1].getvalue()
@@ -124,6 +127,9 @@ def a_run_without_a_ledger_is_that_of_a_loader(folder):
         for number, n in tokens.items():
             wanted[dataset.inputs[int(np.searchsorted(ends, number, "right"))].name] += n
         assert {one["name"]: one["tokens"] for one in report["shares"]} == wanted
+        assert not any("path" in one for one in report["shares"])
+        (share,) = answer("report", *options)["shares"]
+        assert (share["name"], share["path"], share["tokens"]) == (0, f"{folder / name}.tmi", sum(tokens.values()))
 
 
 def a_run_of_a_loader_has_its_micro_batches(folder):
@@ -203,12 +209,12 @@ def attempts_are_shown_if_asked_for(folder):
     assert (20, True) in [(r["sample"], r["given_up"]) for r in found]
     killed = tokmap.Loader(folder / "flat", LENGTH, 4, ledger=folder / "killed")
     states = [next(killed).state for _ in range(3)]
-    killed._ledger.is_open = False
+    killed._recorder.ledger.is_open = False
     with tokmap.Loader(folder / "flat", LENGTH, 4, ledger=folder / "killed") as loader:
         loader.restore(states[1])
         next(loader)
     status, _, errors = run("report", "--ledger", folder / "killed", "--all-attempts")
-    assert status == 0 and "the ledger does not have: 1." in errors, errors
+    assert status == 0 and "end is not in the ledger: 1." in errors, errors
 
 
 def sources_of_other_attempts_are_named_only_if_they_agree(folder):
@@ -230,6 +236,8 @@ def sources_of_other_attempts_are_named_only_if_they_agree(folder):
     go_on(["flat", "third"], 4, resume=tokmap.Resume(amend=states[1]))
     lines = says("report", "--ledger", folder / "other.ledger", "--all-attempts").splitlines()
     assert lines[1].split()[1].endswith("/flat.tmi") and lines[2].split()[0] == "1" and "tmi" not in lines[2], lines
+    shares = answer("report", "--ledger", folder / "other.ledger", "--all-attempts")["shares"]
+    assert [one["path"] for one in shares] == [f"{folder}/flat.tmi", None], shares
 
 
 def what_is_wrong_is_refused(folder):
@@ -315,12 +323,12 @@ def nobody_has_to_read_to_the_end(folder):
 def errors_of_options_are_those_of_the_program(folder):
     """As tokenize_tools/cli/options.c has them."""
     good = ("--ledger", folder / "x")
-    for text, *arguments in (("unknown or ambiguous option --unknown", "--unknown=1"),
+    for text, *arguments in (("unknown option --unknown", "--unknown=1"),
                              ("option --top needs a value", "--top"), ("option --json takes no value", "--json=1"),
                              ("--format json: must be table or csv", "--format", "json"), ("unknown option -x", "-x"),
                              ("--seed 1.5: must be a whole number", "--seed", "1.5")):
         refused(2, text, "report", *good, *arguments)
-    refused(2, "unknown or ambiguous option --s", "trace", *good, "--step", 1, "--s", 1)
+    refused(2, "option --s is ambiguous: --step, --sample, --state, --sequence-length, --seed, --shuffle", "trace", *good, "--step", 1, "--s", 1)
     assert "shares" in answer("report", folder / "flat", *ORDER, "--until", 9, folder / "joined")  # in any order
 
 

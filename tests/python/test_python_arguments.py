@@ -8,6 +8,7 @@ import inspect
 import os
 import re
 import sys
+import unittest.mock
 
 from grouped import grouped, open_loader
 from package import raises
@@ -35,7 +36,7 @@ def refused(kind, name, function, *arguments, **named):
 def only_integers_are_integers(folder):
     a = folder / "a"
     numbers = ("sequence_length", "batch_rows", "seed", "max_epochs", "block_windows", "group_blocks", "look_ahead",
-               "pad_id", "ignore_index", "rank", "n_ranks", "n_slots", "max_documents")
+               "pad_id", "ignore_index", "rank", "n_ranks", "n_slots", "max_boundaries")
     for name in numbers:
         for wrong in (15.9, "16", None, np.float32(3), b"1"):
             if wrong is None and name in ("max_epochs", "rank", "n_ranks"):
@@ -224,8 +225,8 @@ def python_speaks_python(folder):
     loader = tokmap.Loader(a, 8)
     for call in (lambda: tokmap.Loader(a, 8, order=tokmap.Order(block_windows=3)), lambda: tokmap.Loader(a, 8, order=tokmap.Order(group_blocks=3)),
                  lambda: tokmap.Loader(folder / "raw", 8, outputs=["loss_mask"]),
-                 lambda: tokmap.Loader(folder / "raw", 8, windows="within-document"),
-                 lambda: tokmap.Loader(a, 8, windows="within-document", order=tokmap.Order(random_offset=True)),
+                 lambda: tokmap.Loader(folder / "raw", 8, windows="within_document"),
+                 lambda: tokmap.Loader(a, 8, windows="within_document", order=tokmap.Order(random_offset=True)),
                  lambda: tokmap.Loader(a, 8, shuffle="block", order=tokmap.Order(block_windows=2**63)),
                  lambda: tokmap.Loader(a, 8, slots=tokmap.Slots(n_slots=3)), lambda: tokmap.Loader(a, 8, slots=tokmap.Slots(log=print)),
                  lambda: tokmap.Stage(loader, "host", ["cu_seqlens"]), lambda: tokmap.Stage(loader, "host", n_slots=1),
@@ -240,7 +241,7 @@ def python_speaks_python(folder):
     for i in range(20):
         one.document([1])
     one.finish()
-    text = str(raises(ValueError, tokmap.Loader, folder / "one", 8, windows="within-document"))
+    text = str(raises(ValueError, tokmap.Loader, folder / "one", 8, windows="within_document"))
     assert "two tokens" in text and "too few" not in text, text
     exists = str(raises(tokmap.ExistsError, tokmap.Writer, a, 10))
     assert exists.endswith("already exists: set replace=True to replace it"), exists
@@ -323,9 +324,18 @@ def torch_before_2_0_is_enough(folder):
 
 def a_loader_with_a_device_takes_the_options_of_its_stage(folder):
     lines = []
-    loader = tokmap.Loader(folder / "a", 8, device="host", slots=tokmap.Slots(n_slots=5, max_documents=7, log=lines.append))
-    assert loader._stage.stats["n_slots"] == 5 and loader._stage.stats["max_documents"] == 7
+    loader = tokmap.Loader(folder / "a", 8, device="host", slots=tokmap.Slots(n_slots=5, max_boundaries=7, log=lines.append))
+    assert loader._stage.stats["n_slots"] == 5 and loader._stage.stats["max_boundaries"] == 7
     assert loader._stage._core.user_log == lines.append
+
+
+def without_torch_it_says_what_to_install(folder):
+    path = folder / "a"
+    batch = next(tokmap.Loader(path, 8))
+    with unittest.mock.patch.dict(sys.modules, torch=None):
+        for call in (lambda: tokmap.Loader(path, 8, framework="torch"), lambda: batch.to("cpu")):
+            error = raises(ModuleNotFoundError, call)
+            assert str(error).endswith(". Install it: pip install torch") and "torch" in error.name, error
 
 
 sys.exit(run_in_folders("python_arguments_", prepare=prepare))

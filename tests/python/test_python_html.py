@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import unittest.mock
 
 from grouped import grouped
 from package import BUILD, ROOT
@@ -131,6 +132,102 @@ def loaders_and_batches_show_sources_and_samples(folder):
             assert "lengths" not in text
     with tokmap.Loader([make(folder, "x", ["1234567"])], 4, outputs=[], max_epochs=1) as loader:
         shown(next(loader))
+
+
+def bars(text):
+    """How full each bar is that shows a part of something."""
+    return [float(part) / 160 for part in re.findall(r"width:160\.0px;margin-right:8px;background:#8883.*?width:([0-9.]+)px", text)]
+
+
+def parts_are_drawn_to_one_scale(folder):
+    with tokmap.Writer(folder / "few", vocab_size=10) as w:
+        for n in (8, 2, 90):
+            w.document([1] * n)
+            w.end_input(f"input {n}")
+    data = tokmap.open(folder / "few")
+    assert bars(shown(data)[1]) == [0.08, 0.02, 0.9]
+    cells, text = shown(tokmap.View(data, keep=[True, True, False]))
+    assert [round(part, 3) for part in bars(text)] == [0.667, 0.1] and cells["documents: 2"] == "66.67%"
+
+
+def shards_are_named(folder):
+    paths = [make(folder, name, texts) for name, texts in (("web", ["a" * 9] * 3), ("code", ["b" * 40]), ("books", ["c" * 80]))]
+    with tokmap.Loader(paths[:2], 16) as loader:
+        cells, text = shown(loader)
+        assert "Loader of web and 1 more: " in repr(loader) and cells[f"{paths[0]}.tmi and 1 more"[-60:]].startswith("100.00%")
+        assert "lengths of 4 documents of web and 1 more" in text and cells["8 to 15"] == "75.0%" and cells["32 to 63"] == "25.0%"
+    with tokmap.Loader([(paths[:2], 0.9), (paths[2], 0.1)], 16) as loader:
+        cells, text = shown(loader)
+        assert "Loader of web and 2 more: " in repr(loader) and "lengths" not in text
+        assert [round(part, 3) for part in bars(text)] == [0.9, 0.1]
+    views = [tokmap.View(tokmap.open(path), keep=keep) for path, keep in ((paths[0], [1, 0, 1]), (paths[1], [0]), (paths[2], [1]))]
+    with tokmap.Loader(views, 16) as loader:
+        cells, text = shown(loader)
+        assert "lengths of 3 documents of web and 2 more" in text and cells["8 to 15"] == "66.7%" and cells["32 to 63"] == "0.0%"
+    many = [str(make(folder, f"m{i}", ["d" * 3] * (600 * i))) for i in (1, 2)]
+    with tokmap.Loader(many, 16) as loader:
+        assert "lengths of 1,000 documents at random of m1 and 1 more" in shown(loader)[1]
+
+
+def padding_is_counted_and_not_drawn(folder):
+    path = make(folder, "p", ["x" * 5, "y" * 9, "z" * 3])
+    for options in ({"windows": "best_fit", "max_documents": 1}, {"windows": "best_fit", "max_documents": 1, "align": 8},
+                    {"windows": "within_document"}):
+        with tokmap.Loader(path, 32, 3, **grouped(max_epochs=1, pad_id=33, **options)) as loader:
+            batch = next(loader)
+            cells = {value for key, value in shown(batch)[0].items() if key.isdecimal()}
+            end = "<eod>" if "align" in options else ""  # else it is a label only
+            assert cells == {f"{c * n}{end} ({32 - n - bool(end)} of padding)" for c, n in zip("xyz", (5, 9, 3))}, cells
+        assert "!" in shown(batch)[1]  # of a closed loader, which cannot be asked
+    with tokmap.Loader(path, 64, 1, windows="best_fit", max_epochs=1, rows=tokmap.Rows(align=16)) as loader:  # also between documents
+        row = shown(next(loader))[0]["0"]
+        assert row.endswith(" (44 of padding)") and sorted(row.split(" (")[0].split("<eod>")) == ["", "xxxxx", "yyyyyyyyy", "zzz"], row
+    for rank in range(2):  # a slice of a row, where padding is not looked for
+        with tokmap.Loader(path, 32, 3, windows="within_document", max_epochs=1, ranks=tokmap.Ranks(rank=0, n_ranks=1, cp_rank=rank, cp_size=2)) as loader:
+            cells = shown(next(loader))[0]
+            assert all(len(cells[key]) == 16 for key in "012"), cells
+    with tokmap.Loader(path, 16, 1) as loader:
+        assert "of padding" not in shown(next(loader))[1]
+
+
+def runs_and_reports_are_tables(folder):
+    a, b = make(folder, "a", ["a" * 200]), make(folder, "b", ["b" * 300, "c" * 100])
+    with tokmap.Loader([(a, 0.75), (b, 0.25)], 16, 4, ledger=folder / "run") as loader:
+        for _ in range(3):
+            next(loader)
+    with tokmap.Loader([(a, 0.75), (b, 0.25)], 16, 2, ledger=folder / "run", ranks=tokmap.Ranks(rank=0, n_ranks=2)) as loader:
+        loader.seek(8)
+        for _ in range(2):
+            next(loader)
+    run = tokmap.Run(folder / "run", all_attempts=True)
+    assert repr(run) == "<tokmap.Run: 4 steps, 2 ranks, up to sample 16, 1 attempt given up>"
+    with unittest.mock.patch.object(tokmap.Run, "report", None):  # which would go through all documents
+        cells, text = shown(run)
+    assert cells["steps"] == "4" and cells["given up"] == "samples 8 to 12"
+    assert cells[f"{a}.tmi"[-60:]] == "75.00%, 12 samples, epoch 1.00" and bars(text) == [0.75, 0.25], (cells, bars(text))
+    killed = [tokmap.Loader(a, 16, 4, ledger=folder / "killed") for _ in range(3)]
+    for loader, at in zip(killed, (0, 12, 8)):
+        loader.seek(at)
+        next(loader)
+        loader._recorder.ledger.is_open = False
+    assert repr(tokmap.Run(folder / "killed", 16)) == "<tokmap.Run: 4 steps, 1 rank, up to sample 16, 2 attempts given up>"
+    report = run.report()
+    cells, text = shown(report)
+    assert [one.name for one in report] == [0, 1]
+    total = sum(one.tokens for one in report)
+    assert f"{total:,} tokens that were labels" in text and bars(text) == [round(one.tokens / total * 160, 1) / 160 for one in report]
+    assert cells[f"0 {a}.tmi"[-60:]].endswith(f", {report[0].tokens} tokens of 1 document"), cells
+    assert "by input" in shown(run.report("input"))[1]
+    assert set(shown(run.report("input"))[0]) == {"a.txt", "b.txt"}
+    for by in ("source", "input"):  # each name stays with its share
+        report = run.report(by)
+        cells = shown(report)[0]
+        report.reverse()
+        assert shown(report)[0] == cells and list(shown(report)[0]) == list(cells)[::-1] != list(cells), (by, cells)
+        del report[0]
+        assert list(shown(report)[0]) == list(cells)[:1]
+        report.append(tokmap._run.report.Share(None, 1, 1))
+        assert list(shown(report)[0]) == [*list(cells)[:1], "(none)"]
 
 
 def it_is_imported_only_when_asked_for(folder):

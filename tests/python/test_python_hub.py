@@ -266,8 +266,15 @@ def tokenizer_is_found(folder):
 def without_the_package(folder):
     (folder / "bin").mkdir()
     shutil.copy(BUILD / "tokmap", folder / "bin/tokmap")
-    refuse(3, "hf://datasets/o/n", "tokmap[hub]", "the Python package is missing",
+    refuse(3, "hf://datasets/o/n", "finds files of the Hub", "the Python package is missing",
            of=run(folder, None, "pack", "hf://datasets/o/n", "-o", "p", program=folder / "bin/tokmap", PATH="/nowhere"))
+
+
+def without_huggingface_hub(folder):
+    (folder / "none").mkdir()
+    (folder / "none/huggingface_hub.py").write_text("raise ImportError('not here')\n")
+    refuse(3, "not here. Install it: pip install huggingface_hub\n", of=run(
+        folder, None, "pack", "hf://datasets/o/n", "-o", "p", "--download", PYTHONPATH=folder / "none"))
 
 
 def one_command_has_one_commit(folder):

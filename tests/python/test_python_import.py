@@ -17,16 +17,20 @@ import time
 
 import terminal
 from package import ROOT
-from ref_protocol import need_parquet, run_in_folders
+from ref_protocol import hand_over, need_parquet, program, run_in_folders
 
 import numpy as np
 import tokmap
+from tokmap._tools.importers import READERS
 
 HIDE = "import sys; sys.modules.update(h5py=None, lmdb=None, tfrecord=None, datasets=None, pyarrow=None, transformers=None); "
 
 
 def run(*arguments):
-    script = HIDE + f"sys.argv[1:] = {list(map(str, arguments))!r}; from tokmap.__main__ import main; main()"
+    done, handed_over = hand_over(*arguments)
+    if done.returncode:
+        return done
+    script = HIDE + f"from tokmap.__main__ import run_command; run_command({arguments[0]!r}, {handed_over!r})"
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
 
@@ -82,9 +86,9 @@ def it_behaves_as_the_commands_in_c(folder):
     assert json.loads(done.stdout) == {
         "schema_version": 1, "index_file": f"{folder}/a.tmi", "token_file": f"{folder}/a.bin", "n_tokens": 300,
         "dtype": "u16", "n_documents": 10, "n_inputs": 1, "n_spans": 0, "dataset_id": ds.dataset_id}, done
-    hostile = os.fsdecode(bytes(folder) + b"/\x1b[31m\xff")
+    hostile = os.fsdecode(bytes(folder) + b"/\"\\\xc3\xa9\x1b[31m\xff")
     done = run("import", "numpy", folder / "a.npy", "-o", hostile, "--vocab-size", 300)
-    assert done.returncode == 0 and "/\\x1b[31m\\xff: 10 documents" in done.stdout, done
+    assert done.returncode == 0 and "/\"\\\u00e9\\x1b[31m\\xff: 10 documents" in done.stdout, done
     write_tar(folder / "a.tar", np.arange(300).reshape(-1, 30))
     os.mkfifo(folder / "pipe")
 
@@ -264,9 +268,8 @@ def empty_lists_and_files_go_with_all_others(folder):
     none, some, plain = (folder / f"{name}.parquet" for name in ("none", "some", "plain"))
 
     def take(*files):
-        script = f"import sys; sys.argv[1:] = {list(map(str, ('import', 'parquet', *files, '-o', folder / 'm', '-f', '--vocab-size', 10)))!r}"
-        return subprocess.run([sys.executable, "-c", script + "; from tokmap.__main__ import main; main()"], capture_output=True,
-                              text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        return subprocess.run([sys.executable, "-m", "tokmap", *map(str, ("import", "parquet", *files, "-o", folder / "m", "-f", "--vocab-size", 10))],
+                              capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
 
     for files in ((none, some), (none, none, some, none), (some, none)):
         done, ds = take(*files), tokmap.open(folder / "m")
@@ -288,9 +291,8 @@ def open(path, **_): return contextlib.nullcontext(Store(eval(__import__('pathli
     (folder / "store").write_text(repr({b"0": b"\3\0", b"1": b"\1\0\2\0", b"__len__": b"odd", b"__keys__": b"evenbyte"}))
 
     def take(*more):
-        script = f"import sys; sys.argv[1:] = {list(map(str, ('import', 'lmdb', folder / 'store', '-o', folder / 'd', '-f', *more)))!r}"
-        return subprocess.run([sys.executable, "-c", script + "; from tokmap.__main__ import main; main()"], capture_output=True,
-                              text=True, env={**os.environ, "PYTHONPATH": f"{folder}:{ROOT / 'python'}"})
+        return subprocess.run([sys.executable, "-m", "tokmap", *map(str, ("import", "lmdb", folder / "store", "-o", folder / "d", "-f", *more))],
+                              capture_output=True, text=True, env={**os.environ, "PYTHONPATH": f"{folder}:{ROOT / 'python'}"})
 
     done = take("--vocab-size", 10, "--dtype", "uint16")
     assert done.returncode == 0 and [one.tolist() for one in tokmap.open(folder / "d")] == [[3], [1, 2]], done
@@ -317,6 +319,12 @@ def missing_packages_are_named(folder):
         assert len(done.stderr.splitlines()) == 1 and not (folder / "new.tmi").exists()
     done = run("render", folder / "x", "--tokenizer", folder, "-o", folder / "new")
     assert done.returncode == 3 and done.stderr.endswith("pip install transformers\n") and not (folder / "new").exists(), done
+
+
+def the_help_has_the_formats_that_can_be_read(folder):
+    said = subprocess.run([program("tokmap"), "import", "--help"], capture_output=True, text=True, check=True).stdout
+    listed = re.search(r"\nFormats:\n(.*?)\n\n", said, re.DOTALL)[1]
+    assert re.findall(r"\b(?!or\b)\w+", listed) == [*READERS], listed
 
 
 sys.exit(run_in_folders("python_import_"))

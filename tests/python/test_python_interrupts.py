@@ -25,6 +25,7 @@ from tokmap._c.structs import lib
 from tokmap._device import stage as _stage
 from tokmap._loader import gather as _gather
 from tokmap._loader import loader as _loader
+from tokmap._loader import metrics as _metrics
 
 ALL = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
 OF_STAGE = ALL[:4]
@@ -38,19 +39,19 @@ def prepare(folder):
             w.document(range(i, min(i + 13, 26 * LENGTH + 1)))
 
 
-# What to open, the lanes, where to begin, and how many batches to take before the one that is interrupted.
+# What to open, the worker and how many there are, where to begin, and how many batches to take before the one that is interrupted.
 KINDS = {
     "plain": ({}, (0, 1), 0, 1),
     "all outputs": ({"outputs": ALL, "max_epochs": 1}, (0, 1), 0, 1),
     "rows of a view": ({"contiguous": False, "dtype": "uint16"}, (0, 1), 0, 1),
-    "tokens are counted": ({"windows": "within-document", "metrics": True}, (0, 1), 0, 1),
+    "tokens are counted": ({"windows": "within_document", "metrics": True}, (0, 1), 0, 1),
     "skips": ({"skip": [(7, 9), (12, 15)]}, (0, 1), 4, 1),
     "schedule": ({"batch_schedule": SCHEDULE, "outputs": ALL}, (0, 1), 4, 1),
     "schedule, read ahead": ({"batch_schedule": SCHEDULE, "io": "read"}, (0, 1), 4, 1),
-    "schedule, a lane": ({"batch_schedule": SCHEDULE}, (1, 2), 4, 0),
-    "lane": ({}, (1, 2), 0, 1),
+    "schedule, a worker": ({"batch_schedule": SCHEDULE}, (1, 2), 4, 0),
+    "worker": ({}, (1, 2), 0, 1),
     "end": ({"max_epochs": 1, "drop_last": False, "outputs": ALL}, (0, 1), 20, 1),
-    "end, a lane": ({"max_epochs": 1, "drop_last": False}, (0, 2), 16, 1),
+    "end, a worker": ({"max_epochs": 1, "drop_last": False}, (0, 2), 16, 1),
     "end without a row": ({"max_epochs": 1, "drop_last": False, "rank": 1}, (0, 1), 20, 1),
     "ledger": ({"ledger": "ledger"}, (0, 1), 4, 0),
     "ledger and schedule": ({"ledger": "ledger", "batch_schedule": SCHEDULE}, (0, 1), 4, 1),
@@ -69,27 +70,27 @@ def of_numpy(batch):
 class Case:
     """A loader before an interesting step, and what that step has."""
 
-    def __init__(self, folder, options, lanes, begin, n_before):
+    def __init__(self, folder, options, workers, begin, n_before):
         options = {"seed": 5, "rank": 0, "n_ranks": N_RANKS, "io": "map", **options}
         for name in {"ledger", "metrics_file"} & options.keys():
             options[name] = folder / options[name]
-        self.counts, self.lanes = options.pop("metrics", False), lanes
+        self.counts, self.workers = options.pop("metrics", False), workers
         self.open = lambda: tokmap.Loader(folder / "a", LENGTH, ROWS, **grouped(**options))
         self.ledger, self.loader = options.get("ledger"), self.open()
         self.begin, self.n_before = begin, n_before
         self.go_to()
         self.before, self.wanted, self.after = self.now(), self.take(), self.now()
-        assert lanes != (0, 1) or self.wanted is None or len(self.wanted[1]) in (self.loader.batch_rows, 1)
+        assert workers != (0, 1) or self.wanted is None or len(self.wanted[1]) in (self.loader.batch_rows, 1)
 
     def go_to(self):
         if self.ledger is not None:  # which would get lines for each way back
-            self.loader._ledger.is_open = False
+            self.loader._recorder.ledger.is_open = False
             self.ledger.unlink(missing_ok=True)
             self.loader = self.open()
         if self.counts:
             self.loader.metrics()
-        if self.lanes != (0, 1):
-            self.loader._take_turns(*self.lanes)
+        if self.workers != (0, 1):
+            self.loader._take_turns(*self.workers)
         self.loader.seek(self.begin)
         for _ in range(self.n_before):
             next(self.loader)
@@ -188,6 +189,28 @@ def a_signal_before_any_instruction_loses_nothing(folder):
         case.loader.close()
 
 
+def a_signal_leaves_no_metrics_file_open_or_locked(folder):
+    place = folder / "place"
+    place.mkdir()
+    c, metrics = interrupter(folder), _metrics.MetricsFile(place / "metrics", 0, True)
+    n, n_raised, n_open, reached = 0, 0, len(os.listdir("/proc/self/fd")), True
+    with warnings.catch_warnings(), unittest.mock.patch.object(_metrics, "as_text", lambda found, *_: found):
+        warnings.simplefilter("error", UserWarning)
+        while reached:
+            n += 1
+            c.interrupt_at(n)
+            try:
+                metrics.update(lambda: f"{n}")
+                reached = c.interrupt_end()
+            except KeyboardInterrupt:
+                c.interrupt_end()
+                n_raised += 1
+            metrics.update(lambda: f"after {n}")
+            assert (place / "metrics").read_text() == f"after {n}"
+            assert os.listdir(place) == ["metrics"] and len(os.listdir("/proc/self/fd")) == n_open, n
+    assert n_raised > 20, n_raised
+
+
 # ---- Errors ----
 
 
@@ -256,7 +279,7 @@ def a_warning_that_is_an_error_loses_nothing(folder):
     assert [batch.inputs.tolist() for batch in got] == [batch.inputs.tolist() for batch in wanted]
     assert loader.state() == end
     for one in (loader, other):
-        one._ledger.is_open = False
+        one._recorder.ledger.is_open = False
 
 
 sys.exit(run_in_folders("python_interrupts_", prepare=prepare))

@@ -19,7 +19,7 @@ import warnings
 from grouped import grouped
 from package import ROOT, raises
 import ref_xxh3
-from ref_protocol import run_in_folders
+from ref_protocol import run_in_folders, run_program
 
 import tokmap
 from tokmap._loader import ledger as _ledger
@@ -48,7 +48,7 @@ class Script:
 
     def __init__(self, folder, rng):
         self.folder, self.rng, self.ledger = folder, rng, folder / ("run%d.ledger" % rng.getrandbits(40))
-        shuffle, windows = rng.choice(("full", "none", "block")), rng.choice(("concat", "within-document"))
+        shuffle, windows = rng.choice(("full", "none", "block")), rng.choice(("concat", "within_document"))
         self.fixed = {"shuffle": shuffle, "windows": windows, "seed": rng.randint(0, 3), "io": "map", "ledger": self.ledger,
                       "block_windows": 3 if shuffle == "block" else 0,
                       "random_offset": windows == "concat" and rng.random() < 0.5}
@@ -100,7 +100,7 @@ def run_once(folder, rng, closes=0.5):
         if rng.random() < closes:
             loaders[0].close()
         else:  # killed: nothing is written
-            loaders[0]._ledger.is_open = False
+            loaders[0]._recorder.ledger.is_open = False
         if rng.random() < 0.4:  # back to an earlier state
             state, rows, n_steps = saved[rng.randrange(len(saved))]
         else:
@@ -409,7 +409,7 @@ def a_run_that_was_killed_and_begins_again_there_says_so(folder):
     for _ in range(3):
         loader = loader_of(folder)
         next(loader)
-        loader._ledger.is_open = False  # killed
+        loader._recorder.ledger.is_open = False  # killed
     assert events(folder / "ledger") == [("opened", 0, 0), ("resumed", 0, 0), ("resumed", 0, 0)]
 
 
@@ -470,7 +470,7 @@ def an_attempt_without_a_state_leads_nowhere(folder):
         if state:
             loader.restore(state)
         found = [(batch.state, batch.sample_ids.tolist()) for batch in (next(loader) for _ in range(n_steps))]
-        loader._ledger.is_open = False  # killed
+        loader._recorder.ledger.is_open = False  # killed
         return found
 
     first = train((1, 2), None, 10)
@@ -507,7 +507,7 @@ def what_was_changed_is_found(folder):
             assert isinstance(error, tokmap.ExistsError) or "copy:%d: " % number in str(error) and text in str(error), error
             assert isinstance(error, tokmap.DamagedError) or not is_ours, error
         assert copy.read_bytes() == wrong  # nothing is written
-    body = lines[0][:lines[0].index(b',"checksum"')].replace(b'{"ledger":1', b'{"ledger":3')
+    body = lines[0][:lines[0].index(b',"checksum"')].replace(b'{"ledger":1', b'{"ledger":4')
     copy.write_bytes(b'%s,"checksum":"%016x"}\n' % (body, ref_xxh3.xxh3_64(body)))
     raises(tokmap.VersionError, tokmap.Run, copy)
     for body in (b'{"ledger":1,"after":""', lines[0][:lines[0].index(b',"checksum"')].replace(b'"event"', b'"Event"')):
@@ -585,7 +585,62 @@ def the_ledgers_of_releases_are_read_and_get_lines(folder):
         with make.second_start(tokmap) as loader:
             next(loader)
         assert len(_ledger.read("run.ledger")) > 4
-    os.chdir(folder)
+    os.chdir(ROOT)
+
+
+def a_ledger_of_lists_of_a_release_goes_on(folder):
+    sys.path.insert(0, str(ROOT / "tests/release"))
+    import make
+    place = folder / "lists"
+    shutil.copytree(ROOT / "tests/release/0.2.0", place)
+    os.chdir(place)
+    lines = moved_ledger((place / "lists.ledger").read_bytes(), place)
+    (place / "lists.ledger").write_bytes(lines)
+    with make.start_listed(tokmap) as loader:
+        loader.restore((place / "states/of_lists").read_bytes())
+        assert list(next(loader).sample_ids) == [12, 13, 14, 15]
+        assert tokmap.Run(loader).row(5).window == loader.locate(5).window == 5 * 37 % 101
+    assert (place / "lists.ledger").read_bytes().startswith(lines)
+    read = _ledger.read("lists.ledger")
+    assert [line.event for line in read] == ["opened", "closed", "resumed", "closed"]
+    assert [line.fields["ledger"] for line in read] == [3] * 4
+    os.chdir(ROOT)
+
+
+def a_ledger_with_an_older_spelling_goes_on(folder):
+    """Its windows are called within-document."""
+    data = (ROOT / "tests/release/0.2.0/within.ledger").read_bytes()
+    state = (ROOT / "tests/release/0.2.0/states/of_within").read_bytes()
+    old = b'"windows":"within-document"'
+    for way in ("resumed", "killed", "amended", "redacted"):
+        place = folder / ("spelling_" + way)
+        shutil.copytree(ROOT / "tests/release/0.2.0", place)
+        os.chdir(place)
+        lines = moved_ledger(data, place)
+        if way == "killed":  # before it wrote where it ended
+            lines = lines[:lines.index(b"\n") + 1]
+        (place / "within.ledger").write_bytes(lines)
+        sources, options = [tokmap.Source("lines", 0.75), tokmap.Source("texts", 0.25)], {}
+        if way == "amended":
+            sources[0].weight = 0.5
+            options["resume"] = tokmap.Resume(on_mismatch="amend", amend_from="within.ledger")
+        if way == "redacted":
+            run_program("tokmap", "redact", "texts", "--documents", "@-", "-o", "redacted", input=b"1\n", check=True)
+            sources[1] = tokmap.Source("redacted", 0.25, order_of=tokmap.open("texts").dataset_id)
+        with tokmap.Loader(sources, 16, 4, seed=1, shuffle="block", windows="within_document",
+                           order=tokmap.Order(block_windows=3), ledger="within.ledger", **options) as loader:
+            loader.restore(state)
+            given = next(loader).sample_ids
+        now = (place / "within.ledger").read_bytes()
+        assert now.startswith(lines) and now.count(old) == lines.count(old), way
+        read = _ledger.read("within.ledger")
+        event = "amended" if way == "amended" else "resumed"
+        assert [line.event for line in read][-2:] == [event, "closed"], [line.event for line in read]
+        assert {line.fields["windows"] for line in read} == {"within_document"}
+        run = tokmap.Run("within.ledger")
+        assert [row.sample for row in run.step(3)] == list(given), way
+        assert all(len(list(run.documents(row))) == 1 for row in run.step(0)), way
+    os.chdir(ROOT)
 
 
 sys.exit(run_in_folders("python_ledger_", prepare=prepare))

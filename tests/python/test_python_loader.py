@@ -102,7 +102,7 @@ def expect_arrays(batch, length, pad_id, mask_labels):
 
 
 def arrays_hold_what_the_rows_say(folder):
-    for windows in ("concat", "within-document"):
+    for windows in ("concat", "within_document"):
         for mask_labels in (False, True):
             for dtype in ("int64", "int32", np.int32, np.dtype("int64")):
                 sources = [tokmap.Source(folder / "a", 0.5), tokmap.Source(folder / "b", 0.5, masked=True)]
@@ -272,7 +272,7 @@ def the_end_is_what_was_asked_for(folder):
     endless = loader_of(folder)
     assert endless.n_samples is None
     said = str(raises(TypeError, len, endless))
-    assert "max_epochs" in said and "A DataLoader takes tokmap.torch" in said  # which asks for the length first
+    assert "max_epochs" in said and "use tokmap.torch.IterableDataset" in said  # which asks for the length first
 
 
 def an_error_in_the_last_step_loses_nothing(folder):
@@ -484,7 +484,7 @@ def torch_gets_tensors(folder):
             assert batch.labels.tolist() == wanted.labels.tolist()
     for device in (None, "cpu"):
         names = [name for name in ALL if name != "loss_mask" or device is None]
-        options = {"outputs": names, "windows": "within-document", "mask_labels": True}
+        options = {"outputs": names, "windows": "within_document", "mask_labels": True}
         loader, truth = loader_of(folder, framework="torch", device=device, **options), loader_of(folder, **options)
         for _, batch, wanted in zip(range(60), loader, truth):
             assert {n: batch[n].tolist() for n in names} == {n: wanted[n].tolist() for n in names}
@@ -525,7 +525,7 @@ def what_a_loader_cannot_take_is_refused(folder):
                  lambda: tokmap.Loader(a, 10, dtype="int32", rows=tokmap.Rows(ignore_index=2**31)),
                  lambda: tokmap.Loader(a, 10, framework="jax"),
                  lambda: tokmap.Loader(a, 10, rows=tokmap.Rows(contiguous=False, mask_labels=True)),
-                 lambda: tokmap.Loader(a, 10, rows=tokmap.Rows(contiguous=False), windows="within-document"),
+                 lambda: tokmap.Loader(a, 10, rows=tokmap.Rows(contiguous=False), windows="within_document"),
                  lambda: tokmap.Loader(a, 10, shuffle="x"), lambda: tokmap.Loader(a, 10, windows="x"),
                  lambda: tokmap.Loader(a, 10, reading=tokmap.Reading(io="x")), lambda: tokmap.Loader(a, 10, reading=tokmap.Reading(io=True)),
                  lambda: tokmap.Loader(a, 10, outputs=["x"]), lambda: tokmap.Loader([], 10),
@@ -562,7 +562,7 @@ def write_joined(place):
 def a_joined_dataset_gives_the_rows_of_a_flat_one(folder):
     write_joined(folder)
     for io in WAYS:
-        for options in ({}, {"random_offset": True}, {"windows": "within-document"}, {"shuffle": "block"}):
+        for options in ({}, {"random_offset": True}, {"windows": "within_document"}, {"shuffle": "block"}):
             options = {"outputs": ALL, "seed": 3, "io": io, **options}
             flat = tokmap.Loader(folder / "flat", 16, 5, **grouped(**options))
             joined = tokmap.Loader(folder / "joined", 16, 5, **grouped(**options))

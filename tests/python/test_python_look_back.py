@@ -43,8 +43,8 @@ def any_run(rng):
     sources = [[rng.choice("abcdj") for _ in range(rng.randint(1, 3))] for _ in range(rng.randint(1, 3))]
     weights = [rng.choice((1, 1, 0.5, 3)) for _ in sources]
     shuffle = rng.choice(("full", "none", "block"))
-    windows, length = rng.choice(("concat", "within-document", "best_fit")), rng.choice((1, 3, 10, 16))
-    packing = {"align": rng.choice([a for a in (1, 1, 2, 5, 8) if length % a == 0]), "documents_per_row": rng.choice((0, 3)),
+    windows, length = rng.choice(("concat", "within_document", "best_fit")), rng.choice((1, 3, 10, 16))
+    packing = {"align": rng.choice([a for a in (1, 1, 2, 5, 8) if length % a == 0]), "max_documents": rng.choice((0, 3)),
                "whole_documents": rng.choice(("split", "truncate"))}
     places = sorted(rng.sample(range(300), 2 * rng.randint(0, 2)))
     return sources, weights, {
@@ -68,12 +68,19 @@ def tokens_in_spans(ds):
     return {ds.document(d).first_token + span.first + i for d in range(len(ds)) for span in ds.spans(d) for i in range(span.n)}
 
 
+def extent_of(source, dataset):
+    """The tokens of a dataset that are served: the first one, and the end."""
+    data, given = source.datasets[dataset], source.documents[dataset] if source.documents != [None] else None
+    first, end = given or (0, len(data))
+    return tuple(data.document(d).first_token if d < len(data) else data.n_tokens for d in (first, end))
+
+
 def stretches_of(loader, g):
     """The tokens of a row: one list, or one for each document of a row that was packed."""
     pieces, sample = loader.pieces(g), loader.locate(g)
     if pieces:
         return [list(range(piece.first_token, piece.first_token + piece.n_tokens)) for piece in pieces]
-    begin, end = loader._sources[sample.source].extent(sample.dataset)
+    begin, end = extent_of(loader._sources[sample.source], sample.dataset)
     return [[begin + (sample.first_token - begin + i) % (end - begin) for i in range(sample.n_tokens)]]
 
 

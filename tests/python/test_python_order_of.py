@@ -83,13 +83,13 @@ class Shard:
 
 
 def any_options(rng):
-    windows = rng.choice(("concat", "within-document", "best_fit"))
+    windows = rng.choice(("concat", "within_document", "best_fit"))
     options = {"sequence_length": rng.choice((4, 16, 32)), "windows": windows, "seed": rng.randint(0, 9),
                "shuffle": rng.choice(("full", "none", "block")), "io": rng.choice(("map", "populate", "read", "direct")),
                "random_offset": windows == "concat" and rng.random() < 0.5, "weights": rng.choice(("samples", "tokens")),
                **rng.choice((WITH_MASK, {}, {"mask_labels": True}))}
     if windows == "best_fit":
-        options.update(align=rng.choice((1, 4)), documents_per_row=rng.choice((0, 2)),
+        options.update(align=rng.choice((1, 4)), max_documents=rng.choice((0, 2)),
                        whole_documents=rng.choice(("split", "truncate")))
     if rng.random() < 0.5:
         options["skip"] = [(5, 9), (30, 31)]
@@ -218,7 +218,7 @@ def a_run_goes_to_and_fro_between_what_redact_wrote_and_before(folder):
     redacted = np.concatenate([np.full(len(ds), any(span.role for span in datasets[2].spans(i)))
                                for i, ds in enumerate(datasets[2])])
     n_rows = n_redacted = 0
-    for options in ({"shuffle": "block", "random_offset": True}, {"windows": "within-document"}, {"windows": "best_fit"},
+    for options in ({"shuffle": "block", "random_offset": True}, {"windows": "within_document"}, {"windows": "best_fit"},
                     {"mask_labels": True, "windows": "concat"}):
         options = {"sequence_length": 32, "seed": 7, "max_epochs": 1, "drop_last": False, **options}
         whole = tokmap.Loader(p, **grouped(batch_rows=1200, **options))
@@ -272,7 +272,7 @@ def an_error_says_which_order_of_is_missing(folder):
         assert again.state() == loader.state()
     other = tokmap.Loader(write(folder / "other", any_documents(random.Random(1))), **grouped(**options))
     error = raises(tokmap.MismatchError, tokmap.Loader(shards[0][0].datasets[-1], **grouped(**options)).restore, other.state())
-    assert str(error) == "state: saved with other datasets, views or ranges of documents, or with the same ones in another order", error
+    assert str(error) == "state: saved with other datasets, views, lists or ranges of documents, or with the same ones in another order", error
     return "%d errors" % n_errors
 
 

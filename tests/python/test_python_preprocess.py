@@ -168,7 +168,7 @@ def datasets_of_several_keys_have_one_length(folder):
         for one in folder.glob("out*"):
             one.unlink()
     write_lines(folder / "a", [{"text": "", "title": "x"}, {"text": "x", "title": ""}])
-    preprocess(folder, path, *good, "--json-keys", "text", "title")
+    preprocess(folder, path, "--json-keys", "text", "title", *good)
     expect_equal([len(one) for one in documents(folder) + documents(folder, "title")], [0, 2, 2, 0], "tokens")
 
 

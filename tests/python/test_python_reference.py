@@ -48,7 +48,7 @@ n: str = tokmap.open("a").n_tokens
 # What people write, and words of the message that says what was meant.
 MISSPELT = (
     ('tokmap.Loader("a", 128, windws="best_fit")', "did you mean windows?"),
-    ('tokmap.Loader("a", 128, windows="bestfit")', "'concat', 'within-document', 'best_fit'"),
+    ('tokmap.Loader("a", 128, windows="bestfit")', "'concat', 'within_document', 'best_fit'"),
     ('tokmap.Loader("a", 128, shuffle="blocks")', "'full', 'none', 'block'"),
     ('tokmap.Loader("a", 128, batchrows=4)', "did you mean batch_rows?"),
     ('tokmap.Loader("a", 128, align=8)', "it is rows=tokmap.Rows(align=...)"),
@@ -60,7 +60,7 @@ MISSPELT = (
     ('tokmap.Loader("a", 128, outputs="inputs")', "must be a list"),
     ('tokmap.Loader("a", 128, dtype="int46")', "must be int32 or int64"),
     ('tokmap.Loader("a", 128, framework="pytorch")', "'numpy', 'torch'"),
-    ('tokmap.Loader("a", 128)[0]', "tokmap.Samples has samples by their numbers"),
+    ('tokmap.Loader("a", 128)[0]', "for samples by number, tokmap.Samples"),
     ('tokmap.Loader("a", 128, slots=tokmap.Slots(n_slots=3))', "slots are for a Loader with a device"),
     ('tokmap.Reading(io="mmap")', "'auto', 'map', 'direct'"),
     ('tokmap.Rows(pad=0)', "did you mean rows=tokmap.Rows(pad_id=...)?"),

@@ -13,8 +13,8 @@ from ref_protocol import expect, expect_equal, run_in_folders
 import tokmap
 
 RELEASES = ROOT / "tests/release"
-SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within-document", "best_fit")
-NAMES = {"rows": "batch_rows", "ranks": "n_ranks", "max_documents": "documents_per_row"}
+SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within_document", "best_fit")
+NAMES = {"rows": "batch_rows", "ranks": "n_ranks"}
 
 
 def copy_releases(folder):
@@ -28,8 +28,16 @@ def arguments_of(folder, words):
     for key, _, value in (word.partition("=") for word in words):
         if key == "source":
             names, weight, epochs, masked = value.split(":")
-            sources.append(tokmap.Source([folder / name for name in names.split("+")], float(weight),
-                                         max_epochs=int(epochs) or None, masked=masked == "1"))
+            sources.append({"paths": [folder / name for name in names.split("+")], "weight": float(weight),
+                            "max_epochs": int(epochs) or None, "masked": masked == "1"})
+        elif key == "list":
+            n, step, keeps_rest = map(int, value.split(":"))
+            paths = sources[-1]["paths"]
+            documents = [i * step % len(tokmap.open(paths[-1])) for i in range(n)]
+            sources[-1]["document_list"] = [None] * (len(paths) - 1) + [tokmap.DocumentList(documents, keeps_rest=bool(keeps_rest))]
+        elif key == "order":
+            n, step, below = map(int, value.split(":"))
+            sources[-1]["window_list"] = [i * step % below for i in range(n)]
         elif key == "phase":
             first, _, weights = value.partition(":")
             phases[int(first)] = [float(w) for w in weights.split(",")]
@@ -37,6 +45,7 @@ def arguments_of(folder, words):
             skips.append(tuple(map(int, value.split("-"))))
         else:
             given[NAMES.get(key, key)] = int(value)
+    sources = [tokmap.Source(one.pop("paths"), one.pop("weight"), **one) for one in sources]
     if len(sources) == 1:
         sources[0].weight = sources[0].weight or 1.0  # in C a single source may have 0, which counts as 1
     given["shuffle"], given["windows"] = SHUFFLES[given.get("shuffle", 0)], WINDOWS[given.get("windows", 0)]

@@ -48,7 +48,7 @@ def any_kind(rng, lengths=(1, 2, 4, 7, 8, 64, 100, 1024)):
 
 def options_of(kind):
     return {"sequence_length": kind.sequence_length, "windows": "best_fit", "align": kind.align,
-            "documents_per_row": kind.most, "whole_documents": kind.whole}
+            "max_documents": kind.most, "whole_documents": kind.whole}
 
 
 def rows_options(kind):
@@ -160,9 +160,9 @@ def slices_make_the_whole(folder):
     for seed in range(N_RUNS):
         rng = random.Random(seed)
         size, mode = rng.choice((2, 3, 4)), rng.choice(("contiguous", "zigzag", "documents"))
-        windows = "best_fit" if mode == "documents" else rng.choice(("concat", "within-document", "best_fit"))
+        windows = "best_fit" if mode == "documents" else rng.choice(("concat", "within_document", "best_fit"))
         align = 2 * size * rng.choice((1, 2)) if mode == "documents" else rng.choice((1, 2))
-        packing = {"align": align, "documents_per_row": rng.choice((0, 3))} if windows == "best_fit" else {}
+        packing = {"align": align, "max_documents": rng.choice((0, 3))} if windows == "best_fit" else {}
         datasets = [write(folder / ("%d-%d" % (seed, d)), any_lengths(rng) + [300],
                           lambda n: np.array(rng.choices(range(60000), k=n), np.uint16)) for d in range(rng.randint(1, 2))]
         options = {"sequence_length": 4 * size * rng.choice((1, 3, 10)), "batch_rows": rng.randint(1, 4), "seed": seed,
@@ -295,7 +295,7 @@ def weights_may_be_shares_of_tokens(folder):
     lengths = [[rng.randint(0, 40) for _ in range(3000)], [rng.randint(0, 3000) for _ in range(60)]]
     datasets = [write(folder / name, some) for name, some in zip("ab", lengths)]
     for windows, labels in (("best_fit", [sum(max(n - 1, 0) for n in some) for some in lengths]),
-                            ("within-document", [sum(max(n - 1, 0) for n in some) for some in lengths]),
+                            ("within_document", [sum(max(n - 1, 0) for n in some) for some in lengths]),
                             ("concat", [(sum(some) - 1) // 256 * 256 for some in lengths])):
         options = {"sequence_length": 256, "windows": windows, "outputs": ["loss_mask"], "weights": "tokens"}
         one = [tokmap.Loader(ds, **grouped(max_epochs=1, **options)).n_samples for ds in datasets]
@@ -348,6 +348,10 @@ def what_is_wrong_is_refused(folder):
         at = rng.randrange(len(good))
         path.write_bytes(good[:at] + bytes([good[at] ^ 1 << rng.randrange(8)]) + good[at + 1:])
         assert "d.64-align8.tmr" in str(raises((tokmap.DamagedError, tokmap.VersionError), read_all)), at
+    for at, value in ((64, 1 << 40), (88, 0), (88, 7), (96, 1 << 50), (104, 8)):  # n_rows, n_chunks, largest_chunk, n_bytes
+        wrong = good[:at] + struct.pack("<Q", value) + good[at + 8:120]
+        path.write_bytes(wrong + struct.pack("<Q", ref_rows.xxh3_64(wrong)) + good[128:])
+        assert "impossible sizes" in str(raises(tokmap.DamagedError, read_all)), at
     path.write_bytes(good)
     newer = good[:8] + struct.pack("<I", 2) + good[12:120]
     path.write_bytes(newer + struct.pack("<Q", ref_rows.xxh3_64(newer)) + good[128:])
@@ -356,12 +360,12 @@ def what_is_wrong_is_refused(folder):
     write(folder / "other", [5, 100, 3, 70, 901] * 20)
     for source in ({"data": folder / "other", "rows_files": path}, {"data": folder / "d", "rows_files": folder / "none"}):
         raises((tokmap.MismatchError, tokmap.FileError), open_loader, tokmap.Source(**source), **options_of(kind))
-    for change in ({"align": 4}, {"sequence_length": 128}, {"documents_per_row": 9}, {"whole_documents": "drop"}):
+    for change in ({"align": 4}, {"sequence_length": 128}, {"max_documents": 9}, {"whole_documents": "drop"}):
         text = str(raises(tokmap.MismatchError, read_all, {**options_of(kind), **change}, rows_files=path))
         change = {**options_of(kind), **change}
         made = "tokmap rows --sequence-length 64 --align 8; "
         wanted = rows_options(ref_rows.Kind(*(change[name] for name in (
-            "sequence_length", "align", "documents_per_row", "whole_documents"))))
+            "sequence_length", "align", "max_documents", "whole_documents"))))
         assert made in text and text.endswith(" ".join(["with: tokmap rows", *wanted])), text
     raises(ValueError, tokmap.Source, folder / "d", rows_files=[path, path])
     loader = tokmap.Loader(dataset, **grouped(**options_of(kind)))
@@ -381,7 +385,7 @@ def what_is_wrong_is_refused(folder):
         os.chdir(here)
     for no_path in ("", "d\0", 3, b"d", [3]):
         raises((TypeError, ValueError), tokmap.Source, folder / "d", rows_files=no_path)
-    for wrong in ({"align": 5}, {"align": 0}, {"whole_documents": "cut"}, {"documents_per_row": -1}, {"random_offset": True},
+    for wrong in ({"align": 5}, {"align": 0}, {"whole_documents": "cut"}, {"max_documents": -1}, {"random_offset": True},
                   {"shuffle": "block", "block_windows": 3}, {"contiguous": False}):
         raises((ValueError, tokmap.ArgumentError), open_loader, dataset, **{**options_of(kind), **wrong})
     raises(ValueError, tokmap.Loader, dataset, 64, rows=tokmap.Rows(align=8))

@@ -7,12 +7,13 @@ import pickle
 import sys
 import threading
 
-import package  # noqa: F401
+import package
 from grouped import grouped
 from ref_protocol import run_in_folders
 
 import numpy as np
 import tokmap
+from tokmap._frameworks.samples import Resumable
 
 OUTPUTS = ("inputs", "labels", "position_ids", "loss_mask")
 
@@ -89,6 +90,13 @@ def what_a_loader_has_itself_is_not_given_beside_it(folder):
         raise AssertionError(options)
 
 
+def what_a_trainer_says_itself_cannot_be_in_its_options(folder):
+    for options, words in (({"batch_rows": 3}, "batch_rows cannot be in options, because torchtitan"), ({"seed": 1, "ranks": None}, "seed, ranks")):
+        error = package.raises(ValueError, Resumable()._open, folder / "a", (10, 4), None, options, ranks=tokmap.Ranks(), documents=True,
+                               trainer="torchtitan")
+        assert words in str(error), error
+
+
 def a_ledger_is_refused(folder):
     ledger = folder / "run.ledger"
     for make in (lambda: tokmap.Samples(folder / "a", 10, ledger=ledger),
@@ -133,14 +141,14 @@ def loaders_that_take_turns_have_all_batches(folder):
                 return loader
 
             truth = list(loader_of())
-            for n_lanes in (1, 2, 3, 5):
-                lanes = [loader_of() for _ in range(n_lanes)]
-                for lane, loader in enumerate(lanes):
-                    loader._take_turns(lane, n_lanes)
-                batches = [list(loader) for loader in lanes]
+            for n_workers in (1, 2, 3, 5):
+                workers = [loader_of() for _ in range(n_workers)]
+                for worker, loader in enumerate(workers):
+                    loader._take_turns(worker, n_workers)
+                batches = [list(loader) for loader in workers]
                 assert sum(map(len, batches)) == len(truth)
                 for i, wanted in enumerate(truth):
-                    got = batches[i % n_lanes][i // n_lanes]
+                    got = batches[i % n_workers][i // n_workers]
                     assert (got.inputs == wanted.inputs).all() and got.state == wanted.state
 
 

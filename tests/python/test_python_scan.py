@@ -70,7 +70,7 @@ def what_is_refused(folder):
     _refused(ValueError, "only name and replace go with it", lambda: ds.shards[0].scan("b", duplicates=True, report=True))
     _refused(TypeError, "ngram", lambda: ds.scan("b", against=[TEXT], ngram=1.5))
     _refused(tokmap.ArgumentError, "--ngram", lambda: ds.scan("b", against=[TEXT], ngram=0))
-    _refused(tokmap.ArgumentError, "none.jsonl", lambda: ds.scan("b", against=folder / "none.jsonl"))
+    _refused(FileNotFoundError, "none.jsonl", lambda: ds.scan("b", against=folder / "none.jsonl"))
     _refused(tokmap.ArgumentError, "0.jsonl", lambda: ds.scan("b", against=[TEXT], tokenizer=folder / "0.jsonl"))
     _refused(ValueError, "field is for the examples of a file", lambda: ds.scan("b", against=[TEXT], field="q"))
     ds.shards[1].scan("b", against=[TEXT])

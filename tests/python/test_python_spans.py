@@ -102,7 +102,7 @@ def labels_in_spans_never_count(folder):
         documents = some_documents(rng) + [(np.arange(70, dtype=np.uint16), None)]
         path, counts = write(folder / str(seed), documents), trained(documents)
         tokens = np.concatenate([ids for ids, _ in documents]).astype(np.int64)
-        windows = rng.choice(("concat", "within-document", "best_fit"))
+        windows = rng.choice(("concat", "within_document", "best_fit"))
         loader = tokmap.Loader(path, rng.choice((4, 16, 33)), 3, windows=windows, seed=seed, max_epochs=1,
                                order=tokmap.Order(drop_last=False,
                                                   random_offset=windows == "concat" and rng.random() < 0.5),

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import types
 import unittest.mock
 import warnings
 
@@ -105,7 +106,7 @@ def structs_are_those_of_the_header(folder):
 
 
 def batches_hold_what_the_loader_says(folder):
-    for windows in ("concat", "within-document"):
+    for windows in ("concat", "within_document"):
         for options in ({}, {"thread": False}, {"input_dtype": "int64", "label_dtype": "int32"},
                         {"n_slots": 2, "n_host_slots": 1},
                         {"pad_id": 9, "ignore_index": -1}, {"ignore_index": 0}, {"positions": "row"}):
@@ -129,7 +130,7 @@ def only_outputs_that_were_asked_for_are_there(folder):
     check_one = said_by_loader(next(truth))[0]["labels"]
     assert numbers(batch.labels) == check_one and len(batch) == ROWS
     assert "labels: int64 (5, 23)" in repr(batch.labels)
-    small, truth = stage(folder, outputs=["cu_seqlens"], max_documents=70)
+    small, truth = stage(folder, outputs=["cu_seqlens"], max_boundaries=70)
     assert next(small).cu_seqlens.shape == (71,)
 
 
@@ -266,7 +267,7 @@ def a_batch_keeps_its_stage_open(folder):
 
 def metrics_count_the_tokens_of_a_device(folder):
     need("torch")
-    for options in ({"windows": "within-document"}, {"windows": "best_fit", "skip": [(8, 21)]},
+    for options in ({"windows": "within_document"}, {"windows": "best_fit", "skip": [(8, 21)]},
                     {"windows": "best_fit", "align": 4, "cp_size": 4, "cp_mode": "zigzag", "sequence_length": 24}):
         length = options.pop("sequence_length", LENGTH)
         options = {"outputs": ("inputs", "labels"), "seed": 3, "rank": 0, "n_ranks": 1, **options}
@@ -279,8 +280,8 @@ def metrics_count_the_tokens_of_a_device(folder):
             batch, wanted = next(on_device), next(plain)
             assert batch.sample_ids.tolist() == wanted.sample_ids.tolist()
             assert batch.source_ids.tolist() == wanted.source_ids.tolist()
-            assert f"tokmap_position{{rank=\"0\"}} {plain.sample}\n" in file.read_text()
-        assert on_device.metrics()["sources"] == plain.metrics()["sources"] and plain.metrics()["sources"][1]["tokens"] > 0
+            assert f"tokmap_run_position {plain.sample}\n" in file.read_text()
+        assert on_device.metrics()["sources"] == plain.metrics()["sources"] and plain.metrics()["sources"][1]["process_tokens"] > 0
         assert "inputs of the first rows" in batch._repr_html_() and "next samples" in on_device._repr_html_()
         on_device.close()
 
@@ -445,7 +446,7 @@ def jax_takes_arrays(folder):
 
 def fill_writes_where_it_is_told(folder):
     for options in ({}, {"thread": False}, {"n_slots": 2}):
-        s, truth = stage(folder, max_documents=ROWS * LENGTH, **options)
+        s, truth = stage(folder, max_boundaries=ROWS * LENGTH, **options)
         n = ROWS * LENGTH
         targets = {"inputs": bytearray(4 * n), "labels": array.array("q", [0] * n),
                    "position_ids": array.array("i", [0] * n),
@@ -525,9 +526,18 @@ def info_counts(folder):
     assert info["bytes_moved"] >= 5 * ROWS * (LENGTH + 1) * 2 and info["host_bytes"] > 0
 
 
+def cuda_is_the_current_device(folder):
+    for cuda, wanted in ((dict(is_available=lambda: True, current_device=lambda: 5), 5), (dict(is_available=lambda: False), 0)):
+        torch = types.SimpleNamespace(cuda=types.SimpleNamespace(**cuda))
+        with unittest.mock.patch.dict(sys.modules, torch=torch):
+            assert stage_module._device("cuda") == wanted and stage_module._device("cuda:3") == 3
+    with unittest.mock.patch.dict(sys.modules, torch=None):
+        assert stage_module._device("cuda") == 0
+
+
 def what_a_stage_cannot_take_is_refused(folder):
     l = loader(folder, outputs=["loss_mask"])
-    for named in ({"device": -1}, {"device": "cuda"}, {"device": 2**31}, {"device": True},
+    for named in ({"device": -1}, {"device": "cuda:"}, {"device": 2**31}, {"device": True},
                   {"outputs": ()}, {"outputs": ["input"]}, {"input_dtype": "int16"},
                   {"label_dtype": "int32", "ignore_index": 2**31},
                   {"n_slots": -1}, {"pad_id": 2**32}):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Steps whose number of rows changes, with samples that are skipped, on ranks and in lanes that take turns: compared
+"""Steps whose number of rows changes, with samples that are skipped, on ranks and by workers that take turns: compared
 with a list of all steps, made one after the other."""
 
 import os
@@ -50,7 +50,7 @@ def wanted_batches(steps, rank, n_ranks, drop_last):
 
 
 def in_turns(loaders):
-    """Until one has no batch; with drop_last it says so in every lane."""
+    """Until one has no batch; with drop_last it says so in every worker."""
     while True:
         for loader in loaders:
             batch = next(loader, None)
@@ -78,20 +78,20 @@ def any_schedule_is_followed(folder):
         steps = steps_of(samples, options["batch_rows"], options["batch_schedule"], n_ranks)
         if not steps or options["drop_last"] and len(steps[0][0]) < steps[0][1]:
             continue
-        n_lanes = rng.randint(1, 4)
+        n_workers = rng.randint(1, 4)
         for rank in range(n_ranks):
             wanted = list(wanted_batches(steps, rank, n_ranks, options["drop_last"]))
-            lanes = [loader_of(folder, rank=rank, **options) for _ in range(n_lanes)]
-            for lane, loader in enumerate(lanes if n_lanes > 1 else []):
-                loader._take_turns(lane, n_lanes)
-            found = list(in_turns(lanes))
+            workers = [loader_of(folder, rank=rank, **options) for _ in range(n_workers)]
+            for worker, loader in enumerate(workers if n_workers > 1 else []):
+                loader._take_turns(worker, n_workers)
+            found = list(in_turns(workers))
             assert [(batch.sample_ids.tolist(), batch.next_sample) for batch in found] == wanted, seed
-            assert len(lanes[0]) == len(wanted), seed
+            assert len(workers[0]) == len(wanted), seed
             plain = loader_of(folder, n_ranks=1, rank=0)
             for batch in found:
                 for g, row in zip(batch.sample_ids.tolist(), batch.inputs.tolist()):
                     assert row[0] == plain.locate(g).first_token
-            if found:  # from a state, on no lanes
+            if found:  # from a state, without workers
                 later = loader_of(folder, rank=rank, **options)
                 k = rng.randrange(len(found))
                 later.restore(found[k].state)

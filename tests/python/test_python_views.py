@@ -51,7 +51,7 @@ def rows_of(sources, **options):
 
 def rows_are_those_of_a_dataset_of_the_documents(folder):
     n = 0
-    for windows in ("concat", "within-document", "best_fit"):
+    for windows in ("concat", "within_document", "best_fit"):
         for options in ({}, {"random_offset": windows == "concat", "io": "read"}):
             options = {"windows": windows, "shuffle": "none", "drop_last": False, **options}
             for names in ("a", "ab"):

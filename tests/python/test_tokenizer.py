@@ -69,6 +69,26 @@ def encode_by_command(options, texts):
     return [json.loads(line) for line in said.splitlines()]
 
 
+def a_folder_stands_for_its_file(folder):
+    """As of a repository of the Hub; metadata and the id of a dataset are those of the file."""
+    model = folder / "model.v1"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    error = raises(IsADirectoryError, tokmap.Tokenizer, model)
+    assert "model.v1: is a folder without tokenizer.json, tokenizer.model, tekken.json and vocab.json" in str(error), error
+    wanted = write_words(model).encode("the a</s>")
+    (model / "vocab.json").write_text("{}")
+    assert (tokmap.Tokenizer(model).encode("the a</s>") == wanted).all()
+    (folder / "a.txt").write_text("the a")
+    metadata = []
+    for name in ("model.v1", "model.v1/", "model.v1/tokenizer.json"):
+        tokmap.pack(str(folder / "a.txt"), f"{folder}/{name}", folder / "P", eod="none", force=True)
+        metadata.append(tokmap.open(folder / "P").metadata["tokenizer"])
+    assert metadata[0] == metadata[1] == metadata[2] and metadata[0]["name"] == "tokenizer.json", metadata
+    said = subprocess.run([BUILD / "tokmap", "encode", "--tokenizer", "gpt2", "-"], input=b"", capture_output=True).stderr.decode()
+    assert said.endswith("gpt2: No such file or directory; a repository of the Hub is OWNER/NAME, as in hf://openai-community/gpt2\n"), said
+
+
 def ids_are_those_of_the_command(folder):
     n = 0
     texts = ["", "x", *random_texts(60), "".join(random_texts(40, 2000))]
@@ -187,7 +207,8 @@ def what_is_wrong_is_named(folder):
     words = write_words(folder)
     error = raises(FileNotFoundError, tokmap.Tokenizer, folder / "none.json")
     assert "none.json" in str(error) and isinstance(error, tokmap.Error)
-    raises(IsADirectoryError, tokmap.Tokenizer, folder)
+    (folder / "empty").mkdir()
+    raises(IsADirectoryError, tokmap.Tokenizer, folder / "empty")
     (folder / "x.json").write_text("{}")
     assert "x.json: this is JSON, but not" in str(raises(tokmap.UnsupportedError, tokmap.Tokenizer, folder / "x.json"))
     assert "pattern works only" in str(raises(ValueError, tokmap.Tokenizer, "bytes", pattern="gpt2"))

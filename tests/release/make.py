@@ -4,7 +4,7 @@
 run it once for a release, with its own programs. The inputs are fixed, so the same version makes the same bytes.
 
 contents.txt lists the datasets and loaders, expected.txt has what tool_release must print for it, run.txt has the
-documents of each row of the run of run.ledger, and SHA256SUMS the checksum of each file. huge.bin, 8 GiB of zeros without blocks on the disk, is not kept: test_release.py makes it."""
+documents of each row of the run of run.ledger; lists.ledger is of another run; and SHA256SUMS the checksum of each file. huge.bin, 8 GiB of zeros without blocks on the disk, is not kept: test_release.py makes it."""
 
 import hashlib
 import json
@@ -33,6 +33,9 @@ source=lines:2:0:0 source=joined+texts:1:0:1
 loader packed_blocks next=8 seed=11 length=64 rows=2 ranks=2 parts=15 windows=2 whole_documents=2 shuffle=2 \
 group_blocks=3 source=lines:1:9:0
 loader joined next=90 seed=8 length=32 rows=3 ranks=2 parts=15 source=joined:1:0:0
+loader listed next=48 seed=12 length=16 rows=4 ranks=2 parts=15 source=lines:1:0:0 list=700:611:1 \
+source=long+joined:1:0:0 list=90:7:0 order=300:37:101
+loader ordered next=24 seed=13 length=24 rows=4 ranks=1 parts=15 windows=2 align=4 source=lines:1:0:0 order=500:77:200
 """.replace("\\\n", "")
 
 
@@ -114,6 +117,13 @@ def second_start(tokmap):
     return loader
 
 
+def start_listed(tokmap):
+    """The run of lists.ledger."""
+    listed = tokmap.DocumentList([i * 611 % 1500 for i in range(700)], keeps_rest=True)
+    source = tokmap.Source("lines", document_list=listed, window_list=[i * 37 % 101 for i in range(300)])
+    return tokmap.Loader(source, 16, 4, seed=1, ledger="lists.ledger")
+
+
 def rows_of_run(tokmap):
     """The run of run.ledger, as text."""
     run = tokmap.Run("run.ledger")
@@ -134,6 +144,10 @@ def make_ledger():
         for _ in range(2):
             next(loader)
     write("run.txt", rows_of_run(tokmap))
+    with start_listed(tokmap) as loader:
+        for _ in range(3):
+            next(loader)
+        write("states/of_lists", loader.state())
 
 
 def main(folder):

@@ -407,17 +407,17 @@ TEST(open_says_which_option_is_wrong)
         (tokmap_stage_options){
             .loader = l, .label_bytes = 4, .has_ignore_index = 1, .ignore_index = 1LL << 40},
         "does not fit labels of 4 bytes");
-    expect_refusal((tokmap_stage_options){.loader = l, .max_documents = UINT32_MAX},
-                   "max_documents is 4294967295");
+    expect_refusal((tokmap_stage_options){.loader = l, .max_boundaries = UINT32_MAX},
+                   "max_boundaries is 4294967295");
     const tokmap_stage_options unsized = {.loader = l};
     CHECK_INT(tokmap_stage_open(&s, &unsized, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_stage_open(NULL, &unsized, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_stage_close(NULL);
     s = open_on_host(
-        lp, (tokmap_stage_options){.outputs = TOKMAP_STAGE_CU_SEQLENS, .max_documents = 1});
+        lp, (tokmap_stage_options){.outputs = TOKMAP_STAGE_CU_SEQLENS, .max_boundaries = 1});
     b = (tokmap_stage_batch){.struct_size = sizeof b};
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK_SAYS(err.text, "more than max_documents (1)");
+    CHECK_SAYS(err.text, "more than max_boundaries (1)");
     b.struct_size = 8;
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_stage_close(s);
@@ -436,7 +436,7 @@ TEST(open_says_which_option_is_wrong)
 
 /* With room for the maximum number of boundaries, they need twice the memory of 16-bit tokens. Only
  * the actual ones are copied to the device. */
-TEST(max_documents_is_what_images_have_room_for)
+TEST(max_boundaries_is_what_images_have_room_for)
 {
     static const uint32_t most[] = {0, 9999, 999};
     uint64_t host_bytes[3], bytes_moved[3];
@@ -445,14 +445,14 @@ TEST(max_documents_is_what_images_have_room_for)
     for (int i = 0; i < 3; i++) {
         l = open_loader(&o);
         s = open_on_host(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_DOCUMENT_IDS,
-                                                   .max_documents = most[i],
+                                                   .max_boundaries = most[i],
                                                    .n_host_slots = 4,
                                                    .no_thread = 1});
         tokmap_stage_info info = {.struct_size = sizeof info};
         b = (tokmap_stage_batch){.struct_size = sizeof b};
         const bool fits = most[i] != 999;
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), fits ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT);
-        CHECK(fits || strstr(err.text, "more than max_documents (999)") != NULL);
+        CHECK(fits || strstr(err.text, "more than max_boundaries (999)") != NULL);
         tokmap_stage_get_info(s, &info);
         host_bytes[i] = info.host_bytes;
         bytes_moved[i] = info.bytes_moved;

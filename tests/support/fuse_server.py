@@ -10,11 +10,13 @@ A process of its own speaks the kernel's protocol over /dev/fuse; no library is 
 namespace, in which the mount is seen by nobody else and ends with the test. The settings, all optional:
 
     latency      seconds that each read request takes; requests run side by side
+    names        seconds that each request takes that looks a name up or opens a file [0]
     bad          [NAME, FROM, TO, ERROR]: reads of files with this name that touch these bytes fail; NAME may be None
     refuse       {"RENAME": "ENOSYS", ...}: requests of these names fail
     flock        what locks do, given at the start only: "here" (the kernel of this machine alone), "nfs" (as byte
                  ranges: an exclusive lock needs a file that is open for writing), or the name of an error
     attributes   seconds for which the kernel keeps what it knows of a file, given at the start only [0; libfuse: 1]
+    entries      seconds for which the kernel keeps what a name leads to, given at the start only [0; libfuse: 1]
     sequential   True: a file is written once, from front to back, and no file of any other kind is opened for writing
 
     side_by_side how many requests are served at one time, given at the start only [64]
@@ -40,8 +42,8 @@ NAMES = dict(LOOKUP=1, FORGET=2, GETATTR=3, SETATTR=4, READLINK=5, SYMLINK=6, MK
              READDIR=28, RELEASEDIR=29, FSYNCDIR=30, SETLK=32, SETLKW=33, CREATE=35, INTERRUPT=36, DESTROY=38,
              BATCH_FORGET=42, RENAME2=45)
 # Of INIT: reads side by side, O_TRUNC in OPEN, writes and reads of up to 1 MiB, the cache follows the times.
-ASYNC_READ, ATOMIC_O_TRUNC, BIG_WRITES, FLOCK_LOCKS, AUTO_INVAL, ASYNC_DIO, MAX_PAGES = (
-    1 << bit for bit in (0, 3, 5, 10, 12, 15, 22))
+ASYNC_READ, ATOMIC_O_TRUNC, BIG_WRITES, FLOCK_LOCKS, AUTO_INVAL, ASYNC_DIO, PARALLEL_DIROPS, MAX_PAGES = (
+    1 << bit for bit in (0, 3, 5, 10, 12, 15, 18, 22))
 KEEP_CACHE = 1 << 1     # of OPEN
 LARGEST = 1 << 20
 libc = ctypes.CDLL(None, use_errno=True)
@@ -64,7 +66,11 @@ class Fuse:
 
     def n_reads(self):
         """The read requests so far, and the largest number of them at one time."""
-        return self.ask(None)
+        return self.ask(None)[:2]
+
+    def n_requests(self):
+        """The same, with those that look names up and open files."""
+        return self.ask(None)[2:]
 
     def ask(self, question):
         self.process.stdin.write(json.dumps(question) + "\n")
@@ -93,9 +99,10 @@ class Server:
 
     def __init__(self, source, settings):
         self.settings = dict({"latency": 0, "bad": None, "refuse": {}, "flock": "here", "sequential": False,
-                              "attributes": 0, "side_by_side": 64}, **settings)
+                              "names": 0, "entries": 0, "attributes": 0, "side_by_side": 64}, **settings)
         self.guard = threading.Lock()
         self.n_reads = self.n_now = self.most = 0
+        self.n_requests = self.n_requests_now = self.most_requests = 0
         self.interrupted = set()
         self.nodes = {1: [os.open(source, os.O_PATH), 1]}      # node: [descriptor, lookups]
         self.ends = {}                                         # open file: bytes written, for `sequential`
@@ -133,12 +140,27 @@ class Server:
         refused = self.settings["refuse"].get(name)
         if name is None or refused:
             raise OSError(getattr(errno, refused or "ENOSYS"), name)
+        if name in ("LOOKUP", "OPEN", "READ"):
+            return self.in_time(name, node, body)
         return getattr(self, name.lower())(node, body, unique) if name in ("SETLK", "SETLKW", "INTERRUPT") else \
             getattr(self, name.lower())(node, body)
 
+    def in_time(self, name, node, body):
+        with self.guard:
+            self.n_requests += 1
+            self.n_requests_now += 1
+            self.most_requests = max(self.most_requests, self.n_requests_now)
+        try:
+            if name != "READ":
+                time.sleep(self.settings["names"])
+            return getattr(self, name.lower())(node, body)
+        finally:
+            with self.guard:
+                self.n_requests_now -= 1
+
     def init(self, _, body):
         _, minor, ahead, offered = struct.unpack_from("=IIII", body)
-        flags = ASYNC_READ | ATOMIC_O_TRUNC | BIG_WRITES | AUTO_INVAL | ASYNC_DIO | MAX_PAGES
+        flags = ASYNC_READ | ATOMIC_O_TRUNC | BIG_WRITES | AUTO_INVAL | ASYNC_DIO | PARALLEL_DIROPS | MAX_PAGES
         if self.settings["flock"] != "here":
             flags |= FLOCK_LOCKS
         return struct.pack("=IIIIHHIIHHI", 7, min(minor, 31), max(ahead, LARGEST), flags & offered,
@@ -169,7 +191,7 @@ class Server:
             if node[0] != descriptor:
                 os.close(descriptor)
         # Names are valid for a nanosecond, which the kernel rounds up to a tick; with 0 it drops a closed file's cache.
-        return struct.pack("=QQQQII", s.st_ino, 0, 0, self.settings["attributes"], 1, 0) + attributes
+        return struct.pack("=QQQQII", s.st_ino, 0, self.settings["entries"], self.settings["attributes"], 1, 0) + attributes
 
     def lookup(self, node, body):
         return self.entry(self.path(node, body))
@@ -367,7 +389,7 @@ def main(source, mount_point, settings):
         question = json.loads(line)
         if question is not None:
             server.settings.update(question)
-        print(json.dumps([server.n_reads, server.most]), flush=True)
+        print(json.dumps([server.n_reads, server.most, server.n_requests, server.most_requests]), flush=True)
     libc.umount2(mount_point.encode(), 2)
 
 

@@ -129,6 +129,40 @@ static void make_json_line(uint64_t *random, input_bytes *b)
                random, random_input_below(random, 3) ? 4 : sizeof after / sizeof *after)]);
 }
 
+/* Rows of CSV or TSV, good and bad. */
+static void make_table(uint64_t *random, input_bytes *b, bool tabs)
+{
+    static const char *const headers[] = {"text,id",         "id,text",     "\"text\",a.b",
+                                          "a.b,text,id,",    "text",        "id,\"a,b\",text,n",
+                                          "a.b,text\r",      "id;text",     "text,\"x",
+                                          "text,\"\"\"\"\"", "te\"xt,text", "id"};
+    static const char *const clean[] = {"word", " and ", "1", "x", "", "\xc3\xa4", "0.5", "-"};
+    static const char *const words[] = {"word", "\"\"", "\"", "\r", "\r\n", "\n",
+                                        ",",    "\t",   ";",  "x",  "\xff", "long long word"};
+    const size_t begin = b->n_bytes;
+    input_bytes_add_text(
+        b, headers[random_input_below(random, random_input_below(random, 3) ? 6 : 12)]);
+    for (uint32_t n = random_input_below(random, 12); n > 0; n--) {
+        input_bytes_add_text(b, random_input_below(random, 4) ? "\n" : "\r\n");
+        for (uint32_t k = random_input_below(random, 6) ? 2 : random_input_below(random, 5); k > 0;
+             k--) {
+            const bool quoted = random_input_below(random, 2);
+            const bool is_clean = random_input_below(random, 8);
+            input_bytes_add_text(b, quoted ? "\"" : "");
+            add_words(random, b, is_clean ? clean : words, is_clean ? 8 : 12,
+                      random_input_below(random, 5));
+            if (quoted && is_clean)
+                add_words(random, b, (const char *const[]){"\"\"", ",\n", "\r\n", "\""},
+                          random_input_below(random, 20) ? 3 : 4, random_input_below(random, 3));
+            input_bytes_add_text(b, quoted && random_input_below(random, 40) ? "\"" : "");
+            input_bytes_add_text(b, k > 1 ? "," : "");
+        }
+    }
+    for (size_t i = begin; tabs && i < b->n_bytes; i++)
+        b->bytes[i] = b->bytes[i] == ',' ? '\t' : b->bytes[i];
+    input_bytes_add_text(b, random_input_below(random, 2) ? "\n" : "");
+}
+
 input_bytes random_input(uint64_t *random, corpus_format format)
 {
     input_bytes b = {0};
@@ -139,6 +173,10 @@ input_bytes random_input(uint64_t *random, corpus_format format)
         input_bytes_add_text(&b, "\xef\xbb\xbf");
     if (format == CORPUS_AUTO)
         format = random_input_below(random, 2) ? CORPUS_JSON_LINES : CORPUS_TEXT;
+    if (format == CORPUS_CSV || format == CORPUS_TSV) {
+        make_table(random, &b, format == CORPUS_TSV);
+        return b;
+    }
     if (format != CORPUS_JSON_LINES) {
         make_text(random, &b, format == CORPUS_LINES);
         return b;

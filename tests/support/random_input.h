@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random_input.h - random inputs of a corpus: text, lines and JSON lines, good and bad;
+/* random_input.h - random inputs of a corpus: text, lines, JSON lines, CSV and TSV, good and bad;
  * and how they are read. */
 #pragma once
 

@@ -14,7 +14,7 @@ static void answer(const char *folder, const name_filter *filter)
 {
     input_list list = {.filter = filter};
     failure err;
-    if (!input_list_expand(&list, folder, &err))
+    if (!input_list_expand(&list, folder, NULL, &err))
         printf("! %s\n", err.text);
     for (size_t i = 0; i < list.n_names; i++)
         puts(list.names[i]);

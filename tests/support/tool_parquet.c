@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tool_parquet.c - prints the values of a column of a Parquet file, for test_parquet.py.
  *
- * usage: tool_parquet FILE COLUMN THREADS MEMORY ROW
+ * usage: tool_parquet FILE COLUMN MEMORY ROW
  *
  * Each value from ROW on: n; i or d and eight bytes; or s, a length of eight bytes, and bytes. At
  * the end e, and a checksum of eight bytes. MEMORY is in bytes. With COLUMN "?", prints the
@@ -48,13 +48,12 @@ static void print_value(const tokmap_value *v)
 
 static int print_column(const parquet_file *f, const parquet_element *element, char **argv)
 {
-    const parquet_column_options options = {.n_threads = (unsigned)strtoul(argv[3], NULL, 10),
-                                            .memory_bytes = strtoull(argv[4], NULL, 10),
-                                            .memory_option = strtoull(argv[4], NULL, 10)};
+    const parquet_column_options options = {.memory_bytes = strtoull(argv[3], NULL, 10),
+                                            .memory_option = strtoull(argv[3], NULL, 10)};
     failure err;
     tokmap_value value;
     int result;
-    const parquet_rows rows = {.begin = strtoull(argv[5], NULL, 10), .end = f->footer.n_rows};
+    const parquet_rows rows = {.begin = strtoull(argv[4], NULL, 10), .end = f->footer.n_rows};
     parquet_column *c = parquet_column_open(f, element, rows, &options, &err);
     if (!c)
         return complain(err.text);
@@ -82,7 +81,7 @@ int main(int argc, char **argv)
 {
     parquet_file f;
     failure err;
-    if (argc != 6)
+    if (argc != 5)
         return 2;
     const int fd = input_open_file(&(input_source){.path = argv[1]}, &err);
     const bool opened = fd >= 0 && parquet_file_open(&f, argv[1], fd, &err);

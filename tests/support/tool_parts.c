@@ -6,7 +6,7 @@
  * stdout is the documents of the parts, each after its length in 4 little-endian bytes; stderr is
  * how many parts there were, and how many of them begin in a file. FORMAT is auto or text. META is
  * field names, or -.
- * `one FIELD FROM TO THREADS FILE`: reads the part between the first places at or after FROM and TO
+ * `one FIELD FROM TO FILE`: reads the part between the first places at or after FROM and TO
  * bytes, TO 0 is the end, and prints the two places, its records, and how many bytes were read.
  * Status 3: the message is on stderr. */
 #include <inttypes.h>
@@ -46,7 +46,6 @@ static int compare_all(char **args, size_t n_names)
         .reader.format = strcmp(args[0], "text") == 0 ? CORPUS_TEXT : CORPUS_AUTO,
         .reader.field = args[1],
         .batch_bytes = (size_t)64 << random_input_below(&random, 10),
-        .reader.n_decoders = random_input_below(&random, 4),
         .reader.page_memory = random_input_below(&random, 2) ? 0 : (uint64_t)1 << 20,
         .reader.window.read_ahead = random_input_below(&random, 2),
     };
@@ -83,11 +82,9 @@ static bool find_place(const char *name, const corpus_options *o, uint64_t at_le
 
 static int read_one(char **args)
 {
-    const char *name = args[4];
+    const char *name = args[3];
     const corpus_format formats[] = {CORPUS_PARQUET};
-    corpus_options o = {.reader.field = args[0],
-                        .reader.n_decoders = (unsigned)strtoul(args[3], NULL, 10),
-                        .reader.page_memory = (uint64_t)256 << 20};
+    corpus_options o = {.reader.field = args[0], .reader.page_memory = (uint64_t)256 << 20};
     failure err;
     corpus_batch b = {0};
     corpus_cut begin, end;
@@ -117,8 +114,8 @@ int main(int argc, char **argv)
 {
     if (argc > 6 && strcmp(argv[1], "all") == 0)
         return compare_all(argv + 2, (size_t)argc - 6);
-    if (argc == 7 && strcmp(argv[1], "one") == 0)
+    if (argc == 6 && strcmp(argv[1], "one") == 0)
         return read_one(argv + 2);
     return complain("usage: tool_parts all FORMAT FIELD META SEED FILE... | "
-                    "tool_parts one FIELD FROM TO THREADS FILE");
+                    "tool_parts one FIELD FROM TO FILE");
 }

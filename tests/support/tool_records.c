@@ -77,11 +77,8 @@ int main(int argc, char **argv)
     const bool lists = strcmp(argv[1], "?") == 0;
     if (!lists && !field_list_parse(&fields, argv[1], &err))
         return complain(err.text);
-    const reader_options options =
-        reader_options_complete(&(reader_options){.fields_only = true,
-                                                  .fields = lists ? NULL : &fields,
-                                                  .on_error = ON_ERROR_SKIP,
-                                                  .n_decoders = 2});
+    const reader_options options = reader_options_complete(&(reader_options){
+        .fields_only = true, .fields = lists ? NULL : &fields, .on_error = ON_ERROR_SKIP});
     const input_source source = {.path = argv[2]};
     reader *r = reader_open(&source, &options, -1, &err);
     const int status = !r      ? complain(err.text)

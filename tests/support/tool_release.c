@@ -8,7 +8,9 @@
  *
  * A WORD is KEY=NUMBER for a key of read_number; source=NAME[+NAME...]:WEIGHT:MAX_EPOCHS:MASKED; or
  * phase=FIRST_SAMPLE:WEIGHT[,WEIGHT...]. A NAME of a source may be followed by @VIEW, or by
- * @VIEW@FIRST-END, where VIEW may be missing. tests/oracles/ref_release.py prints the same. */
+ * @VIEW@FIRST-END, where VIEW may be missing. Of the last source, list=N:STEP:KEEPS_REST is the
+ * order of the documents of its last dataset, and order=N:STEP:BELOW that of its windows: see
+ * make_numbers. tests/oracles/ref_release.py prints the same. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,6 +189,7 @@ typedef struct setup {
     tokmap_dataset *datasets[MAX_SOURCES][MAX_SHARDS];
     tokmap_view *views[MAX_SOURCES][MAX_SHARDS];
     uint64_t documents[MAX_SOURCES][2 * MAX_SHARDS];
+    tokmap_document_list lists[MAX_SOURCES][MAX_SHARDS];
     tokmap_loader_phase phases[MAX_PHASES];
     double weights[MAX_PHASES][MAX_SOURCES];
     tokmap_loader_skip skips[MAX_PHASES];
@@ -232,6 +235,40 @@ static void read_source(setup *s, char *value)
         require(source->n_datasets < MAX_SHARDS, "too many datasets", NULL);
         read_shard(s, source->n_datasets++, name);
     }
+}
+
+/* Makes the N numbers 0, STEP, 2 STEP, ... modulo `below`, which N:STEP begins. */
+static uint64_t *make_numbers(char **value, uint64_t *n, uint64_t below)
+{
+    *n = strtoull(*value, value, 10);
+    const uint64_t step = strtoull(*value + 1, value, 10);
+    uint64_t *numbers = calloc(*n, sizeof *numbers);
+    require(numbers && (below > 0 || **value == ':'), "numbers", NULL);
+    below = below ? below : strtoull(*value + 1, value, 10);
+    for (uint64_t i = 0; i < *n; i++)
+        numbers[i] = i * step % below;
+    return numbers;
+}
+
+/* The order of the documents of the last dataset of the last source: N:STEP:KEEPS_REST. */
+static void read_list(setup *s, char *value)
+{
+    const uint32_t k = s->o.n_sources - 1, shard = s->sources[k].n_datasets - 1;
+    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
+    tokmap_document_list *list = &s->lists[k][shard];
+    require(!tokmap_dataset_get_info(s->datasets[k][shard], &info), "info", NULL);
+    list->documents = make_numbers(&value, &list->n_documents, info.n_documents);
+    list->document_bytes = 8;
+    list->keeps_rest = strtol(value + 1, NULL, 10);
+    s->sources[k].document_lists = s->lists[k];
+}
+
+/* The windows of the last source: N:STEP:BELOW. */
+static void read_order(setup *s, char *value)
+{
+    tokmap_loader_source *source = &s->sources[s->o.n_sources - 1];
+    source->window_list = make_numbers(&value, &source->n_window_list, 0);
+    source->window_list_bytes = 8;
 }
 
 static void read_phase(setup *s, char *value)
@@ -295,6 +332,10 @@ static void read_setup(setup *s, char *words)
         require(word != NULL, key, NULL);
         if (strcmp(key, "source") == 0)
             read_source(s, word);
+        else if (strcmp(key, "list") == 0)
+            read_list(s, word);
+        else if (strcmp(key, "order") == 0)
+            read_order(s, word);
         else if (strcmp(key, "phase") == 0)
             read_phase(s, word);
         else if (strcmp(key, "skip") == 0)
@@ -313,11 +354,14 @@ static void read_setup(setup *s, char *words)
 
 static void close_setup(const setup *s)
 {
-    for (uint32_t k = 0; k < s->o.n_sources; k++)
+    for (uint32_t k = 0; k < s->o.n_sources; k++) {
+        free((void *)(uintptr_t)s->sources[k].window_list);
         for (uint32_t i = 0; i < s->sources[k].n_datasets; i++) {
+            free((void *)(uintptr_t)s->lists[k][i].documents);
             tokmap_view_close(s->views[k][i]);
             tokmap_dataset_close(s->datasets[k][i]);
         }
+    }
 }
 
 static tokmap_loader *open_loader(const setup *s, uint32_t rank)

@@ -263,6 +263,24 @@ def only_what_begins_where_the_text_begins_gets_a_prefix(folder):
         expect_equal(["".join(names[i] for i in ids) for ids in got], list(texts.values()), "%s %s" % (steps, normalizer))
 
 
+def blanks_and_their_mark_are_one_to_added_tokens(folder):
+    """Where a normalizer replaces blanks, and added tokens are searched for in what it made."""
+    content = small([added("c b")], "abc\u2581", normalizer=replace(" ", "\u2581"))
+    file, names = folder / "tokenizer.json", ["a", "b", "c", "_", "[c b]"]
+    file.write_text(json.dumps(content))
+    texts = {"a b": "a_b", "a\u2581b": "a_b", "\u2581": "_", "ac\u2581b": "a[c b]", "ac b\u2581 c\u2581\u2581b": "a[c b]__c__b"}
+    got, why = tokmap("encode", file, list(texts))
+    expect(got, why)
+    expect_equal(["".join(names[i] for i in ids) for ids in got], list(texts.values()), "texts with U+2581")
+    try:
+        import tokenizers
+    except ImportError:
+        return
+    reference = tokenizers.Tokenizer.from_file(str(file))
+    for text, ids in zip(texts, got):
+        expect_equal(ids, reference.encode(text, add_special_tokens=False).ids, ascii(text))
+
+
 # A tokenizer, and of rows of ids the text; None: it is refused.
 DECODED = {
     "a normalized added token": (small([added("AB")], normalizer=LOWER), {(0, 6): "a ab"}),

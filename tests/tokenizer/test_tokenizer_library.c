@@ -710,7 +710,7 @@ TEST(files_that_are_no_tokenizers_are_refused)
     CHECK(truncate(check_path("large.json"), (1 << 30) + 1) == 0);
     expect_no_open(check_path("large.json"), NULL, TOKMAP_ERR_IO,
                    "large.json: is larger than 1 GiB");
-    expect_no_open(check_dir(), NULL, TOKMAP_ERR_IO, ": is a folder; name the file in it");
+    expect_no_open(check_dir(), NULL, TOKMAP_ERR_IO, ": is a folder without tokenizer.json");
     expect_no_open(check_path("ranks.tiktoken"), NULL, TOKMAP_ERR_UNSUPPORTED,
                    "this file has ranks but no pattern; name one with pattern (gpt2, ");
     expect_no_open(check_path("ranks.tiktoken"), "x", TOKMAP_ERR_UNSUPPORTED,

@@ -9,12 +9,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "base/number.h"
 #include "base/plain_text.h"
+#include "cli/json_out.h"
 
 #define MESSAGE_BYTES 2048
 
 static const char *current_program = "tokmap", *current_command;
+static struct {
+    bool is_known;
+    tokmap_error cause;
+    char text[MESSAGE_BYTES];
+} first_error; /* for cli_print_error */
 
 /* ---- Messages ---- */
 
@@ -37,6 +44,20 @@ void cli_print_plain(FILE *out, const char *s, size_t n_bytes)
     }
 }
 
+void cli_print_word(FILE *out, const char *before, const char *word, const char *ending)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=:,./@%";
+    const bool quoted = !*word || word[strspn(word, plain)];
+    fprintf(out, "%s%s", before, quoted ? "'" : "");
+    for (size_t n; *word; word += n + (word[n] == '\'')) {
+        n = strcspn(word, "'");
+        cli_print_plain(out, word, n);
+        fputs(word[n] ? "'\\''" : "", out);
+    }
+    fprintf(out, "%s%s", ending, quoted ? "'" : "");
+}
+
 /* File names may contain anything, but a message is always one line without terminal escapes. */
 static void print_line(const char *text)
 {
@@ -56,13 +77,73 @@ static void __attribute__((format(printf, 1, 0))) print_message(const char *form
     print_line(text);
 }
 
+/* Remembers and prints an error of which only status, sys_errno and the like are in `cause`. */
+static void print_error(const tokmap_error *cause, const char *text)
+{
+    if (!first_error.is_known) {
+        first_error.is_known = true;
+        first_error.cause = *cause;
+        snprintf(first_error.text, sizeof first_error.text, "%s", text);
+    }
+    print_line(text);
+}
+
+/* Returns the status that is nearest to an exit code. */
+static tokmap_status status_of(int code)
+{
+    static const tokmap_status statuses[] = {[CLI_USAGE] = TOKMAP_ERR_ARGUMENT,
+                                             [CLI_INPUT] = TOKMAP_ERR_ARGUMENT,
+                                             [CLI_DATASET] = TOKMAP_ERR_CORRUPT,
+                                             [CLI_EXISTS] = TOKMAP_ERR_EXISTS};
+    return code >= CLI_USAGE && code <= CLI_EXISTS ? statuses[code] : TOKMAP_ERR_IO;
+}
+
+static void __attribute__((format(printf, 3, 0)))
+print_errors(int code, int sys_errno, const char *format, va_list args)
+{
+    const tokmap_error cause = {.status = sys_errno ? TOKMAP_ERR_IO : status_of(code),
+                                .sys_errno = sys_errno};
+    char text[MESSAGE_BYTES];
+    vsnprintf(text, sizeof text, format, args);
+    print_error(&cause, text);
+}
+
 int cli_error(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_message(format, args);
+    print_errors(code, 0, format, args);
     va_end(args);
     return code;
+}
+
+int cli_error_of_system(int code, int sys_errno, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_errors(code, sys_errno, format, args);
+    va_end(args);
+    return code;
+}
+
+void cli_print_error(void)
+{
+    const tokmap_error *cause = &first_error.cause;
+    if (!first_error.is_known)
+        return;
+    json_out o = json_out_begin_result(stdout);
+    json_out_begin(&o, "error", '{');
+    json_out_print(&o, "status", "%d", (int)cause->status);
+    json_out_print(&o, "errno", "%d", cause->sys_errno);
+    json_out_string(&o, "text", first_error.text);
+    if (cause->file_bytes)
+        json_out_text(&o, "file", first_error.text, cause->file_bytes);
+    else
+        json_out_string(&o, "file", NULL);
+    json_out_number(&o, "offset", cause->file_offset);
+    json_out_number(&o, "reason", cause->reason);
+    json_out_end(&o, '}');
+    puts("}");
 }
 
 void cli_warn(const char *format, ...)
@@ -75,14 +156,16 @@ void cli_warn(const char *format, ...)
 
 int cli_no_memory(void)
 {
-    return cli_error(CLI_AGAIN, "out of memory");
+    const tokmap_error cause = {.status = TOKMAP_ERR_MEMORY};
+    print_error(&cause, "out of memory");
+    return CLI_AGAIN;
 }
 
 int cli_usage(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_message(format, args);
+    print_errors(CLI_USAGE, 0, format, args);
     va_end(args);
     fprintf(stderr, "Try '%s%s%s --help'.\n", current_program, current_command ? " " : "",
             current_command ? current_command : "");
@@ -118,7 +201,11 @@ int cli_failure_exit_code(const failure *f)
 
 int cli_print_failure(const failure *f)
 {
-    return cli_error(cli_failure_exit_code(f), "%s", f->text);
+    const int code = cli_failure_exit_code(f);
+    const tokmap_error cause = {.status = f->status > 0 ? TOKMAP_ERR_IO : status_of(code),
+                                .sys_errno = MAX(f->status, 0)};
+    print_error(&cause, f->text);
+    return code;
 }
 
 int cli_exit_code(const tokmap_error *err)
@@ -165,8 +252,7 @@ const char *cli_hint(const tokmap_error *err)
     default:
         break;
     }
-    /* The library says "already exists" only where --force helps. */
-    if (err->status == TOKMAP_ERR_EXISTS && strstr(err->text, ": already exists"))
+    if (err->reason == TOKMAP_REASON_REPLACEABLE)
         return "Use --force to replace it, or choose another name.";
     return NULL;
 }
@@ -175,7 +261,7 @@ const char *cli_hint(const tokmap_error *err)
 static int fail_with(const tokmap_error *err, const char *text)
 {
     const char *hint = cli_hint(err);
-    print_line(text);
+    print_error(err, text);
     if (hint)
         fprintf(stderr, "%s\n", hint);
     return cli_exit_code(err);
@@ -188,7 +274,8 @@ int cli_fail(const tokmap_error *err)
 
 int cli_fail_errno(const char *path, const char *what, int sys_errno)
 {
-    const tokmap_error err = {.status = TOKMAP_ERR_IO, .sys_errno = sys_errno};
+    const tokmap_error err = {
+        .status = TOKMAP_ERR_IO, .sys_errno = sys_errno, .file_bytes = (uint32_t)strlen(path)};
     char text[MESSAGE_BYTES];
     snprintf(text, sizeof text, "%s: cannot %s: %s", path, what, strerror(sys_errno));
     return fail_with(&err, text);
@@ -367,9 +454,10 @@ static uint64_t read_clock(void)
 
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet)
 {
-    const char *term = getenv("TERM");
+    const char *term = getenv("TERM"), *form = getenv("TOKMAP_PROGRESS");
     *p = (cli_progress){.verb = verb, .enabled = !quiet};
-    p->on_terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    p->as_json = form && strcmp(form, "json") == 0;
+    p->on_terminal = !p->as_json && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     p->started_ns = p->last_ns = read_clock();
 }
 
@@ -380,11 +468,30 @@ uint64_t cli_progress_ns(const cli_progress *p)
 
 bool cli_progress_is_due(cli_progress *p)
 {
-    const uint64_t now = read_clock(), pause = p->on_terminal ? 200000000u : 10000000000u;
+    const uint64_t now = read_clock();
+    const uint64_t pause = p->on_terminal || p->as_json ? 200000000u : 10000000000u;
     if (!p->enabled || now - p->last_ns < pause)
         return false;
     p->last_ns = now;
     return true;
+}
+
+/* Prints {"progress": {...}} on a line. */
+static void print_progress_json(const cli_progress *p, const char *text)
+{
+    json_out o = {.out = stderr};
+    json_out_begin(&o, NULL, '{');
+    json_out_begin(&o, "progress", '{');
+    json_out_string(&o, "command", p->verb);
+    json_out_number(&o, "bytes", p->bytes_done);
+    json_out_known(&o, "total_bytes", p->bytes_total, p->bytes_total > 0);
+    json_out_print(&o, "seconds", "%.3f", (double)cli_progress_ns(p) / 1e9);
+    json_out_string(&o, "text", text);
+    json_out_bool(&o, "ended", p->has_ended);
+    json_out_end(&o, '}');
+    json_out_end(&o, '}');
+    putc('\n', stderr);
+    fflush(stderr);
 }
 
 void cli_progress_draw(const cli_progress *p, const char *format, ...)
@@ -394,6 +501,10 @@ void cli_progress_draw(const cli_progress *p, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (p->as_json) {
+        print_progress_json(p, text);
+        return;
+    }
     /* Turns automatic wrapping off, so that a line wider than the terminal is cut: in a wrapped
      * line, \r only goes to the start of the last row. */
     fprintf(stderr, p->on_terminal ? "\r\033[?7l%s\033[?7h\033[K" : "%s\n", text);
@@ -415,6 +526,8 @@ static cli_text format_rates(const cli_progress *p, uint64_t n_bytes)
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
 {
     char total[80] = "", left[64] = "";
+    p->bytes_done = bytes_done;
+    p->bytes_total = bytes_total;
     if (!cli_progress_is_due(p))
         return;
     const double rate = (double)(bytes_done - p->bytes_before) * 1e9 / (double)cli_progress_ns(p);
@@ -425,27 +538,36 @@ void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_to
     if (seconds == 0 && bytes_total > 0 && rate > 0 && bytes_total >= bytes_done)
         seconds = (double)(bytes_total - bytes_done) / rate;
     if (seconds > 0 || (bytes_total > 0 && bytes_done == bytes_total))
-        snprintf(left, sizeof left, ", %.0f s left", seconds > 0 ? seconds : 0.0);
+        snprintf(left, sizeof left, ", %.0f s left%s", seconds > 0 ? seconds : 0.0,
+                 p->left_for ? p->left_for : "");
     cli_progress_draw(p, "%s: %s%s, %s%s%s", p->verb, cli_bytes(bytes_done).s, total,
                       format_rates(p, bytes_done).s, left, p->notes);
 }
 
 static bool is_shown(const cli_progress *p)
 {
-    return p->enabled && p->on_terminal && p->last_ns != p->started_ns;
+    return p->enabled && (p->as_json || (p->on_terminal && p->last_ns != p->started_ns));
 }
 
 void cli_progress_end(cli_progress *p, uint64_t bytes_done)
 {
     const uint64_t n_bytes = bytes_done - p->bytes_before;
-    if (is_shown(p))
-        fprintf(stderr, "\r%s: %s in %.1f s, %s%s\033[K\n", p->verb, cli_bytes(n_bytes).s,
-                (double)cli_progress_ns(p) / 1e9, format_rates(p, n_bytes).s, p->notes);
+    if (!is_shown(p))
+        return;
+    char text[512];
+    p->bytes_done = bytes_done;
+    p->has_ended = true;
+    snprintf(text, sizeof text, "%s: %s in %.1f s, %s%s", p->verb, cli_bytes(n_bytes).s,
+             (double)cli_progress_ns(p) / 1e9, format_rates(p, n_bytes).s, p->notes);
+    if (p->as_json)
+        print_progress_json(p, text);
+    else
+        fprintf(stderr, "\r%s\033[K\n", text);
 }
 
 void cli_progress_clear(cli_progress *p)
 {
-    if (is_shown(p)) {
+    if (is_shown(p) && !p->as_json) {
         fputs("\r\033[K", stderr);
         fflush(stderr);
     }

@@ -47,10 +47,15 @@ int cli_failure_exit_code(const failure *f);
 int cli_print_failure(const failure *f);
 /* Prints a message and returns `code`. */
 int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As cli_error; sys_errno: of the system call that failed, or 0. */
+int cli_error_of_system(int code, int sys_errno, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Prints "out of memory"; returns CLI_AGAIN. */
 int cli_no_memory(void);
 /* Prints a message and "Try 'tokmap COMMAND --help'."; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints the first error, if one was printed, as a JSON object to stdout. */
+void cli_print_error(void);
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Flushes stdout. Returns CLI_OK, or CLI_AGAIN or CLI_INTERNAL if something could not be written;
  * the message is printed once. */
@@ -86,17 +91,24 @@ cli_text cli_hex(const uint8_t id[16]);
 
 /* Prints s with each byte that is not plain text (plain_text.h) as \x1b. */
 void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
+/* Prints `before`, and a word of a command with this ending: in quotes, if a shell would change
+ * it. */
+void cli_print_word(FILE *out, const char *before, const char *word, const char *ending);
 
-/* Progress on stderr: one line redrawn on a terminal, otherwise a plain line every ten seconds. */
+/* Progress on stderr: one line redrawn on a terminal, otherwise a plain line every ten seconds.
+ * TOKMAP_PROGRESS=json in the environment: objects, for a program that has started this one. */
 typedef struct cli_progress {
     const char *verb; /* "verify" */
-    bool enabled, on_terminal;
+    bool enabled, on_terminal, as_json, has_ended;
     uint64_t started_ns, last_ns;
+    uint64_t bytes_done, bytes_total; /* of the last update; a total of 0 is not known */
     /* The caller may set these after begin: */
     uint64_t bytes_before; /* done before it began */
     double seconds_left;   /* below 0: not known; 0: as the bytes say */
     cli_text rates;        /* printed in place of the rate of bytes */
-    char notes[64];        /* printed after the time that is left */
+    const char
+        *left_for;  /* printed after the time that is left, such as " for the task"; or NULL */
+    char notes[64]; /* printed after that */
 } cli_progress;
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet);
 uint64_t cli_progress_ns(const cli_progress *p); /* ns since it began */

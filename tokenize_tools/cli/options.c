@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/complete.h"
 
 enum {
-    FIRST_VALUE =
-        256, /* getopt_long returns the number of the row plus this; lower values are letters */
+    LONG_HELP = 256,             /* getopt_long returns it for --help; lower values are letters */
+    FIRST_VALUE = LONG_HELP + 1, /* plus the number of a row */
     MAX_SETTINGS = 1024
 };
 
@@ -67,6 +68,7 @@ static int take_value(const cli_option *option, const char *value, void *options
         *(bool *)target = true;
         break;
     case CLI_TEXT:
+    case CLI_LIST:
         *(const char **)target = value;
         break;
     case CLI_WORD:
@@ -102,8 +104,29 @@ int cli_set_option(const cli_option *option, const char *value, void *target)
 
 /* ---- The command line ---- */
 
+/* Prints that the option --NAME does not exist, or which ones may be meant by its beginning. */
+static int refuse_name(const cli_option *options, const char *name, int n_name)
+{
+    char wrong[128], list[512] = "";
+    cli_nearest nearest = {NULL};
+    size_t used = 0;
+    snprintf(wrong, sizeof wrong, "%.*s", n_name, name);
+    for (const cli_option *o = options; o->name; o++) {
+        if (o->kind == CLI_SECTION || !o->help)
+            continue;
+        cli_find_nearest(&nearest, wrong, o->name);
+        if (strncmp(o->name, wrong, strlen(wrong)) == 0 && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s--%s", used ? ", " : "",
+                                     o->name);
+    }
+    if (used)
+        return cli_usage("option --%s is ambiguous: %s", wrong, list);
+    return nearest.name ? cli_usage("unknown option --%s; did you mean --%s?", wrong, nearest.name)
+                        : cli_usage("unknown option --%s", wrong);
+}
+
 /* Prints why getopt_long returned '?' or ':'. */
-static int refuse_option(int returned, char **argv)
+static int refuse_option(const cli_option *options, int returned, char **argv)
 {
     /* Inside a bundle such as -qx, getopt has not advanced optind yet, so this is another word. */
     const char *word = argv[optind - 1];
@@ -113,7 +136,7 @@ static int refuse_option(int returned, char **argv)
         return dashes ? cli_usage("option %s needs a value", word)
                       : cli_usage("option -%c needs a value", optopt);
     if (optopt == 0)
-        return cli_usage("unknown or ambiguous option %.*s", n_name, word);
+        return refuse_name(options, word + 2, n_name - 2);
     if (dashes && word[n_name] == '=')
         return cli_usage("option %.*s takes no value", n_name, word);
     return cli_usage("unknown option -%c", optopt);
@@ -143,7 +166,7 @@ static void fill_getopt_table(getopt_table *table, const cli_option *options)
             *letter++ = ':';
     }
     *letter = '\0';
-    table->longs[n] = (struct option){"help", no_argument, NULL, 'h'};
+    table->longs[n] = (struct option){"help", no_argument, NULL, LONG_HELP};
     table->longs[n + 1] = (struct option){NULL, 0, NULL, 0};
 }
 
@@ -154,6 +177,17 @@ static const cli_option *find_option(const cli_option *options, int returned)
     while (options->name && options->letter != returned)
         options++;
     return options->name ? options : NULL;
+}
+
+static int check_groups(const cli_option *options)
+{
+    for (const cli_option *a = options; a->name; a++) {
+        for (const cli_option *b = a + 1; a->group && cli_is_given(a->name) && b->name; b++) {
+            if (b->group && strcmp(a->group, b->group) == 0 && cli_is_given(b->name))
+                return cli_usage("use only one of --%s and --%s", a->name, b->name);
+        }
+    }
+    return CLI_GO_ON;
 }
 
 static int check_operands(const cli_manual *manual, int n, char **operands)
@@ -167,27 +201,42 @@ static int check_operands(const cli_manual *manual, int n, char **operands)
         if (o->is_required && !cli_is_given(o->name))
             return cli_usage("option --%s %s is required", o->name, o->placeholder);
     }
-    return CLI_GO_ON;
+    return check_groups(manual->options);
+}
+
+/* Takes the value of an option, and the words after it, if they are values too. */
+static int take_setting(const cli_option *option, int argc, char **argv, void *target)
+{
+    const char *value = optarg;
+    int code;
+    do {
+        if (n_settings == MAX_SETTINGS)
+            return cli_usage("more than %d options are given", MAX_SETTINGS);
+        settings[n_settings++] = (cli_setting){option, option->placeholder ? value : NULL};
+        code = take_value(option, value, target);
+        const bool has_more = option->takes_more && optind < argc && argv[optind][0] != '-';
+        value = has_more ? argv[optind++] : NULL;
+    } while (code == CLI_OK && value);
+    return code;
 }
 
 int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target)
 {
     getopt_table table;
+    if (cli_is_completing())
+        return cli_complete(manual, argc, argv);
     n_settings = 0;
     opterr = 0;
     fill_getopt_table(&table, manual->options);
     for (int c; (c = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1;) {
-        if (c == 'h') {
-            cli_print_help(stdout, manual);
+        if (c == 'h' || c == LONG_HELP) {
+            (c == 'h' ? cli_print_short_help : cli_print_help)(stdout, manual);
             return cli_finish();
         }
         const cli_option *option = find_option(manual->options, c);
         if (!option)
-            return refuse_option(c, argv);
-        if (n_settings == MAX_SETTINGS)
-            return cli_usage("more than %d options are given", MAX_SETTINGS);
-        settings[n_settings++] = (cli_setting){option, option->placeholder ? optarg : NULL};
-        int code = take_value(option, optarg, target);
+            return refuse_option(manual->options, c, argv);
+        int code = take_setting(option, argc, argv, target);
         if (code != CLI_OK)
             return code;
     }

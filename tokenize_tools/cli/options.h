@@ -8,8 +8,8 @@
 
 #define CLI_GO_ON (-1)
 /* Reads the options into the struct at `target`. Returns CLI_GO_ON if the command should run: the
- * operands begin at argv[optind]. Otherwise returns the exit code to end with, after --help or a
- * message. */
+ * operands begin at argv[optind]. Otherwise returns the exit code to end with, after -h, --help, a
+ * completion or a message. */
 int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target);
 /* Whether the option was given. */
 bool cli_is_given(const char *name);

@@ -14,17 +14,24 @@ const cli_word *cli_find_word(const cli_word *words, const char *name)
     return words->name ? words : NULL;
 }
 
+void cli_find_nearest(cli_nearest *nearest, const char *wrong, const char *name)
+{
+    enum {
+        MOST_DIFFERENT = 2
+    };
+    const size_t d = word_distance(wrong, strlen(wrong), name, strlen(name));
+    if (d <= MOST_DIFFERENT && (!nearest->name || d < nearest->distance))
+        *nearest = (cli_nearest){name, d};
+}
+
 int cli_refuse_word(const char *kind, const char *name, const cli_word *words)
 {
-    const char *nearest = NULL;
-    size_t least = 3;
-    for (; words->name; words++) {
-        const size_t d = word_distance(name, strlen(name), words->name, strlen(words->name));
-        nearest = d < least ? words->name : nearest;
-        least = d < least ? d : least;
-    }
-    return nearest ? cli_usage("there is no %s '%s'; did you mean '%s'?", kind, name, nearest)
-                   : cli_usage("there is no %s '%s'", kind, name);
+    cli_nearest nearest = {NULL};
+    for (; words->name; words++)
+        cli_find_nearest(&nearest, name, words->name);
+    return nearest.name
+               ? cli_usage("there is no %s '%s'; did you mean '%s'?", kind, name, nearest.name)
+               : cli_usage("there is no %s '%s'", kind, name);
 }
 
 void cli_list_words(char *out, size_t n_bytes, const cli_word *words)

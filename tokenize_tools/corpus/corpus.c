@@ -20,7 +20,7 @@
 static bool corpus_options_part(const corpus_options *o, size_t n_names, size_t which,
                                 input_part *part)
 {
-    *part = (input_part){0};
+    *part = (input_part){.joined = o->joined};
     if (which == 0)
         part->begin = o->begin;
     part->has_end = o->has_end && which == n_names - 1;
@@ -91,6 +91,7 @@ struct corpus {
     reader *reader;  /* NULL: not open */
     input_part part; /* that is read of it */
     bool is_part;    /* false: all of it */
+    bool is_over;    /* the part was read, and another one follows */
     corpus_place from;
 
     corpus_batch *batch;
@@ -98,8 +99,9 @@ struct corpus {
     unsigned n_left_out; /* records in a row that were not documents */
 
     corpus_counts counts;
-    uint64_t plain_bytes; /* of the inputs that have ended */
-    uint64_t n_records;   /* of these, by the positions of their readers */
+    uint64_t plain_bytes;     /* of the inputs that have ended */
+    uint64_t n_records;       /* of these, by the positions of their readers */
+    uint64_t repaired_before; /* documents of the inputs before this one */
     failure error;
     bool failed_within; /* corpus_failed_within */
 };
@@ -333,10 +335,12 @@ static step add_document(corpus *c)
     size_t n_valid;
     const corpus_utf8 utf8 = c->options.reader.list ? UTF8_RAW : c->options.reader.utf8;
     const size_t n_bytes = repair_size(d->text, d->n_bytes, utf8, &n_valid);
-    const bool is_json = reader_format(c->reader) == CORPUS_JSON_LINES;
+    const corpus_format format = reader_format(c->reader);
+    const bool is_in_record =
+        format == CORPUS_JSON_LINES || format == CORPUS_CSV || format == CORPUS_TSV;
     if (utf8 == UTF8_ERROR && n_valid < d->n_bytes) {
         snprintf(reason, sizeof reason, "the document is not valid UTF-8 at its byte %zu", n_valid);
-        return bad_document(c, reason, d->offset + (is_json ? 0 : n_valid));
+        return bad_document(c, reason, d->offset + (is_in_record ? 0 : n_valid));
     }
     if (utf8 == UTF8_ERROR && d->lone_surrogates)
         return bad_document(c, "a lone surrogate in the text", d->offset);
@@ -402,19 +406,32 @@ void corpus_note_fields(const corpus *c)
         reader_note_fields(c->reader);
 }
 
+/* Compares the number of records with what the input itself says. */
+static bool check_records(corpus *c)
+{
+    const uint64_t n = reader_n_records(c->reader);
+    return n == READER_UNKNOWN || n == c->counts.input_records ||
+           fail(&c->error,
+                "states %" PRIu64 " records, but %" PRIu64
+                " were read; the file is damaged, or this is a bug in tokmap",
+                n, c->counts.input_records);
+}
+
 static step end_input(corpus *c)
 {
     const input_prefix stored = reader_stored(c->reader);
     corpus_end end = {.input = true, .stored_bytes = stored.n_bytes, .checksum = stored.checksum};
-    const uint64_t n = reader_n_records(c->reader); /* as the input itself says */
-    if (n != READER_UNKNOWN && n != c->counts.input_records)
-        return fail(&c->error,
-                    "states %" PRIu64 " records, but %" PRIu64
-                    " were read; the file is damaged, or this is a bug in tokmap",
-                    n, c->counts.input_records);
+    end.n_repaired = c->counts.repaired_documents - c->repaired_before;
+    end.knows_fields = reader_lacking(c->reader, &end.lacking);
+    if (!check_records(c))
+        return STEP_FAILED;
+    if (c->part.joined && c->part.has_end) {
+        c->is_over = true;
+        return STEP_FULL; /* for the place, and the counts of what is not a document */
+    }
     c->n_records += reader_where(c->reader).n_records;
     c->counts.input_records = 0;
-    if (c->is_part) { /* what is known of the whole input */
+    if (c->is_part && !c->part.joined) { /* what is known of the whole input */
         file_facts facts;
         const int sys_errno = file_describe_input(c->names[c->input], &facts);
         if (sys_errno)
@@ -446,6 +463,7 @@ static step open_input(corpus *c)
         .reserve_context = c->options.reader.context,
     };
     c->reader = reader_open(&source, &c->options.reader, c->stop_fd, &c->error);
+    c->repaired_before = c->counts.repaired_documents;
     if (!c->reader)
         return input_failed(c);
     /* The bytes before a part are in its offsets, and were not read. */
@@ -485,7 +503,7 @@ static step next_record(corpus *c)
 
 static step take_step(corpus *c)
 {
-    if (c->input == c->n_names)
+    if (c->input == c->n_names || c->is_over)
         return STEP_END;
     if (!c->reader)
         return open_input(c);
@@ -505,6 +523,8 @@ int corpus_read(corpus *c, corpus_batch *batch, failure *err)
     while (s == STEP_ON)
         s = take_step(c);
     batch->failed = s == STEP_FAILED;
+    uint64_t lacking;
+    batch->fields_seen = c->reader && reader_lacking(c->reader, &lacking) ? ~lacking : 0;
     if (!batch->failed)
         return s == STEP_END && batch->n_ends == 0 ? 0 : hand_out(c, batch);
     /* Maybe in the middle of a record, so the place is not known. */

@@ -2,19 +2,20 @@
 /* corpus.h - reads the documents of all inputs, in order, as batches of text.
  *
  * Compressed inputs (input.h), tar archives, Parquet and Arrow are recognized by their first bytes.
- * The format is an option or, with CORPUS_AUTO, follows from these bytes or from the first line of
- * each input. Inputs are read in the given order, documents in the order of the input. A batch has
- * whole documents. Nothing is dropped silently: everything that is left out or repaired is counted
- * and reported.
+ * The format is an option or, with CORPUS_AUTO, follows from these bytes, from a name that ends in
+ * .csv or .tsv, or from the first line of each input. Inputs are read in the given order, documents
+ * in the order of the input. A batch has whole documents. Nothing is dropped silently: everything
+ * that is left out or repaired is counted and reported.
  *
  * What a document is: with CORPUS_TEXT, the whole input, even if it is empty (with CORPUS_AUTO, an
  * empty input has no documents); with a separator, the text before each separator, and the text
  * after the last one unless it is empty. With CORPUS_LINES, a line without its newline; a carriage
  * return is kept, an empty line is an empty document, and the last line needs no newline. With
  * CORPUS_JSON_LINES, a string in the object on a line; blank lines, white space before a line and a
- * byte order mark at the start of the input are skipped. With CORPUS_PARQUET and CORPUS_ARROW, the
- * value of a column in a row. In a tar archive, each member whose name ends like that of text or
- * JSON is an input. A document whose record or text is larger than max_document is bad.
+ * byte order mark at the start of the input are skipped. With CORPUS_CSV, CORPUS_TSV (format.h),
+ * CORPUS_PARQUET and CORPUS_ARROW, the value of a column in a row. In a tar archive, each member
+ * whose name ends like that of text or JSON is an input. A document whose record or text is larger
+ * than max_document is bad.
  *
  * An input can be read in parts, even by several processes: together these give the documents,
  * values and counts of the whole. A part is read without what lies before it, so messages about
@@ -80,6 +81,9 @@ typedef struct corpus_end {          /* the end of a document or of an input */
     bool input;                      /* an input ends, with the values below */
     uint64_t stored_bytes, checksum; /* of the whole input; docs/FORMAT.md section 3.5. checksum
                                         is 0 if only a part of it was read */
+    uint64_t n_repaired;             /* documents of the input with U+FFFD in place of bytes */
+    bool knows_fields;               /* of the input, with: */
+    uint64_t lacking;                /* bits of the fields that it lacks */
 } corpus_end;
 
 typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_batch_free frees it */
@@ -87,6 +91,8 @@ typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_ba
     size_t n_bytes, capacity;
     corpus_end *ends; /* in order; several may have the same `at` */
     size_t n_ends, ends_capacity;
+    uint64_t fields_seen; /* bits of the fields that the input that goes on has, as far as it was
+                             read here */
     /* The values of the first n_kept fields of each document that ends here, as value_bytes.h
      * writes them. */
     uint8_t *values;
@@ -116,7 +122,10 @@ typedef struct corpus_options {
      * the last one. For an input of which a part is read, formats[i] must be its format, as
      * cutter.h tells it. An input is cut only where cutter.h allows it. */
     corpus_cut begin, end;
-    bool has_end;                 /* false: up to the end of the last input */
+    bool has_end; /* false: up to the end of the last input */
+    /* All parts of an input of Parquet are read by the caller, which joins them: checksums, offsets
+     * and counts are those of the part, and only the last part has the end of the input. */
+    bool joined;
     const corpus_format *formats; /* of all inputs; NULL: no input is cut */
     /* Called with reader.context. For each bad document, with ON_ERROR_SKIP; and after each end in
      * a batch, with the counts up to it. May be NULL. */

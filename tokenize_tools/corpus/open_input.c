@@ -7,9 +7,10 @@
 #include "formats/arrow/arrow_reader.h"
 #include "formats/parquet/parquet_reader.h"
 #include "formats/tar_header.h"
+#include "formats/wrong_file.h"
 #include "system/input_file.h"
 
-/* Chooses the format by the first bytes. */
+/* Chooses the format by the first bytes, then by the name. */
 static const reader_kind *choose_kind(const reader_options *options, const window *w)
 {
     const uint8_t *head = window_text(w);
@@ -19,8 +20,14 @@ static const reader_kind *choose_kind(const reader_options *options, const windo
     if (options->format == CORPUS_ARROW ||
         (options->format == CORPUS_AUTO && arrow_is_magic(head, n_bytes)))
         return &arrow_reader_kind;
+    if (options->format == CORPUS_CSV || options->format == CORPUS_TSV)
+        return &csv_reader_kind;
     /* Tar is recognized whatever the format is: it holds files of that format. */
-    return n_bytes >= TAR_BLOCK_BYTES && tar_is_header(head) ? &tar_reader_kind : &text_reader_kind;
+    if (n_bytes >= TAR_BLOCK_BYTES && tar_is_header(head))
+        return &tar_reader_kind;
+    const bool is_table =
+        options->format == CORPUS_AUTO && wrong_name_table(w->name) != CORPUS_AUTO;
+    return is_table ? &csv_reader_kind : &text_reader_kind;
 }
 
 reader *reader_open(const input_source *source, const reader_options *options, int stop_fd,
@@ -46,8 +53,7 @@ reader *reader_open(const input_source *source, const reader_options *options, i
             window_reach(&begin.window, TAR_BLOCK_BYTES, err))
             begin.kind = choose_kind(options, &begin.window);
     }
-    const bool in_pages = begin.kind == &parquet_reader_kind || begin.kind == &arrow_reader_kind;
-    if (in_pages && source->reserve &&
+    if (begin.kind == &arrow_reader_kind && source->reserve &&
         !source->reserve(source->reserve_context, options->page_memory)) {
         fail_system(err, ECANCELED, "cannot read");
         begin.kind = NULL;

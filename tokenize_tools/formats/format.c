@@ -87,7 +87,9 @@ void reader_report(const reader *r, const char *format, ...)
 /* Returns which field it is, or that there is none. */
 static size_t set_row(reader *r, const field_list *fields, uint64_t line)
 {
-    const uint64_t row = reader_is_archive(r) ? r->inner->n_records - 1 : line;
+    /* A line is the number of a record, except where that may have several. */
+    const bool is_table = r->format == CORPUS_CSV || r->format == CORPUS_TSV;
+    const uint64_t row = is_table || reader_is_archive(r) ? r->inner->n_records - 1 : line;
     const size_t i = field_list_find(fields, FIELD_ROW, strlen(FIELD_ROW));
     if (i == fields->n_fields)
         return WHERE_NO_FIELD;
@@ -212,6 +214,42 @@ void reader_note_fields(const reader *r)
 {
     if (r->options->note && r->inner->kind->note_fields && !r->resumed)
         r->inner->kind->note_fields(r->inner);
+}
+
+bool reader_lacking(const reader *r, uint64_t *fields)
+{
+    const bool known = r->inner->kind->lacking && r->options->fields;
+    *fields = known ? r->inner->kind->lacking(r->inner) : UINT64_MAX;
+    return *fields != UINT64_MAX;
+}
+
+bool reader_has_columns(const reader *r)
+{
+    return r->inner->kind->has_columns;
+}
+
+uint64_t reader_lacking_columns(const reader *r)
+{
+    return r->lacking;
+}
+
+bool reader_may_lack(reader *r, size_t field)
+{
+    if (!(r->options->may_lack >> field & 1))
+        return false;
+    r->lacking |= (uint64_t)1 << field;
+    return true;
+}
+
+void reader_note_lacking(const reader *r, size_t field, const char *why)
+{
+    const reader_options *o = r->options;
+    char text[2300];
+    snprintf(text, sizeof text, "%.200s: %s", r->window.name, why);
+    if (o->missing)
+        o->missing(o->context, field, text);
+    else
+        o->note(o->context, text);
 }
 
 void reader_summarize(const reader *r, reader_summary *summary)

@@ -26,6 +26,8 @@ typedef struct reader_kind {
     input_prefix (*stored)(const reader *r);                     /* NULL: of the window's stream */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
     void (*note_fields)(const reader *r);                        /* NULL: nothing is remarkable */
+    bool has_columns;                     /* so `lacking` is known before the first record */
+    uint64_t (*lacking)(const reader *r); /* NULL: it has no fields; UINT64_MAX: not known */
     bool (*list_fields)(reader *r, field_list *fields, failure *err); /* NULL: of tar */
 } reader_kind;
 
@@ -42,6 +44,7 @@ struct reader {
     uint64_t n_records;   /* up to the current one; of kinds whose position is not a row */
     uint64_t n_in_all;    /* as the input says, or READER_UNKNOWN */
     bool resumed;         /* the beginning was not read */
+    uint64_t lacking;     /* bits of the fields that have no column */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
     marked_text marked;   /* of the last record, if it is a list */
     /* The reader of an archive's members, with the window and the values; else this reader. The
@@ -60,6 +63,14 @@ static inline const char *corpus_field(const reader_options *o)
 /* For inputs that know the types of their fields: what where_check_types finds is a failure. */
 bool reader_check_where(const reader_options *o, const tokmap_value_type *types, failure *err);
 
+/* Whether the input may lack this field; then sets the bit of r->lacking. */
+bool reader_may_lack(reader *r, size_t field);
+/* Calls options->missing or options->note for a field that the input lacks. why: as of a
+ * failure. */
+void reader_note_lacking(const reader *r, size_t field, const char *why);
+/* `lacking` of all kinds with columns. */
+uint64_t reader_lacking_columns(const reader *r);
+
 /* Calls options->note if the decimals of a field, of this scale, are kept as doubles. */
 void reader_note_decimal(const reader *r, size_t field, int32_t scale);
 
@@ -73,6 +84,13 @@ extern const reader_kind text_reader_kind;
 /* Reads what follows in the window as if it were another input. one_record: all of it is one,
  * JSON over any number of lines. */
 void text_reader_restart(reader *r, corpus_format format, bool one_record);
+
+/* CSV and TSV (csv.h): each row is a record, except the first one, which names the columns unless
+ * options->columns does. Rows without a byte are skipped, and a field without a byte is null. The
+ * values of a column are strings if options->text_fields has it, else numbers. Without
+ * options->types_known, the rows in the first MiB decide: a column with a value that is not a
+ * number of JSON is one of strings. */
+extern const reader_kind csv_reader_kind;
 
 /* The members of a tar archive: a layer over the reader of text, which reads each member that holds
  * documents as if it were an input. Other members are named and left out. With CORPUS_AUTO, the

@@ -10,22 +10,19 @@
 #include "input/window.h"
 
 typedef enum corpus_format {
-    CORPUS_AUTO, /* Parquet or Arrow by the first bytes; JSON lines if the first line is an object
-                    that has the field; else text. Refused are a first line that begins with { but
-                    is not such an object, input that does not look like text, and text whose name
-                    says something else: wrong_file.h */
+    CORPUS_AUTO, /* Parquet or Arrow by the first bytes; CSV or TSV by the name; JSON lines if the
+                    first line is an object that has the field; else text. Refused are a first line
+                    that begins with { but is not such an object, input that does not look like
+                    text, and text whose name says something else: wrong_file.h */
     CORPUS_TEXT, /* an input is one document, or several separated by `separator` */
     CORPUS_LINES,
     CORPUS_JSON_LINES,
+    CORPUS_CSV,
+    CORPUS_TSV,
     CORPUS_ARROW,
     CORPUS_PARQUET,
     CORPUS_N_FORMATS /* how many there are */
 } corpus_format;
-/* Whether reading a file of this format takes memory of reader_options.page_memory. */
-static inline bool corpus_format_has_pages(corpus_format format)
-{
-    return format == CORPUS_PARQUET || format == CORPUS_ARROW;
-}
 
 typedef enum corpus_utf8 {
     UTF8_REPLACE, /* U+FFFD for each maximal invalid part; counted */
@@ -67,6 +64,7 @@ typedef struct text_range { /* bytes of a text */
 typedef struct reader_options {
     corpus_format format;
     const char *field;     /* dotted path; NULL: "text" */
+    const char *columns;   /* CSV and TSV: their names, as a row of CSV; NULL: the first row */
     const char *separator; /* CORPUS_TEXT: between documents; NULL: none */
     size_t separator_bytes;
     corpus_utf8 utf8;
@@ -82,15 +80,20 @@ typedef struct reader_options {
     size_t sample_bytes; /* not 0: CORPUS_TEXT ends a larger document after about so many bytes, at
                             a line end; for estimates */
     const field_list *fields; /* to be read beside the text; NULL: none */
+    /* CSV and TSV: bit i says that fields->names[i] is a column of strings. */
+    uint64_t text_fields;
+    bool types_known; /* other columns are of numbers; else format.h says which */
     bool fields_only; /* records have no text: each is a document with an empty text and its values;
                          one of the fields must not be FIELD_ROW. CORPUS_AUTO: what is not Parquet,
-                         Arrow or tar is JSON lines */
+                         Arrow, tar, CSV or TSV is JSON lines */
     size_t n_kept;    /* so many of them, the first, are handed out with documents */
+    uint64_t
+        may_lack; /* bits of the fields for which an input need not have a column: then they are
+                          null, and reader_lacking says so */
     const where *where; /* decides by them which records are documents; NULL: all */
     window_options window;
-    /* For files that are read in pages: threads that decompress, and the memory for pages (0: 64
-     * MiB), which follows from this value of --memory and is proportional to it. */
-    unsigned n_decoders;
+    /* For files that are read in pages: the memory for pages (0: 64 MiB), which follows from this
+     * value of --memory and is proportional to it. */
     uint64_t page_memory, memory_option;
     /* Called with a line for the user, for what is left out or remarkable. */
     void (*report)(void *context, const char *text);
@@ -98,8 +101,8 @@ typedef struct reader_options {
      * lines has it, it is never of the type that it is compared with, or its decimals are kept as
      * doubles. May be NULL. */
     void (*note)(void *context, const char *text);
-    /* Called in place of `note` if records of JSON lines never have a value for this field. NULL:
-     * `note` is called. */
+    /* Called in place of `note` if an input has no column for this field, or records of JSON lines
+     * never have a value for it. NULL: `note` is called. */
     void (*missing)(void *context, size_t field, const char *text);
     void *context;
 } reader_options;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reader.h - the records of one input, one after another; for corpus.c. Each kind of file has a
- * reader of its own (format.h), chosen by the first bytes of the input. */
+ * reader of its own (format.h), chosen by the first bytes of the input or, of CSV and TSV, by its
+ * name. */
 #pragma once
 
 #include "formats/options.h"
@@ -74,6 +75,12 @@ uint64_t reader_n_records(const reader *r);
 /* Calls options->note for what is remarkable about the fields of the records so far, unless the
  * beginning of the input was not read. */
 void reader_note_fields(const reader *r);
+/* The fields that the input lacks: bit i is set if there is no column for field i, or, in JSON
+ * lines, no record that was read here had a value for it. False: it is not known, or there are no
+ * fields. */
+bool reader_lacking(const reader *r, uint64_t *fields);
+/* Whether the input has columns, so that this is known before the first record. */
+bool reader_has_columns(const reader *r);
 /* What --dry-run shows of an input. Empty and NULL members: there is nothing to say. */
 typedef struct reader_summary {
     char codec[64], encodings[128], column[256];
@@ -81,6 +88,8 @@ typedef struct reader_summary {
     uint64_t n_records;     /* as reader_n_records */
     uint64_t n_groups;      /* row groups; 0: the file has none */
     bool is_array;          /* a JSON array, read as JSON lines */
+    uint64_t header; /* CSV and TSV: a hash of the names of the columns in any order; else 0 */
+    uint64_t text_fields, number_fields; /* CSV and TSV: bits of the fields that are such */
 } reader_summary;
 /* After the first call of reader_next. */
 void reader_summarize(const reader *r, reader_summary *summary);

@@ -228,6 +228,22 @@ static void describe_place(const reader *base, reader_place place, uint64_t offs
                  offset);
 }
 
+static uint64_t lacking(const reader *base)
+{
+    const json_paths *p = ((const text_reader *)base)->paths;
+    const field_list *fields = base->options->fields;
+    uint64_t found = 0;
+    char text[640];
+    if (!p || p->n_lines == 0)
+        return UINT64_MAX;
+    for (size_t i = 0; i < fields->n_fields; i++) {
+        bool always = false;
+        if (json_paths_missing(p, i, &always, text, sizeof text) && always)
+            found |= (uint64_t)1 << i;
+    }
+    return found;
+}
+
 static void note_fields(const reader *base)
 {
     const json_paths *p = ((const text_reader *)base)->paths;
@@ -281,6 +297,7 @@ const reader_kind text_reader_kind = {
     .where = place_now,
     .describe = describe_place,
     .note_fields = note_fields,
+    .lacking = lacking,
     .list_fields = list_fields,
 };
 

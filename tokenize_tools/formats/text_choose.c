@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/base.h"
+#include "base/json_reader.h"
 #include "formats/text_reader.h"
 #include "formats/wrong_file.h"
 
@@ -104,79 +106,79 @@ static bool read_line(text_reader *r, size_t from, size_t most, first_line *line
 
 /* ---- Refusals ---- */
 
-static wrong_file_head head_of(const text_reader *r)
-{
-    const window *w = &r->base.window;
-    const size_t n = wrong_file_head_bytes(r->base.options);
-    return (wrong_file_head){
-        .bytes = window_text(w),
-        .n_bytes = window_size(w) < n ? window_size(w) : n,
-        .whole = window_size(w) <= n && w->at_end,
-        .decompressed = w->codec != NULL,
-        .name = w->name,
-    };
-}
-
-/* Whether the line is an object whose beginning is missing. */
-static bool is_cut_line(text_reader *r, const first_line *line, bool *cut, failure *err)
-{
-    /* Where it may have been cut: in a string, in a key, before a key and so on; then one level
-     * further down. */
-    static const char *const missing[] = {
-        "{\"\":\"",       "{\"",       "{",        "{\"\"",       "{\"\":",       "{\"\":1",
-        "{\"\":{\"\":\"", "{\"\":{\"", "{\"\":{",  "{\"\":{\"\"", "{\"\":{\"\":", "{\"\":{\"\":1",
-        "{\"\":[\"",      "{\"\":[",   "{\"\":[1",
-    };
-    enum {
-        MOST_MISSING = 16
-    };
-    const uint8_t *bytes = window_text(&r->base.window) + line->from;
-    size_t n = line->to - line->from;
-    while (n > 0 && json_is_space(bytes[n - 1]))
-        n--;
-    *cut = false;
-    if (!line->whole || n == 0 || bytes[n - 1] != '}' || !memchr(bytes, '"', n))
-        return true;
-    uint8_t *copy = calloc(1, MOST_MISSING + n + INPUT_PADDING);
-    if (!copy || !text_reserve_decoded(r, MOST_MISSING + n, err)) {
-        free(copy);
-        return fail_memory(err);
-    }
-    memcpy(copy + MOST_MISSING, bytes, n);
-    for (size_t i = 0; i < sizeof missing / sizeof *missing && !*cut; i++) {
-        json_line_result result;
-        const size_t n_begin = strlen(missing[i]);
-        uint8_t *begin = copy + MOST_MISSING - n_begin;
-        memcpy(begin, missing[i], n_begin);
-        *cut = json_line_text(r->paths, begin, n_begin + n, r->decoded, NULL, &result) !=
-               JSON_LINE_MALFORMED;
-    }
-    free(copy);
-    return true;
-}
-
-/* Refuses text that looks like JSON lines of which a part is missing. `from` is its first byte that
- * is not white space. */
+/* Refuses text whose second line is a JSON object with the field. `from` is its first byte that is
+ * not white space. */
 static bool check_text(text_reader *r, size_t from, failure *err)
 {
     first_line line;
-    bool cut;
-    const wrong_file_head head = head_of(r);
+    const wrong_file_head head = wrong_file_head_of(&r->base.window, r->base.options);
     if (!wrong_name_check(&head, err))
         return false;
     if (from >= LOOK_BYTES)
         return true;
-    if (!read_line(r, from, LOOK_BYTES, &line, err) || !is_cut_line(r, &line, &cut, err))
+    if (!read_line(r, from, LOOK_BYTES, &line, err) || !find_nonblank(r, line.to, &from, err))
         return false;
-    if (!cut && !find_nonblank(r, line.to, &from, err))
+    if (from >= LOOK_BYTES || window_text(&r->base.window)[from] != '{')
+        return true;
+    if (!read_line(r, from, LOOK_BYTES, &line, err))
         return false;
-    if (!cut && from < LOOK_BYTES && window_text(&r->base.window)[from] == '{') {
-        if (!read_line(r, from, LOOK_BYTES, &line, err))
-            return false;
-        cut = line.whole && (line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL);
+    const bool is_object = line.status == JSON_LINE_OK || line.status == JSON_LINE_NULL;
+    return !(line.whole && is_object) ||
+           fail(err, "looks like JSON lines whose first line is cut or is not an object; "
+                     "repair or remove it, or use --format text to pack it as it is");
+}
+
+/* "--field with one of title, meta.body": the fields of the object that could hold the text or the
+ * list. */
+typedef struct field_names {
+    json_kind wanted;
+    char text[400];
+    size_t n_bytes;
+} field_names;
+
+static void add_fields(field_names *names, json_reader *j, const char *folder)
+{
+    enum {
+        DEEPEST = 3
+    };
+    json_string key;
+    char path[160];
+    json_begin(j, JSON_OBJECT);
+    while (json_next_key(j, &key)) {
+        const json_kind kind = json_peek(j);
+        snprintf(path, sizeof path, "%s%s%.*s", folder, *folder ? "." : "",
+                 (int)MIN(key.n_bytes, 100), key.s);
+        if (kind == JSON_OBJECT && j->depth < DEEPEST) {
+            add_fields(names, j, path);
+            continue;
+        }
+        const size_t room = sizeof names->text - names->n_bytes;
+        if (kind == names->wanted && strlen(path) + strlen(", ") < room)
+            names->n_bytes += (size_t)snprintf(names->text + names->n_bytes, room, "%s%s",
+                                               names->n_bytes ? ", " : "", path);
+        json_skip(j);
     }
-    return !cut || fail(err, "looks like JSON lines whose first line is cut or is not an object; "
-                             "repair or remove it, or use --format text to pack it as it is");
+}
+
+/* Returns what to do about an object without the field, which begins at `from`; SIZE_MAX: its
+ * fields are not known. */
+static field_names advise_fields(const text_reader *r, size_t from)
+{
+    const window *w = &r->base.window;
+    const corpus_list list = r->base.options->list;
+    const char *option = list == LIST_NONE     ? "--field"
+                         : list == LIST_TOKENS ? "--tokens"
+                                               : "--parts";
+    field_names names = {.wanted = list == LIST_NONE ? JSON_STRING : JSON_ARRAY}, advice = {0};
+    if (from < window_size(w) && window_text(w)[from] == '{') {
+        json_reader j;
+        json_reader_init(&j, window_text(w) + from, window_size(w) - from);
+        add_fields(&names, &j, "");
+        json_reader_free(&j);
+    }
+    snprintf(advice.text, sizeof advice.text, "%s %s%.350s", option,
+             names.n_bytes ? "with one of " : "to name the field", names.text);
+    return advice;
 }
 
 /* ---- The format ---- */
@@ -238,6 +240,10 @@ static bool check_array(text_reader *r, failure *err)
     if (!find_nonblank(r, line.to, &from, err))
         return false;
     const size_t first = from;
+    const uint8_t *begin = NULL;
+    if (first < window_size(w))
+        begin = memchr(window_text(w) + first, '{', window_size(w) - first);
+    const size_t object = begin ? (size_t)(begin - window_text(w)) : first;
     while (from < LOOK_BYTES) {
         if (!read_line(r, from, LOOK_BYTES, &line, err))
             return false;
@@ -250,9 +256,9 @@ static bool check_array(text_reader *r, failure *err)
         return true;
     text_set_reason(r, line.status, &line.result);
     fail(err,
-         "byte %zu: no object of the array has the expected field (%s): use --field to name the "
-         "field, or --format text to pack it as it is",
-         first, r->reason);
+         "byte %zu: no object of the array has the expected field (%s): use %s, or --format text "
+         "to pack it as it is",
+         first, r->reason, advise_fields(r, object).text);
     return fail_kind(err, OTHER_JSON);
 }
 
@@ -262,7 +268,7 @@ static bool decide_format(text_reader *r, failure *err)
     size_t from;
     first_line line;
     bool are_lines;
-    const wrong_file_head head = head_of(r);
+    const wrong_file_head head = wrong_file_head_of(&r->base.window, r->base.options);
     if (!window_reach(&r->base.window, TEXT_BOM_BYTES, err))
         return false;
     if (window_size(&r->base.window) == 0)
@@ -294,14 +300,11 @@ static bool decide_format(text_reader *r, failure *err)
         text_set_format(r, CORPUS_TEXT);
         return check_text(r, from, err);
     }
-    const corpus_list list = r->base.options->list;
     fail(err,
          "byte %" PRIu64 ": the first line begins with { but has no %s in the expected field (%s): "
-         "use %s to name the field, or --format to name the format",
-         from + result.error_offset, list == LIST_NONE ? "text" : "list", r->reason,
-         list == LIST_NONE     ? "--field"
-         : list == LIST_TOKENS ? "--tokens"
-                               : "--parts");
+         "use %s, or --format to name the format",
+         from + result.error_offset, r->base.options->list == LIST_NONE ? "text" : "list",
+         r->reason, advise_fields(r, line.status == JSON_LINE_NO_FIELD ? from : SIZE_MAX).text);
     bool is_other =
         line.status != JSON_LINE_MALFORMED && !are_lines && !wrong_name_promises_records(head.name);
     json_line_status whole = JSON_LINE_MALFORMED;
@@ -340,7 +343,7 @@ static bool check_input(text_reader *r, failure *err)
         r->checked = true;
         if (!window_reach(&r->base.window, wrong_file_head_bytes(r->base.options), err))
             return false;
-        const wrong_file_head head = head_of(r);
+        const wrong_file_head head = wrong_file_head_of(&r->base.window, r->base.options);
         const corpus_format format = r->base.format;
         if (!wrong_file_check(&head, r->base.options, err))
             return false;
@@ -360,15 +363,5 @@ static bool check_input(text_reader *r, failure *err)
 
 bool text_begin_input(text_reader *r, failure *err)
 {
-    /* Text that is packed as it is has no fields, and is what `only_text` excludes. */
-    static const char *const advice[] = {"; if NULs", ", or use --", ", or add --", "; use --"};
-    const reader_options *o = r->base.options;
-    const bool advised = !o->fields_only && (o->format == CORPUS_AUTO || !o->only_text);
-    const bool done = check_input(r, err);
-    for (size_t i = 0; !done && !advised && i < sizeof advice / sizeof *advice; i++) {
-        char *at = strstr(err->text, advice[i]);
-        if (at)
-            *at = 0;
-    }
-    return done;
+    return check_input(r, err) || wrong_file_strip(r->base.options, err);
 }

@@ -68,6 +68,9 @@ static const known_file known_files[] = {
     {"a WARC file", WEB, MAGIC("WARC/1.")},
     {"a PDF document", BINARY, MAGIC("%PDF-1.")},
     {"a PDF document", BINARY, MAGIC("%PDF-2.")},
+    {"a PNG image", BINARY, MAGIC("\x89PNG\r\n\x1A\n")},
+    {"a JPEG image", BINARY, MAGIC("\xFF\xD8\xFF")},
+    {"a GIF image", BINARY, MAGIC_WORD("GIF8")},
     {"an RTF document", BINARY, MAGIC("{\\rtf1")},
     {"a tokmap index", OWN, MAGIC("\x89TMI\r\n\x1A\n")},
     {"a tokmap journal", OWN, MAGIC("\x89TMJ\r\n\x1A\n")},
@@ -261,7 +264,7 @@ bool wrong_name_promises_records(const char *name)
 /* Whether a file of this name was meant to be read: then one of another kind is damaged. */
 static bool name_promises(const wrong_file_head *head, const char *kind)
 {
-    static const char *const texts[] = {".txt", ".text", ".md", ".json"};
+    static const char *const texts[] = {".txt", ".text", ".md", ".json", ".csv", ".tsv"};
     if (promised_records(head->name) ||
         (wrong_name_is_compressed(head->name) && !head->decompressed))
         return true;
@@ -269,6 +272,13 @@ static bool name_promises(const wrong_file_head *head, const char *kind)
         if (name_ends(head->name, texts[i]))
             return strcmp(kind, BINARY_DATA) == 0;
     return false;
+}
+
+corpus_format wrong_name_table(const char *name)
+{
+    return name_ends(name, ".csv")   ? CORPUS_CSV
+           : name_ends(name, ".tsv") ? CORPUS_TSV
+                                     : CORPUS_AUTO;
 }
 
 bool wrong_name_is_whole_json(const char *name)
@@ -343,6 +353,10 @@ static bool check_known(const wrong_file_head *head, const reader_options *optio
                          known->name);
     if (is_trusted(options) && (forced || (known->kind != ARCHIVE && known->kind != RECORDS)))
         return true;
+    if (known == &tar && (options->format == CORPUS_CSV || options->format == CORPUS_TSV))
+        return FAIL_KIND(err, known->name,
+                         "is a tar archive, and CSV and TSV are not read from archives; unpack it "
+                         "first");
     if (known == &tar) /* tar_reader.c reads the outer one */
         return FAIL_KIND(err, known->name,
                          "is a tar archive inside another; unpack the outer one first");
@@ -409,6 +423,31 @@ static bool check_content(const wrong_file_head *head, const reader_options *opt
                      n_bad, head->n_bytes);
 }
 
+wrong_file_head wrong_file_head_of(const window *w, const reader_options *options)
+{
+    const size_t n = wrong_file_head_bytes(options);
+    return (wrong_file_head){
+        .bytes = window_text(w),
+        .n_bytes = window_size(w) < n ? window_size(w) : n,
+        .whole = window_size(w) <= n && w->at_end,
+        .decompressed = w->codec != NULL,
+        .name = w->name,
+    };
+}
+
+bool wrong_file_strip(const reader_options *options, failure *err)
+{
+    static const char *const advice[] = {"; if NULs", ", or use --", ", or add --", "; use --"};
+    const bool advised =
+        !options->fields_only && (options->format == CORPUS_AUTO || !options->only_text);
+    for (size_t i = 0; !advised && i < sizeof advice / sizeof *advice; i++) {
+        char *at = strstr(err->text, advice[i]);
+        if (at)
+            *at = 0;
+    }
+    return false;
+}
+
 bool wrong_file_check(const wrong_file_head *head, const reader_options *options, failure *err)
 {
     if (check_content(head, options, err))
@@ -420,20 +459,6 @@ bool wrong_file_check(const wrong_file_head *head, const reader_options *options
 
 /* ---- Names and text ---- */
 
-/* Refuses tables of text, which a line of Python makes JSON lines of. */
-static bool check_table(const wrong_file_head *head, failure *err)
-{
-    const bool is_tsv = name_ends(head->name, ".tsv");
-    return (!is_tsv && !name_ends(head->name, ".csv")) ||
-           FAIL_KIND(err, is_tsv ? "a TSV file" : "a CSV file",
-                     "is a table by its name; %smake JSON lines of it with python3 -c \"import "
-                     "csv, json; csv.field_size_limit(2**31 - 1); [print(json.dumps(row)) for row "
-                     "in csv.DictReader(open(0, encoding='utf-8-sig', newline='')%s)]\" <FILE "
-                     ">FILE.jsonl, or " ANYWAY,
-                     head->decompressed ? "decompress it and " : "",
-                     is_tsv ? ", delimiter='\\t', quoting=csv.QUOTE_NONE" : "");
-}
-
 bool wrong_name_check(const wrong_file_head *head, failure *err)
 {
     static const uint8_t magic[] = "\x28\xB5\x2F\xFD", gzip[sizeof magic] = "\x1F\x8B\x08";
@@ -443,8 +468,6 @@ bool wrong_name_check(const wrong_file_head *head, failure *err)
         return fail(err,
                     "its name says %s, but its bytes are text; repair or remove it, or " ANYWAY,
                     promised);
-    if (!check_table(head, err))
-        return false;
     if (n_plain == 0 || head->decompressed)
         return true;
     const bool begun = n < sizeof magic &&

@@ -24,12 +24,21 @@ typedef struct wrong_file_head { /* the first bytes of an input, decompressed */
     const char *name;  /* of the input */
 } wrong_file_head;
 
+wrong_file_head wrong_file_head_of(const window *w, const reader_options *options);
+
 /* Whether the input may be packed; if not, the text says why, and what to do, without the name of
  * the input. */
 bool wrong_file_check(const wrong_file_head *head, const reader_options *options, failure *err);
+/* Takes from a failure the advice to pack the bytes as they are, where records have no text or only
+ * text is wanted. Returns false. */
+bool wrong_file_strip(const reader_options *options, failure *err);
 /* Whether an input whose bytes are text has a name that fits; if not, the text says what the name
- * means. A name never decides what an input is taken for. */
+ * means. */
 bool wrong_name_check(const wrong_file_head *head, failure *err);
+/* Returns CORPUS_CSV or CORPUS_TSV if the name ends in .csv or .tsv, before .gz and .zst; else
+ * CORPUS_AUTO. No other name decides what an input is taken for: these formats have no bytes of
+ * their own. */
+corpus_format wrong_name_table(const char *name);
 /* Whether a file of this name may hold JSON, of which not all is as it should be: it ends in .json,
  * .jsonl or .ndjson, or has no ending, before .gz and .zst. Archives may, too. */
 bool wrong_name_may_be_json(const char *name);

@@ -21,15 +21,16 @@ typedef struct hub_lines {
     bool is_refused; /* the package said why */
 } hub_lines;
 
-/* What a revision means is the same for all names of a command: later children read this. */
-static bool remember(const char *meaning, failure *err)
+/* What a revision means is the same for all names of a list: later calls of the package get
+ * this. */
+static bool remember(input_list *list, const char *meaning, failure *err)
 {
-    const char *before = getenv("TOKMAP_HUB_COMMITS");
     char *all = NULL;
-    const bool ok = asprintf(&all, "%s;%s", before ? before : "", meaning) >= 0 &&
-                    setenv("TOKMAP_HUB_COMMITS", all, 1) == 0;
-    free(all);
-    return ok || fail_memory(err);
+    if (asprintf(&all, "%s;%s", list->commits ? list->commits : "", meaning) < 0)
+        return fail_memory(err);
+    free(list->commits);
+    list->commits = all;
+    return true;
 }
 
 /* A line is a letter, a blank and a text: the path of a file, a note, what a revision means, or an
@@ -46,7 +47,7 @@ static bool take_line(void *context, char *line)
             l->list->report(l->list->context, text);
         return true;
     case 'R':
-        return remember(text, l->err);
+        return remember(l->list, text, l->err);
     case 'E':
         l->is_refused = true;
         const int status = (int)strtol(text, &text, 10);
@@ -60,18 +61,19 @@ static bool take_line(void *context, char *line)
 
 bool hub_find(input_list *list, const hub_request *request, failure *err)
 {
-    const char *const arguments[] = {"hub", request->is_tokenizer ? "tokenizer" : "dataset",
-                                     request->name, request->download ? "download" : "find",
-                                     list->report ? "" : "quiet"};
+    const char *const arguments[] = {"hub",
+                                     request->is_tokenizer ? "tokenizer" : "dataset",
+                                     request->name,
+                                     request->download ? "download" : "find",
+                                     list->report ? "" : "quiet",
+                                     list->commits ? list->commits : ""};
     hub_lines lines = {list, err, false};
     const size_t first = list->n_names, n = sizeof arguments / sizeof *arguments;
     bool ok = python_package_run(arguments, n, take_line, &lines, err);
     if (ok && list->n_names == first)
         ok = fail(err, "it names no file");
     if (!ok && !lines.is_refused)
-        fail_at(err,
-                "%.300s: the Python package finds files of the Hub, with its extra tokmap[hub]: ",
-                request->name);
+        fail_at(err, "%.300s: the Python package finds files of the Hub: ", request->name);
     if (ok)
         input_list_sort(list, first);
     return ok;

@@ -51,6 +51,7 @@ typedef struct corpus_cut {
 typedef struct input_part {
     corpus_cut begin, end;
     bool has_end; /* false: up to the end of the file */
+    bool joined;  /* of Parquet: the caller adds up the checksums of all parts of the file */
 } input_part;
 
 /* What to open, and which version is required: opening or reading another one fails with `changed`,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "system/each.h"
 #include "system/files.h"
 #include "system/input_file.h"
 #include "base/array.h"
@@ -89,6 +90,32 @@ bool input_list_append(input_list *list, char *name, failure *err)
     return true;
 }
 
+/* What input_describe_all hands to its threads. */
+typedef struct naming {
+    char *const *names;
+    input_described *found;
+} naming;
+
+static void describe_one(void *context, size_t which)
+{
+    const naming *n = context;
+    const char *name = n->names[which];
+    file_facts of_name;
+    input_described *d = &n->found[which];
+    d->sys_errno = file_describe(name, &d->facts);
+    d->name_errno = d->sys_errno ? file_describe_name(name, &of_name) : 0;
+}
+
+#define MOST_AT_ONCE 64
+
+input_described *input_describe_all(char *const *names, size_t n)
+{
+    naming all = {names, calloc(n + 1, sizeof *all.found)};
+    if (all.found)
+        each_at_once(n, MOST_AT_ONCE, describe_one, &all);
+    return all.found;
+}
+
 static bool add_missing(input_list *list, const char *path, int sys_errno, failure *err)
 {
     return list->needs_no_file && list->needs_no_file(list->context, path)
@@ -105,6 +132,7 @@ static void shorten_list(input_list *list, size_t n_names)
 void input_list_free(input_list *list)
 {
     shorten_list(list, 0);
+    free(list->commits);
     free(list->names);
     list->names = NULL;
 }
@@ -241,12 +269,12 @@ static bool is_wanted(walk *w, const char *name, bool is_folder, bool *is_includ
     return !is_other;
 }
 
-static bool walk_entry(walk *w, const char *path)
+static bool walk_entry(walk *w, const char *path, const input_described *known)
 {
-    file_facts facts = {0};
+    const file_facts facts = known->facts;
     const char *name = name_below_root(w, path);
     bool is_included;
-    const int sys_errno = file_describe(path, &facts);
+    const int sys_errno = known->sys_errno;
     if (w->folders && facts.kind != FILE_FOLDER)
         return is_no_match(path, sys_errno) || fail_missing(w->err, path, sys_errno);
     if (!is_wanted(w, name, facts.kind == FILE_FOLDER, &is_included))
@@ -366,8 +394,11 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
     const int sys_errno = ok && names->n_names == 0 ? file_list_folder(path, append_entry, &l) : 0;
     ok = sys_errno ? fail_system(w->err, sys_errno, "%.400s", path) : ok && l.ok;
     input_list_sort(names, 0);
-    for (size_t i = 0; i < names->n_names && ok; i++)
-        ok = walk_entry(w, names->names[i]);
+    input_described *known = input_describe_all(names->names, names->n_names);
+    ok = ok && (known || fail_memory(w->err));
+    for (size_t i = 0; known && i < names->n_names && ok; i++)
+        ok = walk_entry(w, names->names[i], &known[i]);
+    free(known);
     input_list_free(names);
     if (!w->filter || w->list->n_names > n_before)
         return ok;
@@ -437,14 +468,13 @@ static bool add_folder(input_list *list, const char *path, file_id folder, void 
 /* ---- Arguments ---- */
 
 /* For a name that was found by a pattern, or that is not a pattern. */
-static bool add_found(input_list *list, const char *path, void **seen, failure *err)
+static bool add_found(input_list *list, const char *path, const input_described *known, void **seen,
+                      failure *err)
 {
-    file_facts facts;
-    const int sys_errno = file_describe(path, &facts);
-    if (sys_errno)
-        return add_missing(list, path, sys_errno, err);
-    if (facts.kind == FILE_FOLDER)
-        return add_folder(list, path, facts.id, seen, err);
+    if (known->sys_errno)
+        return add_missing(list, path, known->sys_errno, err);
+    if (known->facts.kind == FILE_FOLDER)
+        return add_folder(list, path, known->facts.id, seen, err);
     return input_list_append(list, strdup(path), err);
 }
 
@@ -494,6 +524,14 @@ static bool match_part(matching *m, const char *pattern)
     return fail_system(m->err, sys_errno, "%.200s: cannot read the folder %.200s", pattern, folder);
 }
 
+static bool walk_root(walk *w, char *root)
+{
+    input_described *known = input_describe_all(&root, 1);
+    const bool ok = known ? walk_entry(w, root, known) : fail_memory(w->err);
+    free(known);
+    return ok;
+}
+
 /* Matches **: the folders found so far and all below them. At the end of a pattern the former are
  * enough, because they stand for all files in them. */
 static bool match_folders(input_list *list, matching *m, input_list *found, const char *pattern)
@@ -512,7 +550,7 @@ static bool match_folders(input_list *list, matching *m, input_list *found, cons
             ok = input_list_append(&m->found, root, m->err);
         } else {
             const size_t n_folders = m->found.n_names, n_again = w.n_again;
-            ok = walk_entry(&w, root);
+            ok = walk_root(&w, root);
             if (m->found.n_names == n_folders) /* it was found below another one */
                 w.n_again = n_again;
             free(root);
@@ -583,25 +621,28 @@ static bool add_pattern(input_list *list, const char *pattern, failure *err)
         ok = list->may_match_nothing;
     }
     input_list_sort(&found, 0);
-    for (size_t i = 0; i < found.n_names && ok; i++) {
-        ok = add_found(list, found.names[i], &seen, err);
+    input_described *known = input_describe_all(found.names, found.n_names);
+    ok = ok && (known || fail_memory(err));
+    for (size_t i = 0; known && i < found.n_names && ok; i++) {
+        ok = add_found(list, found.names[i], &known[i], &seen, err);
         if (!is_deep)
             forget_folders(&seen);
     }
     forget_folders(&seen);
+    free(known);
     input_list_free(&found);
     return ok;
 }
 
-static bool add_argument(input_list *list, const char *arg, failure *err)
+static bool add_argument(input_list *list, const char *arg, const input_described *known,
+                         failure *err)
 {
-    file_facts facts;
     void *seen = NULL;
-    if (strncmp(arg, "hf://", 5) == 0 && list->find_in_hub && !file_name_exists(arg))
+    if (strncmp(arg, "hf://", 5) == 0 && list->find_in_hub && known->name_errno)
         return list->find_in_hub(list, arg, err);
-    if (file_describe_name(arg, &facts) == ENOENT && strpbrk(arg, "*?["))
+    if (known->name_errno == ENOENT && strpbrk(arg, "*?["))
         return add_pattern(list, arg, err);
-    const bool ok = add_found(list, arg, &seen, err);
+    const bool ok = add_found(list, arg, known, &seen, err);
     forget_folders(&seen);
     return ok;
 }
@@ -627,40 +668,74 @@ static void read_list_line(FILE *f, char *line, size_t *n)
     line[*n < LINE_BYTES ? *n : *n - 1] = '\0';
 }
 
-static bool add_list(input_list *list, const char *name, failure *err)
+/* Reads the lines of a list; empty ones are kept, for the numbers of the others. */
+static bool read_lines(FILE *f, input_list *lines, failure *err)
 {
-    FILE *f = input_file_open_text(name);
-    name = f == stdin ? "stdin" : name;
-    if (!f)
-        return fail_system(err, errno, "%.400s", name);
     char *line = malloc(LINE_BYTES);
-    size_t n, number = 0;
+    size_t n;
     bool ok = line != NULL || fail_memory(err);
     while (ok && line && (read_list_line(f, line, &n), n > 0)) {
         const bool fits = n < LINE_BYTES;
         n = fits ? end_line(line, n) : n;
-        number++;
         if (!fits)
             ok = fail(err, "is longer than %zu bytes, so this is not a list of inputs", LINE_BYTES);
         else if (strlen(line) != n)
             ok = fail(err, "%.400s: is followed by a NUL", line);
-        else if (n > 0) /* a name that begins with - or @ is a name */
-            ok = add_argument(list, strcmp(line, "-") == 0 ? "./-" : line, err);
-        if (!ok) {
-            const int status = err->status;
-            fail(err, "%.150s:%zu: %s%s", name, number, err->text,
-                 line[0] == '@' && status == ENOENT ? " (a list cannot name another list)" : "");
-            err->status = status;
-        }
+        else /* a name that begins with - or @ is a name */
+            ok = input_list_append(lines, strdup(strcmp(line, "-") == 0 ? "./-" : line), err);
+    }
+    free(line);
+    return ok;
+}
+
+static bool fail_line(const char *name, size_t number, bool is_list, failure *err)
+{
+    const int status = err->status;
+    fail(err, "%.150s:%zu: %s%s", name, number, err->text,
+         is_list && status == ENOENT ? " (a list cannot name another list)" : "");
+    err->status = status;
+    return false;
+}
+
+static bool add_list(input_list *list, const char *name, failure *err)
+{
+    FILE *f = input_file_open_text(name);
+    input_list lines = {0};
+    failure of_line; /* comes after those of the lines before it */
+    name = f == stdin ? "stdin" : name;
+    if (!f)
+        return fail_system(err, errno, "%.400s", name);
+    const bool are_read = read_lines(f, &lines, &of_line);
+    input_described *known = input_describe_all(lines.names, lines.n_names);
+    bool ok = known != NULL || fail_memory(err);
+    for (size_t i = 0; known && i < lines.n_names && ok; i++)
+        ok = !*lines.names[i] || add_argument(list, lines.names[i], &known[i], err) ||
+             fail_line(name, i + 1, lines.names[i][0] == '@', err);
+    if (ok && !are_read) {
+        *err = of_line;
+        ok = fail_line(name, lines.n_names + 1, false, err);
     }
     if (ok && ferror(f))
         ok = fail_system(err, errno ? errno : EIO, "%.400s", name);
-    free(line);
+    free(known);
+    input_list_free(&lines);
     input_file_close_text(f);
     return ok;
 }
 
-bool input_list_expand(input_list *list, const char *arg, failure *err)
+static bool take_argument(input_list *list, const char *arg, const input_described *known,
+                          failure *err)
+{
+    char *const name = (char *)arg;
+    input_described *own = known ? NULL : input_describe_all(&name, 1);
+    const bool ok =
+        known || own ? add_argument(list, arg, known ? known : own, err) : fail_memory(err);
+    free(own);
+    return ok;
+}
+
+bool input_list_expand(input_list *list, const char *arg, const input_described *known,
+                       failure *err)
 {
     size_t n_names = list->n_names;
     bool ok;
@@ -669,7 +744,7 @@ bool input_list_expand(input_list *list, const char *arg, failure *err)
     else if (arg[0] == '@')
         ok = add_list(list, arg + 1, err);
     else
-        ok = add_argument(list, arg, err);
+        ok = take_argument(list, arg, known, err);
     if (!ok)
         shorten_list(list, n_names);
     return ok;

@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "input/name_filter.h"
+#include "system/files.h"
 
 typedef struct input_list { /* start with {0} and the callback; input_list_free frees it */
     char **names;
@@ -32,6 +33,7 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
     bool (*needs_no_file)(void *context, const char *name); /* may be NULL */
     /* Appends what a name hf://... stands for; may be NULL, if such names are refused. */
     bool (*find_in_hub)(struct input_list *list, const char *name, failure *err);
+    char *commits; /* which commits the names hf://... meant so far; NULL: none yet */
     void *context;
     const name_filter *filter; /* of what is in a folder; NULL: all */
     bool may_match_nothing;    /* a pattern; *err then says so, but the call succeeds */
@@ -39,8 +41,18 @@ typedef struct input_list { /* start with {0} and the callback; input_list_free 
 
 /* Appends a name that was malloced, and frees it if that fails. NULL: out of memory. */
 bool input_list_append(input_list *list, char *name, failure *err);
-/* Appends the names that arg stands for. On failure sets *err and leaves the list unchanged. */
-bool input_list_expand(input_list *list, const char *arg, failure *err);
+/* What a name is, and what it leads to. */
+typedef struct input_described {
+    int name_errno, sys_errno;
+    file_facts facts; /* of what it leads to */
+} input_described;
+/* Describes all names at the same time, because each waits for a file system. The caller frees the
+ * result; NULL: out of memory. */
+input_described *input_describe_all(char *const *names, size_t n);
+/* Appends the names that arg stands for; `known`: what it is, or NULL. On failure sets *err and
+ * leaves the list unchanged. */
+bool input_list_expand(input_list *list, const char *arg, const input_described *known,
+                       failure *err);
 void input_list_free(input_list *list);
 /* In natural order: the names from number `first` on. */
 void input_list_sort(input_list *list, size_t first);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "system/platform_thread.h"
+#include "system/work_thread.h"
 
 #define MIN_CAPACITY ((size_t)1024) /* to recognize a file by its beginning */
 #define READ_BYTES ((size_t)256 * 1024)
@@ -59,7 +60,7 @@ static void *read_ahead(void *arg)
 {
     stream *s = arg;
     failure err = {0};
-    tokmap_i_thread_name("tokmap-inflate");
+    work_thread_begin(WORK_DECOMPRESS);
     tokmap_i_mutex_lock(&s->mutex);
     while (!s->closing && !s->at_end) {
         if (s->n_filled - s->n_emptied == N_BLOCKS) {
@@ -77,6 +78,7 @@ static void *read_ahead(void *arg)
         tokmap_i_condition_signal(&s->changed);
     }
     tokmap_i_mutex_unlock(&s->mutex);
+    work_thread_end(WORK_DECOMPRESS);
     return NULL;
 }
 

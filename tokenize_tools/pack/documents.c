@@ -97,15 +97,12 @@ static int add_values(const pack_documents *d, const pack_output *out, const tok
         return CLI_OK;
     if (why.status != TOKMAP_ERR_ARGUMENT)
         return pack_error_from_writer(err, &why);
-    /* The writer names a file of this run first: "P.tmv.partial: why". */
-    const size_t n_prefix = strlen(out->prefix);
-    const char *end =
-        strncmp(why.text, out->prefix, n_prefix) == 0 ? strstr(why.text + n_prefix, ": ") : NULL;
+    const size_t n_file = why.file_bytes ? why.file_bytes + strlen(": ") : 0; /* of this run */
     pack_error_set(err, CLI_INPUT,
                    "%.200s: --meta: %s; documents are counted in the dataset, and %" PRIu64
                    " of this input are before it; leave the column out of --meta, or pack this "
                    "input into another dataset",
-                   d->parts->inputs->names[d->at->input], end ? end + 2 : why.text,
+                   d->parts->inputs->names[d->at->input], why.text + n_file,
                    d->at->input_documents);
     err->start_over = true;
     return CLI_INPUT;
@@ -155,8 +152,11 @@ static int write_run(pack_documents *d, const document_run *run, pack_error *err
 
 /* ---- Inputs ---- */
 
-static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum, pack_error *err)
+/* end: of an input that was read to its end; NULL: its size and checksum are not known. */
+static int end_input(pack_documents *d, const corpus_end *end, pack_error *err)
 {
+    const uint64_t stored_bytes = end ? end->stored_bytes : 0;
+    const uint64_t checksum = end ? end->checksum : 0;
     const char *name = d->parts->inputs->names[d->at->input];
     for (size_t i = 0; i < d->outputs->n; i++) {
         tokmap_error why;
@@ -164,6 +164,11 @@ static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum
                                     &why) != TOKMAP_OK)
             return pack_error_from_writer(err, &why);
     }
+    if (end)
+        pack_fields_end_input(d->fields, end);
+    if (end && end->n_repaired > 0)
+        input_group_add(&d->repaired, name);
+    d->n_repaired += end ? end->n_repaired : 0;
     d->at->input++;
     d->at->input_documents = 0;
     if (d->parts->inputs->versions[d->at->input - 1].known)
@@ -212,6 +217,8 @@ static int take_documents(pack_documents *d, const pack_job *job, size_t first,
     if (b->values)
         d->next_values +=
             value_bytes_get(b->values + d->next_values, values, d->parts->options->input.n_kept);
+    if (b->values)
+        pack_fields_see(d->fields, values, d->at->documents);
     if (is_special(d, job, first)) {
         d->next_special++;
         const size_t from = text_before(job, first);
@@ -239,16 +246,15 @@ int pack_documents_take(pack_documents *d, const pack_job *job, pack_skipped *sk
     for (size_t i = 0, n; i < b->n_ends; i += n) {
         const corpus_end *end = &b->ends[i];
         n = 1;
-        int code = end->input ? end_input(d, end->stored_bytes, end->checksum, err)
-                              : take_documents(d, job, i, skipped, &n, err);
+        int code =
+            end->input ? end_input(d, end, err) : take_documents(d, job, i, skipped, &n, err);
         if (code != CLI_OK)
             return code;
         if (!end->input &&
             (d->at->documents >= o->limit_documents || d->at->tokens >= o->limit_tokens)) {
             *n_ends = i + n;
             d->at->specials_seen += job->ends[i + n - 1].specials_seen;
-            /* The input was not read to its end: its size and checksum are not known. */
-            return end_input(d, 0, 0, err);
+            return end_input(d, NULL, err);
         }
     }
     d->at->specials_seen += job->specials_seen;

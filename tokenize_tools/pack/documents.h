@@ -10,7 +10,9 @@
 #include "request/error.h"
 #include "request/fingerprint.h"
 #include "pack/job.h"
+#include "pack/fields.h"
 #include "pack/output.h"
+#include "request/input_group.h"
 #include "pack/skipped.h"
 
 /* The complete state between two jobs. */
@@ -39,10 +41,13 @@ typedef struct pack_documents {
     pack_outputs *outputs;
     cli_progress *progress; /* cleared before a message */
     pack_position *at;      /* moves on with each document */
+    pack_fields *fields;
 
     size_t next_special; /* in job->specials */
     size_t next_values;  /* in job->batch.values */
     pack_said said;
+    input_group repaired; /* inputs with U+FFFD in place of bytes, which were read to their ends */
+    uint64_t n_repaired;  /* documents of these */
 } pack_documents;
 
 /* Writes the documents of the job. skipped: gets the places of those that are left out; NULL: none

@@ -14,7 +14,8 @@
 
 #define MAX_SAMPLED 16
 #define SAMPLE_BYTES ((size_t)1 << 20)
-#define MAX_LISTED 20
+#define MAX_LISTED 20   /* of those that can be packed */
+#define MAX_REFUSED 200 /* of those that cannot */
 
 #define RATIO_BYTES ((size_t)8 << 20)
 /* Stored bytes are read in blocks of 256 KiB, half of which on average is not yet decompressed. */
@@ -27,6 +28,7 @@ typedef struct sample {
     corpus_counts counts;    /* filtered, bad and all records */
     uint64_t stored_bytes;   /* of these inputs as a whole */
     double estimated_tokens; /* in these inputs as a whole */
+    uint64_t fields_found;   /* bits of the fields that some of the ended inputs has */
 } sample;
 
 /* ---- Sample ---- */
@@ -71,9 +73,10 @@ static double estimate_input(const pack_parts *parts, size_t which, const reader
             (*summary->codec ? stored_ratio(parts->inputs->names[which]) : 1));
 }
 
-static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t which,
-                      const reader_summary *summary)
+static int sample_one(sample *s, const pack_parts *parts, pack_inputs *inputs, encoder *e,
+                      size_t which)
 {
+    const reader_summary *summary = &inputs->seen[which].summary;
     failure err;
     pack_job job = {0};
     pack_marks marks = {parts};
@@ -85,15 +88,22 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     const char *const *name = parts->inputs->names + which;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
     int n = c ? corpus_read(c, &job.batch, &err) : -1, code = CLI_OK;
+    if (n > 0 && batch->failed) /* after the documents before */
+        n = corpus_read(c, &job.batch, &err);
     /* A text with a forbidden special token counts as no tokens; the run will report it. */
     if (n < 0)
-        code = cli_print_failure(&err);
+        code = cli_failure_exit_code(&err) == CLI_INPUT
+                   ? pack_inputs_keep_failure(inputs, which, &err)
+                   : cli_print_failure(&err);
     else if (n > 0 && !pack_job_encode(&job, &marks, e))
         code = cli_no_memory();
     else if (n > 0 && batch->after.input == 0)
         corpus_note_fields(c);
-    for (size_t i = 0; i < batch->n_ends; i++)
-        s->documents += !batch->ends[i].input;
+    for (size_t i = 0; i < batch->n_ends; i++) {
+        const corpus_end *end = &batch->ends[i];
+        s->documents += !end->input;
+        s->fields_found |= end->input && end->knows_fields ? ~end->lacking : 0;
+    }
     s->inputs += n > 0;
     s->text_bytes += batch->n_bytes;
     s->tokens += job.n_tokens;
@@ -109,7 +119,7 @@ static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t whi
     return code;
 }
 
-static int take_sample(sample *s, const pack_parts *parts)
+static int take_sample(sample *s, const pack_parts *parts, pack_inputs *inputs)
 {
     const encoder_options options = {.specials = parts->options->specials};
     const pack_inputs *in = parts->inputs;
@@ -121,7 +131,7 @@ static int take_sample(sample *s, const pack_parts *parts)
     for (size_t i = 0; i < n && code == CLI_OK; i++) {
         size_t which = i * in->n / n;
         if (in->versions[which].known)
-            code = sample_one(s, parts, e, which, &in->seen[which].summary);
+            code = sample_one(s, parts, inputs, e, which);
     }
     encoder_free(e);
     return code;
@@ -168,11 +178,11 @@ static void print_tokenizer(const pack_parts *parts)
         puts(", nothing ends a document");
 }
 
-/* "parquet, snappy, PLAIN, 1,000 rows in 2 row groups, column text (the default)" */
-static void print_summary(const pack_seen *seen)
+/* "packed as parquet, snappy, PLAIN, 1,000 rows in 2 row groups, column text (the default)" */
+static void print_packed(const pack_seen *seen, uint64_t n_bytes)
 {
     const reader_summary *s = &seen->summary;
-    printf(", %s", pack_kind_name(seen->format));
+    printf(", %s%s", seen->format == CORPUS_AUTO ? "" : "packed as ", pack_kind_name(seen->format));
     if (*s->codec)
         printf(", %s", s->codec);
     if (*s->encodings)
@@ -186,12 +196,45 @@ static void print_summary(const pack_seen *seen)
         cli_print_plain(stdout, s->column, strlen(s->column));
         printf(" (%s)", s->why_column);
     }
+    printf(", %s\n", cli_bytes(n_bytes).s);
+}
+
+static const char *verdict_of(const pack_seen *seen)
+{
+    return !seen->why ? "packed" : seen->is_unsuitable ? "unsuitable" : "needs";
+}
+
+/* Prints the verdict on an input. */
+static void print_input(const pack_inputs *in, size_t which)
+{
+    const pack_seen *seen = &in->seen[which];
+    print_heading("");
+    cli_print_plain(stdout, in->names[which], strlen(in->names[which]));
+    if (!in->versions[which].known) {
+        puts(", can be read only once");
+    } else if (seen->why) {
+        printf(", %s: ", seen->is_unsuitable ? "unsuitable" : "needs a change");
+        cli_print_plain(stdout, seen->why, strlen(seen->why));
+        putchar('\n');
+    } else {
+        print_packed(seen, in->versions[which].n_bytes);
+    }
+}
+
+static void print_left_out(const unsuitable_list *list)
+{
+    for (size_t i = 0; i < list->n && i < MAX_REFUSED && list->owns_names; i++) {
+        print_heading("");
+        cli_print_plain(stdout, list->files[i].name, strlen(list->files[i].name));
+        printf(", left out: %s\n", list->files[i].kind);
+    }
 }
 
 static void print_inputs(const pack_parts *parts)
 {
     const pack_inputs *in = parts->inputs;
     char kinds[PACK_KINDS_BYTES];
+    size_t n_packed = 0, n_refused = 0;
     pack_kinds_text(in, kinds);
     print_heading("inputs:");
     printf("%s%s%s%s", cli_count_of(in->n, "file").s, *kinds ? " (" : "", kinds, *kinds ? ")" : "");
@@ -199,19 +242,17 @@ static void print_inputs(const pack_parts *parts)
         puts(", size not known");
     else
         printf(", %s\n", cli_bytes(in->total_bytes).s);
-    for (size_t i = 0; i < in->n && i < MAX_LISTED; i++) {
-        print_heading("");
-        cli_print_plain(stdout, in->names[i], strlen(in->names[i]));
-        if (in->versions[i].known) {
-            print_summary(&in->seen[i]);
-            printf(", %s\n", cli_bytes(in->versions[i].n_bytes).s);
-        } else {
-            puts(", can be read only once");
-        }
+    for (size_t i = 0; i < in->n; i++) {
+        const bool refused = in->seen[i].why != NULL;
+        if (refused ? n_refused++ < MAX_REFUSED : n_packed++ < MAX_LISTED)
+            print_input(in, i);
     }
-    if (in->n > MAX_LISTED) {
+    print_left_out(&in->unsuitable);
+    if (n_packed > MAX_LISTED || n_refused > MAX_REFUSED) {
+        const size_t n_more = (n_packed > MAX_LISTED ? n_packed - MAX_LISTED : 0) +
+                              (n_refused > MAX_REFUSED ? n_refused - MAX_REFUSED : 0);
         print_heading("");
-        printf("and %s more\n", cli_count(in->n - MAX_LISTED).s);
+        printf("and %s more\n", cli_count(n_more).s);
     }
 }
 
@@ -242,6 +283,46 @@ static void print_estimate(const sample *s, const pack_parts *parts)
     printf("about %s, %s\n", cli_count_of((uint64_t)tokens, "token").s, cli_bytes(n_bytes).s);
 }
 
+/* Prints the members that say what an input is, which can be packed. */
+static void put_seen(json_out *o, const pack_seen *seen, bool looked_at)
+{
+    const reader_summary *summary = &seen->summary;
+    json_out_string(o, "format",
+                    looked_at ? pack_kind_name(seen->format)
+                              : cli_word_name(pack_formats, seen->format));
+    if (*summary->codec)
+        json_out_string(o, "codec", summary->codec);
+    if (*summary->encodings)
+        json_out_string(o, "encodings", summary->encodings);
+    if (*summary->column)
+        json_out_string(o, "column", summary->column);
+    if (summary->why_column && *summary->why_column)
+        json_out_string(o, "column_reason", summary->why_column);
+    if (summary->n_records != READER_UNKNOWN)
+        json_out_number(o, "records", summary->n_records);
+    if (summary->n_groups)
+        json_out_number(o, "row_groups", summary->n_groups);
+}
+
+static void put_inputs(json_out *o, const pack_inputs *in)
+{
+    json_out_begin(o, "inputs", '[');
+    for (size_t i = 0; i < in->n; i++) {
+        const pack_seen *seen = &in->seen[i];
+        json_out_begin(o, NULL, '{');
+        json_out_string(o, "name", in->names[i]);
+        json_out_known(o, "input_bytes", in->versions[i].n_bytes, in->versions[i].known);
+        json_out_string(o, "verdict", verdict_of(seen));
+        if (seen->why)
+            json_out_string(o, "why", seen->why);
+        else
+            put_seen(o, seen, in->versions[i].known);
+        json_out_end(o, '}');
+    }
+    json_out_end(o, ']');
+}
+
+/* s: NULL if not all inputs can be packed. */
 static void print_json(const sample *s, const pack_parts *parts)
 {
     const pack_inputs *in = parts->inputs;
@@ -249,50 +330,57 @@ static void print_json(const sample *s, const pack_parts *parts)
     json_out_string(&o, "output", parts->options->prefix);
     json_out_string(&o, "tokenizer", parts->tokenizer->name);
     json_out_number(&o, "vocab_size", parts->tokens->vocab_size);
-    json_out_begin(&o, "sample", '{');
-    json_out_number(&o, "inputs", s->inputs);
-    json_out_number(&o, "documents", s->documents);
-    json_out_number(&o, "text_bytes", s->text_bytes);
-    json_out_number(&o, "tokens", s->tokens);
-    json_out_end(&o, '}');
-    if (in->once)
+    if (s) {
+        json_out_begin(&o, "sample", '{');
+        json_out_number(&o, "inputs", s->inputs);
+        json_out_number(&o, "documents", s->documents);
+        json_out_number(&o, "text_bytes", s->text_bytes);
+        json_out_number(&o, "tokens", s->tokens);
+        json_out_end(&o, '}');
+    }
+    if (!s || in->once)
         json_out_string(&o, "estimated_tokens", NULL);
     else
         json_out_print(&o, "estimated_tokens", "%.0f", estimate_tokens(s, in));
     unsuitable_print_counts(&in->unsuitable, &o);
-    json_out_begin(&o, "inputs", '[');
-    for (size_t i = 0; i < in->n; i++) {
-        const corpus_format format = in->seen[i].format;
-        const reader_summary *summary = &in->seen[i].summary;
-        const bool looked_at = in->versions[i].known;
-        json_out_begin(&o, NULL, '{');
-        json_out_string(&o, "name", in->names[i]);
-        json_out_known(&o, "input_bytes", in->versions[i].n_bytes, looked_at);
-        json_out_string(&o, "format",
-                        looked_at ? pack_kind_name(format) : cli_word_name(pack_formats, format));
-        if (*summary->codec)
-            json_out_string(&o, "codec", summary->codec);
-        if (*summary->encodings)
-            json_out_string(&o, "encodings", summary->encodings);
-        if (*summary->column)
-            json_out_string(&o, "column", summary->column);
-        if (summary->why_column && *summary->why_column)
-            json_out_string(&o, "column_reason", summary->why_column);
-        if (summary->n_records != READER_UNKNOWN)
-            json_out_number(&o, "records", summary->n_records);
-        if (summary->n_groups)
-            json_out_number(&o, "row_groups", summary->n_groups);
-        json_out_end(&o, '}');
-    }
-    puts("]}");
+    put_inputs(&o, in);
+    puts("}");
 }
 
-int pack_dry_run(const pack_parts *parts)
+int pack_dry_run_refused(const pack_parts *parts)
+{
+    if (parts->options->json) {
+        print_json(NULL, parts);
+    } else {
+        print_outputs(parts);
+        print_tokenizer(parts);
+        print_inputs(parts);
+    }
+    const int code = cli_finish();
+    return code == CLI_OK ? pack_inputs_refuse(parts->inputs, parts->options) : code;
+}
+
+/* What the run would find at its end, if the sample is all of the inputs. */
+static int check_whole(const sample *s, const pack_options *o)
+{
+    if (corpus_kept_none(&s->counts))
+        return cli_error(CLI_INPUT, CORPUS_KEPT_NONE, s->counts.records);
+    for (size_t i = 0; i < o->input.n_kept && s->counts.records > 0; i++) {
+        if (!(s->fields_found >> i & 1) && strcmp(o->fields.names[i], FIELD_ROW) != 0)
+            return cli_error(CLI_INPUT, "--meta: no input has values of the field %s",
+                             o->fields.names[i]);
+    }
+    return CLI_OK;
+}
+
+int pack_dry_run(const pack_parts *parts, pack_inputs *inputs)
 {
     sample s = {0};
-    int code = take_sample(&s, parts);
-    if (code == CLI_OK && s.ended == parts->inputs->n && corpus_kept_none(&s.counts))
-        code = cli_error(CLI_INPUT, CORPUS_KEPT_NONE, s.counts.records);
+    int code = take_sample(&s, parts, inputs);
+    if (code == CLI_OK && inputs->n_refused > 0)
+        return pack_dry_run_refused(parts);
+    if (code == CLI_OK && s.ended == parts->inputs->n)
+        code = check_whole(&s, parts->options);
     if (code != CLI_OK)
         return code;
     if (parts->options->json) {

@@ -4,9 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "foreign/megatron_index.h"
 #include "plan/plan_file.h"
+
+enum {
+    MOST_FLUSH_THREADS = 7, /* of a writer */
+    MOST_SPLITS_WITH_THREADS = 3
+};
 
 void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
 {
@@ -77,6 +83,15 @@ static int open_writer(pack_output *out, tokmap_writer_options options, bool *co
     return status == TOKMAP_OK || *complete ? CLI_OK : cannot_open(out, &err);
 }
 
+/* One thread hashes and writes what more than 16 encode; a writer starts them when it has written
+ * 2 MiB. Many outputs get none, because each would take 16 MiB more. */
+static uint32_t n_flush_threads(const pack_options *o)
+{
+    if (o->n_splits > MOST_SPLITS_WITH_THREADS)
+        return 0;
+    return (uint32_t)MIN(1 + o->n_threads / 16, MOST_FLUSH_THREADS);
+}
+
 static int open_output(pack_output *out, const pack_parts *parts, pack_start from)
 {
     const pack_options *o = parts->options;
@@ -97,6 +112,7 @@ static int open_output(pack_output *out, const pack_parts *parts, pack_start fro
         .unfinished = TOKMAP_UNFINISHED_RESUME,
         .resume_checkpoint = from.checkpoint,
         .has_spans = o->input.list && (o->input.marks || o->input.list == LIST_PARTS),
+        .n_threads = n_flush_threads(o),
     };
     /* The last run gave this output its name, but may have been killed before it removed its
      * temporary files: opening removes them. */

@@ -11,6 +11,7 @@
 #include "pack/spill.h"
 #include "system/platform.h"
 #include "system/platform_thread.h"
+#include "system/work_thread.h"
 
 enum {
     MOST_READERS = 64,
@@ -52,9 +53,9 @@ struct pack_pipeline {
     size_t usual;        /* memory of a job: the text, and its tokens as the largest were */
     tokmap_i_thread readers[MOST_READERS], *encoders;
     unsigned n_readers, most_readers, n_encoders;
-    /* The counts before the segment with the turn, and after the last job. Only the caller uses
-     * them. */
-    corpus_counts before, after;
+    /* Before the segment with the turn, and after the last job. Only the caller uses them; before
+     * the inputs from which this run begins all is 0. */
+    corpus_place before, after;
     size_t text_capacity;
     size_t most_unused;
     uint32_t n_processors;
@@ -62,11 +63,12 @@ struct pack_pipeline {
     tokmap_i_mutex lock;
     tokmap_i_condition text;  /* encoders wait for it, */
     tokmap_i_condition ids;   /* the caller for this one, */
-    tokmap_i_condition ended; /* and readers for this one while there are MOST_SEGMENTS */
+    tokmap_i_condition ended; /* and readers that want a segment for this one */
     read_segment *turn, *newest;
-    size_t n_segments;  /* from `turn` on */
-    size_t n_open;      /* segments that are not read to their end */
-    size_t next_input;  /* the first input that no segment has */
+    size_t n_segments; /* from `turn` on */
+    size_t n_open;     /* segments that are not read to their end */
+    pack_divider divider;
+    bool cuts;          /* a reader finds out where the next part of a file begins */
     size_t n_jobs;      /* all other jobs with documents, also `out` */
     size_t n_unread;    /* jobs among them that no encoder has taken */
     uint64_t of_jobs;   /* memory of all jobs, */
@@ -81,8 +83,7 @@ struct pack_pipeline {
     size_t largest;              /* of those that another document waited for */
     uint64_t most_encoded;       /* memory of the encoded jobs of a segment */
     uint32_t n_waiting_ahead;    /* readers without the turn that wait for room for a job */
-    uint64_t starved_ns;         /* how long the caller waited while they did, and nothing was
-                                    left to encode */
+    pack_use use;                /* but CPU time, and bytes */
     bool looks;                  /* an encoder waits to look whether readers can be added */
     bool stop;
     bool no_memory; /* a thread ran out of memory */
@@ -145,7 +146,9 @@ static bool wait_for_room(pack_pipeline *p, read_segment *s, uint64_t wanted)
         if (!wanted && s == p->turn)
             note_largest(p);
         p->n_waiting_ahead += is_ahead;
+        const uint64_t begun = tokmap_i_now_ns();
         tokmap_i_condition_wait(&s->room, &p->lock);
+        p->use.reading -= tokmap_i_now_ns() - begun;
         p->n_waiting_ahead -= is_ahead;
     }
     s->waits = false;
@@ -285,6 +288,7 @@ static bool read_job(pack_pipeline *p, read_segment *s, corpus *c)
 
 static void read_all(pack_pipeline *p, read_segment *s)
 {
+    const uint64_t begun = tokmap_i_now_ns();
     failure err = {.text = ""};
     corpus_options options = pack_segment_options(&s->what, p->inputs, p->options.corpus);
     corpus_place from = {.input = UINT64_MAX};
@@ -292,7 +296,7 @@ static void read_all(pack_pipeline *p, read_segment *s)
     options.reserve = reserve;
     if (p->options.from)
         from = *p->options.from;
-    const bool resumes = from.input == s->what.first;
+    const bool resumes = from.input == s->what.first && !pack_segment_continues(&s->what);
     from.input = 0;
     if (!take_memory(s, s->what.in_turn ? p->most : MEMORY_OF_INPUT))
         return;
@@ -306,6 +310,24 @@ static void read_all(pack_pipeline *p, read_segment *s)
     while (c && read_job(p, s, c)) {
     }
     corpus_close(c); /* s may be gone */
+    tokmap_i_mutex_lock(&p->lock);
+    p->use.reading += tokmap_i_now_ns() - begun;
+    tokmap_i_mutex_unlock(&p->lock);
+}
+
+/* Takes the next segment. Call with the lock held; it is released while the file is read. */
+static void take_next(pack_pipeline *p, pack_segment *what)
+{
+    *what = pack_divider_look(&p->divider);
+    if (pack_divider_may_cut(&p->divider, what)) {
+        p->cuts = true;
+        tokmap_i_mutex_unlock(&p->lock);
+        pack_divider_cut(&p->divider, what);
+        tokmap_i_mutex_lock(&p->lock);
+        p->cuts = false;
+        tokmap_i_condition_broadcast(&p->ended);
+    }
+    pack_divider_take(&p->divider, what);
 }
 
 /* Begins the next segment. NULL: there is none. */
@@ -313,14 +335,14 @@ static read_segment *take_segment(pack_pipeline *p)
 {
     read_segment *s = calloc(1, sizeof *s);
     tokmap_i_mutex_lock(&p->lock);
-    while (!p->stop && p->next_input < p->inputs->n && p->n_segments == MOST_SEGMENTS)
+    while (!p->stop && !pack_divider_is_over(&p->divider) &&
+           (p->n_segments == MOST_SEGMENTS || p->cuts))
         tokmap_i_condition_wait(&p->ended, &p->lock);
-    const bool is_wanted = !p->stop && p->next_input < p->inputs->n;
+    const bool is_wanted = !p->stop && !pack_divider_is_over(&p->divider);
     if (s && is_wanted) {
         tokmap_i_condition_init(&s->room);
         s->pipeline = p;
-        s->what = pack_segment_at(p->inputs, p->next_input);
-        p->next_input += s->what.n;
+        take_next(p, &s->what);
         p->n_segments++;
         p->n_open++;
         if (p->newest)
@@ -343,9 +365,10 @@ static void *run_reader(void *arg)
 {
     pack_pipeline *p = arg;
     read_segment *s;
-    tokmap_i_thread_name("tokmap-read");
+    work_thread_begin(WORK_READ);
     while ((s = take_segment(p)) != NULL)
         read_all(p, s);
+    work_thread_end(WORK_READ);
     return NULL;
 }
 
@@ -372,9 +395,9 @@ static double n_unused_processors(pack_pipeline *p)
  * held. */
 static void add_readers(pack_pipeline *p)
 {
-    if (p->of_jobs - p->of_filled >= p->most / 2 || p->next_input == p->inputs->n ||
+    if (p->of_jobs - p->of_filled >= p->most / 2 || pack_divider_is_over(&p->divider) ||
         p->n_readers >= p->most_readers || p->n_segments == MOST_SEGMENTS ||
-        pack_segment_at(p->inputs, p->next_input).in_turn)
+        pack_divider_look(&p->divider).in_turn)
         return;
     const double n_unused = n_unused_processors(p);
     unsigned n_wanted = n_unused > 0.5 ? (unsigned)(n_unused + 0.5) : 0;
@@ -401,23 +424,29 @@ static pack_job *take_unread(pack_pipeline *p, read_segment **from)
     return job;
 }
 
+/* One encoder that waits looks whether readers can be added. Call with the lock held. */
+static void wait_for_text(pack_pipeline *p)
+{
+    const uint64_t begun = tokmap_i_now_ns();
+    if (p->looks || pack_divider_is_over(&p->divider) || p->n_readers >= p->most_readers) {
+        tokmap_i_condition_wait(&p->text, &p->lock);
+    } else {
+        p->looks = true;
+        if (!tokmap_i_condition_wait_until(&p->text, &p->lock, begun + PATIENCE_NS))
+            add_readers(p);
+        p->looks = false;
+    }
+    p->use.encoders_waited += tokmap_i_now_ns() - begun;
+}
+
 /* Waits for the next job to encode, and returns its segment. NULL: there are no more. */
 static pack_job *take_text(pack_pipeline *p, read_segment **from)
 {
     pack_job *job = NULL;
     tokmap_i_mutex_lock(&p->lock);
     while (!p->stop && !(job = take_unread(p, from)) &&
-           (p->n_open > 0 || p->next_input < p->inputs->n)) {
-        const uint64_t until = tokmap_i_now_ns() + PATIENCE_NS;
-        if (p->looks || p->next_input == p->inputs->n || p->n_readers >= p->most_readers) {
-            tokmap_i_condition_wait(&p->text, &p->lock);
-            continue;
-        }
-        p->looks = true;
-        if (!tokmap_i_condition_wait_until(&p->text, &p->lock, until))
-            add_readers(p);
-        p->looks = false;
-    }
+           (p->n_open > 0 || !pack_divider_is_over(&p->divider)))
+        wait_for_text(p);
     if (job && !p->looks) /* another one that waits is to look */
         tokmap_i_condition_signal(&p->text);
     tokmap_i_mutex_unlock(&p->lock);
@@ -488,7 +517,7 @@ static void *run_encoder(void *arg)
     const pack_parts *parts = p->options.parts;
     const encoder_options options = {.cache_bytes = parts->options->memory / 2,
                                      .specials = parts->options->specials};
-    tokmap_i_thread_name("tokmap-encode");
+    work_thread_begin(WORK_ENCODE);
     encoder *e = encoder_new(parts->tokenizer->tokenizer, &options);
     if (e) {
         encode_all(p, e);
@@ -499,6 +528,7 @@ static void *run_encoder(void *arg)
         tokmap_i_mutex_unlock(&p->lock);
     }
     encoder_free(e);
+    work_thread_end(WORK_ENCODE);
     return NULL;
 }
 
@@ -524,8 +554,9 @@ static void set_error(const pack_pipeline *p, const read_segment *s, pack_error 
     char more[80] = "";
     const bool changed = s->error.status == FAILURE_CHANGED;
     const bool other_plan = changed && p->options.parts->cell;
-    if (s->failed_within && p->after.documents > 0)
-        snprintf(more, sizeof more, "; documents read before it: %" PRIu64, p->after.documents);
+    if (s->failed_within && p->after.counts.documents > 0)
+        snprintf(more, sizeof more, "; documents read before it: %" PRIu64,
+                 p->after.counts.documents);
     pack_error_set(err, other_plan ? CLI_DATASET : cli_failure_exit_code(&s->error), "%s%s",
                    s->error.text, more);
     if (changed)
@@ -550,7 +581,7 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
         end_turn(p);
     const read_segment *s = p->turn;
     if (!s)
-        return p->next_input < p->inputs->n ? PACK_NOTHING_YET : PACK_END;
+        return pack_divider_is_over(&p->divider) ? PACK_END : PACK_NOTHING_YET;
     if (s->first)
         return s->first->is_done ? PACK_JOB : PACK_NOTHING_YET;
     if (!s->at_end)
@@ -559,17 +590,60 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
     return PACK_FAILED;
 }
 
+/* Makes the counts of a part that continues a file those of the file. */
+static void join_counts(const pack_pipeline *p, corpus_counts *counts, bool at_end)
+{
+    if (at_end) /* the file counts, when all of it was read */
+        counts->stored_bytes += p->turn->what.begin.offset;
+    else
+        counts->input_records += p->before.counts.input_records;
+}
+
+/* Makes the place in a part that continues a file that of the file. */
+static void join_place(const pack_pipeline *p, corpus_place *place)
+{
+    const corpus_place *before = &p->before;
+    const bool at_end = place->input > 0;
+    join_counts(p, &place->counts, at_end);
+    if (at_end)
+        return;
+    place->plain_offset += before->plain_offset;
+    place->stored.n_bytes = place->stored.n_bytes
+                                ? place->stored.n_bytes + p->turn->what.begin.offset
+                                : before->stored.n_bytes;
+    place->stored.checksum += before->stored.checksum;
+}
+
 /* Makes places and counts of a segment those of all inputs. */
 static void place_job(pack_pipeline *p, pack_job *job)
 {
-    const size_t first = p->turn->what.first;
-    job->batch.after.input += first;
-    corpus_counts_add(&job->batch.after.counts, &p->before);
+    const pack_segment *what = &p->turn->what;
+    const bool joins = pack_segment_continues(what);
+    corpus_place *after = &job->batch.after;
+    if (joins)
+        join_place(p, after);
+    after->input += what->first;
+    corpus_counts_add(&after->counts, &p->before.counts);
     for (size_t i = 0; i < job->reports.n_items; i++)
-        job->reports.items[i].input += first;
-    for (size_t i = 0; i < job->reports.n_moments; i++)
-        corpus_counts_add(&job->reports.moments[i].counts, &p->before);
-    p->after = job->batch.after.counts;
+        job->reports.items[i].input += what->first;
+    for (size_t i = 0; i < job->reports.n_moments; i++) {
+        corpus_counts *counts = &job->reports.moments[i].counts;
+        if (joins)
+            join_counts(p, counts, counts->stored_bytes > 0);
+        corpus_counts_add(counts, &p->before.counts);
+    }
+    p->after = *after;
+}
+
+/* Makes size and checksum of the last part of a file those of the file. */
+static void join_end(const pack_pipeline *p, pack_job *job)
+{
+    const pack_segment *what = &p->turn->what;
+    corpus_batch *b = &job->batch;
+    if (!pack_segment_continues(what) || b->n_ends == 0 || !b->ends[b->n_ends - 1].input)
+        return;
+    b->ends[b->n_ends - 1].stored_bytes += what->begin.offset;
+    b->ends[b->n_ends - 1].checksum += p->before.stored.checksum;
 }
 
 /* The caller gives the job back. */
@@ -596,9 +670,11 @@ static void take_back(pack_pipeline *p)
 static bool wait_for_ids(pack_pipeline *p, uint64_t until)
 {
     const bool starves = p->n_unread == 0 && p->n_waiting_ahead > 0;
-    const uint64_t begun = starves ? tokmap_i_now_ns() : 0;
+    const uint64_t begun = tokmap_i_now_ns();
     const bool in_time = tokmap_i_condition_wait_until(&p->ids, &p->lock, until);
-    p->starved_ns += starves ? tokmap_i_now_ns() - begun : 0;
+    const uint64_t waited = tokmap_i_now_ns() - begun;
+    p->use.main_waited += waited;
+    p->use.starved += starves ? waited : 0;
     return in_time;
 }
 
@@ -638,7 +714,11 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
         place_job(p, p->out);
     }
     tokmap_i_mutex_unlock(&p->lock);
-    return next == PACK_JOB && p->out->spilled.is ? unspill(p, p->out, err) : next;
+    if (next == PACK_JOB && p->out->spilled.is)
+        next = unspill(p, p->out, err);
+    if (next == PACK_JOB)
+        join_end(p, p->out);
+    return next;
 }
 
 /* ---- Start and end ---- */
@@ -649,8 +729,10 @@ static void open_spill(pack_pipeline *p)
     const char *asked = getenv("TOKMAP_TEST_SPILL"); /* at most so many bytes, of all jobs ahead */
     const uint64_t most = asked ? strtoull(asked, NULL, 10) : UINT64_MAX;
     p->spill_from = asked ? 0 : p->most / 2;
-    if (p->next_input < p->inputs->n &&
-        p->next_input + pack_segment_at(p->inputs, p->next_input).n < p->inputs->n)
+    if (pack_divider_is_over(&p->divider))
+        return;
+    const pack_segment first = pack_divider_look(&p->divider);
+    if (first.first + first.n < p->inputs->n || pack_divider_may_cut(&p->divider, &first))
         p->spill = pack_spill_open(p->options.parts->options->prefix, most);
 }
 
@@ -675,10 +757,9 @@ pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_er
     p->n_processors = tokmap_i_n_processors();
     p->most_readers = MOST_READERS;
     p->encoders = encoders;
-    if (options->from) {
-        p->next_input = (size_t)MIN(options->from->input, p->inputs->n);
-        p->after = options->from->counts;
-    }
+    p->divider = pack_divider_begin(p->inputs, options->corpus, options->from);
+    if (options->from)
+        p->after = *options->from;
     open_spill(p);
     const char *asked = getenv("TOKMAP_TEST_READERS"); /* so many from the start, and no more */
     if (asked)
@@ -700,35 +781,31 @@ pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_er
     if (started)
         return p;
     pack_error_set(err, CLI_AGAIN, "cannot start a thread; use fewer (-j)");
-    pack_pipeline_close(p);
+    pack_pipeline_close(p, NULL);
     return NULL;
-}
-
-uint64_t pack_pipeline_needed(pack_pipeline *p)
-{
-    tokmap_i_mutex_lock(&p->lock);                    /* a limit ends the run while readers go on */
-    const uint64_t needed = 4 * (uint64_t)p->largest; /* as `most` */
-    tokmap_i_mutex_unlock(&p->lock);
-    return needed > p->options.parts->options->memory ? needed : 0;
 }
 
 /* Starving for less is not worth a word. */
 #define LEAST_STARVED_NS UINT64_C(1000000000)
 
-uint64_t pack_pipeline_needed_ahead(pack_pipeline *p)
+/* When the threads have ended. */
+static void set_use(const pack_pipeline *p, pack_use *use)
 {
     const pack_options *o = p->options.parts->options;
-    tokmap_i_mutex_lock(&p->lock);
     const uint64_t jobs = MAX(p->n_readers, 2) * p->most_encoded;
-    const bool starved = p->starved_ns > LEAST_STARVED_NS;
-    tokmap_i_mutex_unlock(&p->lock);
-    const uint64_t needed = jobs / 7 * 8 / o->n_threads * 4; /* as `most`, and in may_go */
-    return starved && needed > o->memory ? needed : 0;
-}
-
-uint64_t pack_pipeline_spilled(pack_pipeline *p)
-{
-    return p->spill ? pack_spill_written(p->spill) : 0;
+    const uint64_t for_documents = 4 * (uint64_t)p->largest;     /* as `most`, */
+    const uint64_t for_inputs = jobs / 7 * 8 / o->n_threads * 4; /* and in may_go */
+    use->main_waited = p->use.main_waited;
+    use->encoders_waited = p->use.encoders_waited;
+    use->starved = p->use.starved;
+    use->reading = p->use.reading;
+    use->n_encoders = p->n_encoders;
+    use->n_processors = p->n_processors;
+    use->spilled_bytes = p->spill ? pack_spill_written(p->spill) : 0;
+    if (for_documents > o->memory)
+        use->memory_for_documents = for_documents;
+    if (p->use.starved > LEAST_STARVED_NS && for_inputs > o->memory)
+        use->memory_for_inputs = for_inputs;
 }
 
 static void free_jobs(pack_job *job)
@@ -741,7 +818,7 @@ static void free_jobs(pack_job *job)
     }
 }
 
-void pack_pipeline_close(pack_pipeline *p)
+void pack_pipeline_close(pack_pipeline *p, pack_use *use)
 {
     if (!p)
         return;
@@ -762,11 +839,14 @@ void pack_pipeline_close(pack_pipeline *p)
         free_jobs(p->turn->first);
         end_turn(p);
     }
+    if (use)
+        set_use(p, use);
     free_jobs(p->out);
     free_jobs(p->unused);
     for (size_t i = 0; i < p->n_texts; i++)
         free(p->texts[i]);
     pack_spill_close(p->spill);
+    pack_divider_end(&p->divider);
     tokmap_i_mutex_free(&p->lock);
     tokmap_i_condition_free(&p->text);
     tokmap_i_condition_free(&p->ids);

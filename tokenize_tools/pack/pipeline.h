@@ -4,7 +4,9 @@
  *     segments of inputs --> readers --> [ job | job | job ] --> pack_pipeline_next --> the caller
  *                                          ^ encoders work here
  *
- * A job is a batch of text, and then its tokens. Each reader is a thread that reads one segment
+ * A segment is a few small inputs, a large one, or a part of a file of Parquet (segments.h), whose
+ * places and checksums are then joined here, so that a checkpoint has those of the file. A job is a
+ * batch of text, and then its tokens. Each reader is a thread that reads one segment
  * after another (segments.h) into jobs; N threads turn text into tokens, that of the oldest segment
  * first; and the caller gets the jobs in the order of the inputs. So the output depends neither on
  * the number of threads nor on timing. An error has its place in this order: everything read before
@@ -26,6 +28,7 @@
 
 #include "request/error.h"
 #include "pack/job.h"
+#include "pack/use.h"
 
 typedef struct pack_pipeline_options {
     const pack_parts *parts;
@@ -46,12 +49,5 @@ typedef struct pack_pipeline pack_pipeline;
 pack_pipeline *pack_pipeline_start(const pack_pipeline_options *options, pack_error *err);
 /* Waits at most wait_ms for the next job, which the caller has until the next call. */
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err);
-/* The --memory with which all threads would have had long documents to encode; 0: they had. */
-uint64_t pack_pipeline_needed(pack_pipeline *p);
-/* The --memory with which inputs that are ahead would not have waited for room; 0: they did not, or
- * not for long. */
-uint64_t pack_pipeline_needed_ahead(pack_pipeline *p);
-/* How many bytes of tokens were kept in a file meanwhile. */
-uint64_t pack_pipeline_spilled(pack_pipeline *p);
-/* Stops the threads at once. */
-void pack_pipeline_close(pack_pipeline *p);
+/* Stops the threads at once. Sets in *use what only the pipeline knows, unless that is NULL. */
+void pack_pipeline_close(pack_pipeline *p, pack_use *use);

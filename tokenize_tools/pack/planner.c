@@ -222,9 +222,12 @@ static int update_input(void *context, size_t which, void *result)
     corpus_cutter *cutter = open_input(p, which, &code);
     if (cutter)
         code = move_cells(p->plan, which, cutter);
-    /* The members of an archive are of any format. */
-    if (cutter && (strcmp(was, in->format) != 0 || corpus_cutter_describe(cutter).is_archive))
-        p->n_other++;
+    const corpus_cutter_info info =
+        cutter ? corpus_cutter_describe(cutter) : (corpus_cutter_info){0};
+    const bool is_table = info.format == CORPUS_CSV || info.format == CORPUS_TSV;
+    /* The members of an archive are of any format, and a table may have other columns. */
+    const bool may_differ = strcmp(was, in->format) != 0 || info.is_archive;
+    p->n_other += is_table || (cutter && may_differ && p->options->input.format == CORPUS_AUTO);
     corpus_cutter_close(cutter);
     return code;
 }
@@ -240,7 +243,7 @@ int pack_planner_update(pack_planner *p)
         code = pack_inputs_each(&inputs,
                                 &(pack_input_work){describe_input, update_input,
                                                    sizeof(pack_described), PACK_MOST_LOOKS, p});
-    if (code == CLI_OK && p->n_other > 0 && p->options->input.format == CORPUS_AUTO)
+    if (code == CLI_OK && p->n_other > 0)
         code = pack_inputs_check_kinds(&inputs, p->options);
     p->plan->updated = p->plan->updated || p->n_changed + p->n_skipped > 0;
     p->inputs = NULL;
@@ -269,6 +272,7 @@ int pack_plan_options(const plan_file *plan, pack_options *options)
             return code;
     }
     options->input.utf8_given = plan_file_option(plan, "utf8") != NULL;
+    options->types_known = true; /* the plan has the fields that are strings */
     return pack_options_check(options);
 }
 

@@ -13,6 +13,19 @@
 
 /* ---- Notes ---- */
 
+/* What limits a shorter run is of no interest. */
+#define LONG_NS UINT64_C(10000000000)
+
+/* The names of inputs with U+FFFD in place of bytes, with the one in which a limit was reached. */
+static void name_repaired(const pack_work *w, char names[INPUT_GROUP_BYTES])
+{
+    input_group group = w->documents.repaired;
+    const uint64_t n_before = w->from.checkpoint ? w->from.note.place.counts.repaired_documents : 0;
+    if (w->at.limited && w->at.place.counts.repaired_documents > n_before + w->documents.n_repaired)
+        input_group_add(&group, w->parts->inputs->names[w->at.position.input - 1]);
+    input_group_text(&group, names);
+}
+
 void pack_report_notes(const pack_work *w)
 {
     static const char *const fate[] = {
@@ -22,33 +35,38 @@ void pack_report_notes(const pack_work *w)
         [SPECIALS_DROP] = "left out",
     };
     const corpus_counts *c = &w->at.place.counts;
+    char names[INPUT_GROUP_BYTES];
     uint64_t n_skipped = pack_note_n_bad(&w->at);
     pack_kinds_note(w->parts->inputs, w->parts->options);
     uint64_t n_specials = w->at.position.specials_seen;
+    pack_fields_note(&w->fields);
     if (n_skipped)
         cli_warn("%s left out%s", cli_count_of(n_skipped, "bad document").s,
                  w->parts->options->report ? "; the report lists them" : "");
     if (w->parts->options->memory_is_short)
         cli_warn("each thread had --memory %.0fM, because this process may use little memory",
                  (double)w->parts->options->memory / 1e6);
-    if (w->needed_memory)
+    if (w->use.memory_for_documents)
         cli_warn("long documents waited for memory: --memory %.0fM lets all threads encode them",
-                 (double)w->needed_memory / 1e6 + 1);
-    if (w->needed_ahead)
+                 (double)w->use.memory_for_documents / 1e6 + 1);
+    if (w->use.memory_for_inputs)
         cli_warn("inputs waited for memory while others were read: --memory %.0fM lets them be "
                  "read at the same time",
-                 (double)w->needed_ahead / 1e6 + 1);
+                 (double)w->use.memory_for_inputs / 1e6 + 1);
     if (c->filtered_documents)
         cli_warn("%s left out by --where", cli_count_of(c->filtered_documents, "document").s);
     if (c->null_documents)
         cli_warn("%s without a text left out", cli_count_of(c->null_documents, "record").s);
+    name_repaired(w, names);
     if (c->replacements)
-        cli_warn("not UTF-8: %s in %s, replaced by U+FFFD",
+        cli_warn("not UTF-8: %s in %s, replaced by U+FFFD%s%s",
                  cli_count_of(c->replacements, "place").s,
-                 cli_count_of(c->repaired_documents, "document").s);
+                 cli_count_of(c->repaired_documents, "document").s, *names ? ": " : "", names);
     if (n_specials)
         cli_warn("%s written in the text: %s", cli_count_of(n_specials, "special token").s,
                  fate[w->parts->options->specials]);
+    if (w->use.wall >= LONG_NS && w->use.text_bytes > 0)
+        pack_use_note(&w->use);
 }
 
 /* ---- JSON ---- */
@@ -226,9 +244,11 @@ int pack_report_print(json_out *o, const pack_work *w)
     json_out_number(o, "plain_bytes", c->plain_bytes);
     json_out_number(o, "stored_bytes", c->stored_bytes);
     put_counts(o, w);
-    json_out_number(o, "threads", w->parts->options->n_threads);
-    json_out_number(o, "spilled_bytes", w->spilled);
+    json_out_number(o, "n_threads", w->parts->options->n_threads);
+    pack_use_print(&w->use, o);
     json_out_bool(o, "resumed", w->from.checkpoint > 0);
+    json_out_number(o, "resumed_documents",
+                    w->from.checkpoint > 0 ? w->from.note.position.documents : 0);
     json_out_print(o, "seconds", "%.3f", (double)cli_progress_ns(&w->progress) / 1e9);
     json_out_number(o, "peak_memory_bytes", process_peak_bytes());
     json_out_begin(o, "datasets", '[');

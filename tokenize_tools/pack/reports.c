@@ -31,6 +31,12 @@ void pack_reports_add_message(void *context, const char *text)
     add_item(*(pack_reports **)context, &(pack_item){0}, text, NULL);
 }
 
+void pack_reports_add_lacking(void *context, size_t field, const char *text)
+{
+    add_item(*(pack_reports **)context, &(pack_item){.is_lacking = true, .field = field}, text,
+             NULL);
+}
+
 void pack_reports_add_bad(void *context, const corpus_bad *bad)
 {
     add_item(*(pack_reports **)context,

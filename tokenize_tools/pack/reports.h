@@ -9,11 +9,14 @@
 
 #include "corpus/corpus.h"
 
-/* What the corpus reported: a message, or a document that is left out. */
+/* What the corpus reported: a message, why an input lacks a field, or a document that is left
+ * out. */
 typedef struct pack_item {
     size_t begin, n_bytes; /* in the text of the reports: the message, "PLACE: REASON" */
-    bool is_bad;           /* with the members below */
-    size_t n_place;        /* bytes before ": REASON" */
+    bool is_lacking;       /* with: */
+    size_t field;
+    bool is_bad;    /* with the members below */
+    size_t n_place; /* bytes before ": REASON" */
     uint64_t input;
     corpus_record at;
 } pack_item;
@@ -39,5 +42,6 @@ typedef struct pack_reports {
 /* The callbacks of corpus_options; the context is a pointer to the pack_reports of the current
  * read. */
 void pack_reports_add_message(void *context, const char *text);
+void pack_reports_add_lacking(void *context, size_t field, const char *text);
 void pack_reports_add_bad(void *context, const corpus_bad *bad);
 void pack_reports_add_moment(void *context, const corpus_counts *counts);

@@ -11,6 +11,7 @@
 #include "base/le.h"
 
 #define N_VALUES (sizeof(pack_note) / sizeof(uint64_t))
+#define N_VALUES_BEFORE (N_VALUES - 3) /* of notes without fields_found */
 
 _Static_assert(sizeof(pack_note) % sizeof(uint64_t) == 0, "a note is an array of u64");
 
@@ -37,13 +38,17 @@ size_t pack_note_encode(const pack_note *note, const pack_fingerprint *fingerpri
 
 static bool decode_note(pack_note *note, const uint8_t *bytes, size_t n_bytes)
 {
-    uint64_t values[N_VALUES];
-    if (n_bytes < sizeof values)
+    uint64_t values[N_VALUES] = {0};
+    const size_t n =
+        n_bytes >= 8 && le_get64(bytes) == N_VALUES_BEFORE ? N_VALUES_BEFORE : N_VALUES;
+    if (n_bytes < 8 * n)
         return false;
-    for (size_t i = 0; i < N_VALUES; i++)
+    for (size_t i = 0; i < n; i++)
         values[i] = le_get64(bytes + 8 * i);
     memcpy(note, values, sizeof values);
-    return note->n_values == N_VALUES;
+    if (n == N_VALUES_BEFORE) /* it is not known which fields the inputs had */
+        note->fields_found = UINT64_MAX;
+    return note->n_values == n;
 }
 
 /* ---- Finding unfinished work ---- */

@@ -23,6 +23,10 @@ typedef struct pack_note {
     corpus_place place;
     pack_position position;
     uint64_t tokens[PACK_MAX_SPLITS + 1], documents[PACK_MAX_SPLITS + 1]; /* of each output */
+    /* Bits of the fields of --meta that some input has, and that some input lacks. Notes of earlier
+     * versions end before these. */
+    uint64_t fields_found, fields_lacking;
+    uint64_t fields_seen; /* bits of the fields that the input that goes on has had so far */
 } pack_note;
 
 /* The note as it is stored. In the first checkpoint, as many lines of the fingerprint as fit

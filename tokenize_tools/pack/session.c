@@ -41,10 +41,16 @@ static int finish_outputs(pack_work *w, pack_error *err)
         return code;
     const corpus_counts *counts = &w->at.place.counts;
     if (!w->parts->cell && corpus_kept_none(counts)) { /* join looks at all cells */
+        if (!w->parts->options->quiet)
+            pack_fields_note(&w->fields);
         pack_error_set(err, CLI_INPUT, CORPUS_KEPT_NONE, counts->records);
         err->start_over = true;
         return CLI_INPUT;
     }
+    if (!w->parts->cell) /* another cell may have the field */
+        code = pack_fields_check(&w->fields, err);
+    if (code != CLI_OK)
+        return code;
     /* A last checkpoint is needed if a kill between the renames would otherwise leave files that
      * the next run cannot interpret. */
     const bool alone = w->outputs.n == 1;
@@ -69,6 +75,11 @@ static int print_results(pack_work *w, json_out *json)
     const pack_options *o = w->parts->options;
     int code = CLI_OK;
     pack_work_print_end(w);
+    pack_use_count(&w->use, 1);
+    w->use.stored_bytes = w->stored_bytes - w->progress.bytes_before;
+    w->use.text_bytes = w->text_bytes;
+    w->use.token_bytes =
+        (w->at.position.tokens - w->tokens_before) * pack_token_bytes(w->parts->tokens, o);
     if (!o->quiet)
         pack_report_notes(w);
     if (json->out)
@@ -78,6 +89,7 @@ static int print_results(pack_work *w, json_out *json)
     if (!counts.out)
         return cli_no_memory();
     unsuitable_print_counts(&w->parts->inputs->unsuitable, &counts);
+    pack_use_print(&w->use, &counts);
     fputc('\0', counts.out); /* a file without bytes has no text */
     if (!memory_file_close(counts.out, &more))
         return cli_no_memory();
@@ -100,7 +112,7 @@ static int report_stop(pack_work *w, const pack_error *err)
     if (keep && !err->start_over && pack_work_may_checkpoint(w))
         pack_work_checkpoint(w, false, &ignored);
     const bool bad_input = err->exit_code == CLI_INPUT && !err->of_output;
-    cli_error(err->exit_code, "%s", err->text);
+    cli_error_of_system(err->exit_code, err->sys_errno, "%s", err->text);
     if (err->hint)
         fprintf(stderr, "%s\n", err->hint);
     if (bad_input && w->parts->cell)
@@ -210,6 +222,7 @@ int pack_session_run(const pack_parts *parts, json_out *report)
     pack_outputs_close(&w->outputs);
     pack_fingerprint_free(&w->fingerprint);
     pack_skipped_close(w->skipped, w->keeps_skipped);
+    pack_fields_free(&w->fields);
     free(w->skipped);
     free(w);
     return code;
@@ -217,7 +230,7 @@ int pack_session_run(const pack_parts *parts, json_out *report)
 
 /* ---- Runs ---- */
 
-int pack_run(const pack_options *options, char **names, size_t n_names)
+int pack_run(pack_options *options, char **names, size_t n_names)
 {
     pack_inputs inputs;
     tokenizer_file file = {0};
@@ -235,8 +248,8 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
         process_catch_interrupts();
     if (code == CLI_OK)
         code = pack_inputs_look(&inputs, options);
-    if (code == CLI_OK && options->dry_run) {
-        code = pack_dry_run(&parts);
+    if (options->dry_run && (code == CLI_OK || (code == CLI_INPUT && inputs.seen))) {
+        code = code == CLI_OK ? pack_dry_run(&parts, &inputs) : pack_dry_run_refused(&parts);
     } else if (code == CLI_OK) {
         code = pack_report_begin(&report, options);
         if (code == CLI_OK)

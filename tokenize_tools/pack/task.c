@@ -32,14 +32,15 @@ typedef struct task_variables {
     const char *i, *n;
     const char *least; /* the smallest value of i, or NULL: 0 */
     const char *step;  /* between two values of i, or NULL: 1 */
+    const char *most;  /* the largest value of i, or NULL: not known */
 } task_variables;
 
 static const task_variables engines[] = {
     {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN",
-     "SLURM_ARRAY_TASK_STEP"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, NULL},
-    {"PMI_RANK", "PMI_SIZE", NULL, NULL},
-    {"SLURM_PROCID", "SLURM_NTASKS", NULL, NULL},
+     "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_MAX"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, NULL, NULL},
+    {"PMI_RANK", "PMI_SIZE", NULL, NULL, NULL},
+    {"SLURM_PROCID", "SLURM_NTASKS", NULL, NULL, NULL},
 };
 #define N_ENGINES (sizeof engines / sizeof *engines)
 
@@ -78,7 +79,7 @@ static int check_task(const pack_task_number *task, const char *text)
 static int find_auto(pack_task_number *task)
 {
     const task_variables *e = engines;
-    uint64_t least = 0, step = 1;
+    uint64_t least = 0, step = 1, most;
     while (e < engines + N_ENGINES && (!getenv(e->i) || !getenv(e->n)))
         e++;
     if (e == engines + N_ENGINES)
@@ -86,11 +87,18 @@ static int find_auto(pack_task_number *task)
     if (read_variable(e->i, &task->i) || read_variable(e->n, &task->n) ||
         read_variable(e->least, &least) || read_variable(e->step, &step))
         return CLI_USAGE;
+    most = least;
+    if (read_variable(e->most, &most))
+        return CLI_USAGE;
     char text[128];
     snprintf(text, sizeof text, "auto (%s=%.20s, %s=%.20s)", e->i, getenv(e->i), e->n,
              getenv(e->n));
     if (task->i < least || step == 0)
         return cli_usage("--task %s: the values do not go together", text);
+    if (task->n > 0 && most >= least && (most - least) / step >= task->n)
+        return cli_usage("--task %s: the array has only some of its tasks: submit the whole array "
+                         "again, which leaves out what is done, or give the task as --task I/N",
+                         text);
     task->i = (task->i - least) / step;
     return check_task(task, text);
 }
@@ -183,7 +191,8 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
 {
     pack_options options = *t->o->options;
     const pack_inputs inputs = pack_plan_inputs_of(&t->inputs, cell);
-    const pack_cell of = {t->plan.cells[cell].hash, t->plan.origin, cell, &t->remaining};
+    const pack_cell of = {t->plan.cells[cell].hash, t->plan.origin,   cell, &t->remaining,
+                          cell - t->first + 1,      t->end - t->first};
     const cell_state state = found->report.state;
     const pack_parts parts = {.options = &options,
                               .tokenizer = &t->tokenizer,

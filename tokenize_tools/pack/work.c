@@ -199,6 +199,10 @@ static int take_items(pack_work *w, const pack_reports *r, size_t n_items, pack_
     for (size_t i = 0; i < n_items && code == CLI_OK; i++) {
         const pack_item *item = &r->items[i];
         const char *text = r->text + item->begin;
+        if (item->is_lacking && item->field < w->parts->options->input.n_kept) {
+            pack_fields_keep(&w->fields, item->field, text);
+            continue;
+        }
         if (!w->parts->options->quiet && (!item->is_bad || pack_said_add(&w->said, item->input))) {
             cli_progress_clear(&w->progress);
             cli_warn("%s", text);
@@ -231,6 +235,7 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     if (code != CLI_OK)
         return code;
     w->at.place = job->batch.after;
+    w->at.fields_seen = job->batch.fields_seen | w->fields.seen_before;
     if (stored_bytes(&w->at.place) >
         w->stored_bytes) /* a run that resumes reads some of them again */
         w->stored_bytes = stored_bytes(&w->at.place);
@@ -275,17 +280,29 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
 
 void pack_work_begin(pack_work *w)
 {
-    w->documents = (pack_documents){w->parts, &w->outputs, &w->progress, &w->at.position};
+    w->fields = (pack_fields){.options = w->parts->options,
+                              .found = &w->at.fields_found,
+                              .lacking = &w->at.fields_lacking,
+                              .of_cell = w->parts->cell != NULL};
+    w->documents =
+        (pack_documents){w->parts, &w->outputs, &w->progress, &w->at.position, &w->fields};
     w->consistent = true;
     if (w->from.checkpoint > 0) {
         const pack_note *note = &w->from.note;
         w->at = *note;
+        w->fields.seen_before = note->fields_seen;
         for (size_t i = 0; i < w->outputs.n; i++) {
             w->outputs.list[i].tokens = note->tokens[i];
             w->outputs.list[i].documents = note->documents[i];
         }
     }
-    cli_progress_begin(&w->progress, "pack", w->parts->options->quiet);
+    pack_use_count(&w->use, -1);
+    const pack_cell *cell = w->parts->cell;
+    snprintf(w->verb, sizeof w->verb, "pack");
+    if (cell && cell->n_cells > 1)
+        snprintf(w->verb, sizeof w->verb, "cell %zu/%zu", cell->which, cell->n_cells);
+    cli_progress_begin(&w->progress, w->verb, w->parts->options->quiet);
+    w->progress.left_for = cell && cell->n_cells > 1 ? " for the task" : NULL;
     w->progress.bytes_before = w->stored_bytes = stored_bytes(&w->at.place);
     w->remaining = w->parts->cell ? w->parts->cell->remaining : NULL;
     if (!w->remaining) {
@@ -306,9 +323,8 @@ static corpus_options reading(const pack_work *w, size_t batch_bytes)
     reader_options *of_reader = &options.reader;
     of_reader->fixed |= w->parts->cell != NULL;
     of_reader->window.read_ahead = true;
-    of_reader->n_decoders =
-        (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
     of_reader->report = of_reader->note = pack_reports_add_message;
+    of_reader->missing = pack_reports_add_lacking;
     options.batch_bytes = batch_bytes;
     options.versions = inputs->versions;
     options.begin = inputs->begin;
@@ -334,12 +350,7 @@ int pack_work_run(pack_work *w, pack_error *err)
     w->checkpoint_ns = w->next_checkpoint_ns = w->parts->options->checkpoint_ms * 1000000;
     pack_pipeline *p = pack_pipeline_start(&options, err);
     int code = p ? take_jobs(w, p, err) : err->exit_code;
-    if (p) {
-        w->needed_memory = pack_pipeline_needed(p);
-        w->needed_ahead = pack_pipeline_needed_ahead(p);
-        w->spilled = pack_pipeline_spilled(p);
-    }
-    pack_pipeline_close(p);
+    pack_pipeline_close(p, &w->use);
     cli_progress_clear(&w->progress);
     return code;
 }

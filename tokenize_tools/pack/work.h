@@ -13,6 +13,7 @@
 #include "request/fingerprint.h"
 #include "pack/remaining.h"
 #include "pack/resume.h"
+#include "pack/use.h"
 
 /* The session sets the first part; the rest is the state of the work. */
 typedef struct pack_work {
@@ -24,6 +25,8 @@ typedef struct pack_work {
     bool keeps_skipped;    /* its file stays for another run */
 
     pack_documents documents;
+    pack_fields fields;
+    char verb[48]; /* "pack", or "cell 3/4" of a task */
     cli_progress progress;
     uint64_t tokens_before;         /* when this run began */
     uint64_t text_bytes;            /* packed by this run */
@@ -32,9 +35,8 @@ typedef struct pack_work {
     pack_note at;    /* after the last job that was taken; a checkpoint sets the rest */
     bool consistent; /* the outputs are at at.place and at the documents' position */
     bool warned_once;
-    pack_said said;                             /* about bad documents */
-    uint64_t needed_memory;                     /* pack_pipeline_needed */
-    uint64_t needed_ahead, spilled;             /* pack_pipeline_needed_ahead, _spilled */
+    pack_said said; /* about bad documents */
+    pack_use use;
     uint64_t checkpoint_ns, next_checkpoint_ns; /* the interval; when the next one is due, since
                                                    the start */
 } pack_work;

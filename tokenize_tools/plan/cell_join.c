@@ -85,6 +85,22 @@ static void note_bad(const join_state *s)
                      : "");
 }
 
+/* Names the fields of --meta that have no value in any document: probably no input has them, which
+ * no task can know. */
+static void note_nulls(const char *prefix)
+{
+    tokmap_dataset *ds;
+    tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
+    if (tokmap_dataset_open(&ds, path_of(prefix, ".tmi").s, NULL) != TOKMAP_OK)
+        return;
+    for (uint32_t i = 0; tokmap_dataset_get_meta_column(ds, i, &column) == TOKMAP_OK; i++) {
+        if (column.type == TOKMAP_VALUE_NULL && cli_dataset_info(ds).n_documents > 0)
+            cli_warn("--meta: no document has a value of the field %.*s", (int)column.name_bytes,
+                     column.name);
+    }
+    tokmap_dataset_close(ds);
+}
+
 /* ---- Cells ---- */
 
 /* Whether the output is P-NAME of the same join, which was killed before it wrote P. */
@@ -274,8 +290,10 @@ int cell_join(const plan_file *plan, const cell_join_options *options)
     }
     if (code == CLI_OK)
         code = print_results(plan, options);
-    if (code == CLI_OK && !options->quiet)
+    if (code == CLI_OK && !options->quiet) {
         note_bad(s);
+        note_nulls(options->prefix);
+    }
     free(s);
     return code;
 }

@@ -16,6 +16,7 @@ int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
     err->exit_code = exit_code;
     err->start_over = err->of_output = false;
     err->hint = NULL;
+    err->sys_errno = 0;
     return exit_code;
 }
 
@@ -26,13 +27,16 @@ int pack_error_from_writer(pack_error *err, const tokmap_error *from)
     err->hint = cli_hint(from);
     err->start_over = from->status == TOKMAP_ERR_MISMATCH;
     err->of_output = true;
+    err->sys_errno = from->sys_errno;
     return err->exit_code;
 }
 
 int pack_error_from_system(pack_error *err, const char *path, const char *what, int sys_errno)
 {
-    return pack_error_set(err, cli_errno_exit_code(sys_errno), "%.500s: cannot %s: %s", path, what,
-                          strerror(sys_errno));
+    pack_error_set(err, cli_errno_exit_code(sys_errno), "%.500s: cannot %s: %s", path, what,
+                   strerror(sys_errno));
+    err->sys_errno = sys_errno;
+    return err->exit_code;
 }
 
 int pack_error_no_memory(pack_error *err)

@@ -11,6 +11,7 @@ typedef struct pack_error {
     bool start_over;  /* resuming at the last checkpoint would fail again */
     const char *hint; /* a sentence that says what to do, or NULL */
     bool of_output;   /* not of an input */
+    int sys_errno;    /* of the system call that failed, or 0 */
     char text[768];   /* one line */
 } pack_error;
 

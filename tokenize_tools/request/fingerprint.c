@@ -75,6 +75,10 @@ static void put_options(FILE *out, const pack_options *o)
     }
     put_text(out, "--separator", o->separator, o->input.separator_bytes);
     put_word(out, "--meta", o->meta);
+    if (o->input.columns)
+        put_word(out, "--columns", o->input.columns);
+    for (size_t i = 0; i < o->n_meta_text; i++)
+        put_word(out, "--meta-text", o->meta_text[i]);
     put_word(out, "--where", o->where_text);
     put_word(out, "--utf8", cli_word_name(pack_utf8_words, o->input.utf8));
     put_word(out, "--strict-json", o->input.strict_json ? "yes" : NULL);
@@ -207,6 +211,24 @@ static void differ_in_option(const char *then, const char *now,
              n_name < 60 ? (int)n_name : 60, then, value_then, value_now);
 }
 
+/* Returns the bytes of the name that a line "--eod 256" begins with; 0: it is another line. */
+static size_t option_bytes(const char *line)
+{
+    return *line == '-' ? strcspn(line, " ") : 0;
+}
+
+/* Whether the text has a line of the option that this line is of. */
+static bool has_option(const pack_fingerprint *f, const char *line)
+{
+    const size_t n = option_bytes(line);
+    const char *at = f->text;
+    while (at && !(strncmp(at, line, n) == 0 && at[n] == ' ')) {
+        at = strchr(at, '\n');
+        at += at != NULL;
+    }
+    return at != NULL;
+}
+
 /* Copies the line at `text`, or as much of it as fits. */
 static void copy_line(char line[LINE_BYTES], const char *text, const char *end)
 {
@@ -230,6 +252,15 @@ void pack_fingerprint_difference(const pack_fingerprint *fingerprint, const char
         snprintf(difference, PACK_DIFFERENCE_BYTES, "the inputs differ");
     else if (strncmp(line, "input ", 6) == 0)
         differ_in_input(line_then, line_now, difference);
-    else
+    else if (option_bytes(line_then) && option_bytes(line_now) &&
+             (option_bytes(line_then) != option_bytes(line_now) ||
+              strncmp(line_then, line_now, option_bytes(line_now)) != 0)) {
+        /* Some lines are there only if the option is given. */
+        const bool is_new = has_option(fingerprint, line_then);
+        const char *given = is_new ? line_now : line_then;
+        const size_t n = option_bytes(given);
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "%.*s was %.200s and is now %.200s", (int)n,
+                 given, is_new ? "none" : given + n + 1, is_new ? given + n + 1 : "none");
+    } else
         differ_in_option(line_then, line_now, difference);
 }

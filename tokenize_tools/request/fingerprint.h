@@ -26,6 +26,7 @@ typedef struct pack_cell {
     uint64_t hash, origin; /* as in plan_file */
     size_t number;
     struct pack_remaining *remaining; /* of all cells of this process; or NULL */
+    size_t which, n_cells;            /* its place among these cells, from 1; how many they are */
 } pack_cell;
 
 typedef struct pack_parts {

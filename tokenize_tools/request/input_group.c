@@ -13,17 +13,22 @@ void input_group_add(input_group *group, const char *name)
     group->n++;
 }
 
+void input_group_text(const input_group *group, char text[INPUT_GROUP_BYTES])
+{
+    size_t n = 0;
+    *text = '\0';
+    for (size_t i = 0; i < group->n && i < INPUT_GROUP_NAMED; i++)
+        n += (size_t)snprintf(text + n, INPUT_GROUP_BYTES - n, "%s%.300s", i ? ", " : "",
+                              group->names[i]);
+    if (group->n > INPUT_GROUP_NAMED)
+        snprintf(text + n, INPUT_GROUP_BYTES - n, " and %zu more", group->n - INPUT_GROUP_NAMED);
+}
+
 void input_group_note(const pack_options *options, const input_group *group, const char *what)
 {
-    char names[1024] = "";
+    char names[INPUT_GROUP_BYTES];
     if (group->n == 0 || options->quiet)
         return;
-    for (size_t i = 0; i < group->n && i < INPUT_GROUP_NAMED; i++) {
-        const size_t n = strlen(names);
-        snprintf(names + n, sizeof names - n, "%s%.300s", i ? ", " : "", group->names[i]);
-    }
-    if (group->n > INPUT_GROUP_NAMED)
-        cli_warn("%s and %zu more: %s", names, group->n - INPUT_GROUP_NAMED, what);
-    else
-        cli_warn("%s: %s", names, what);
+    input_group_text(group, names);
+    cli_warn("%s: %s", names, what);
 }

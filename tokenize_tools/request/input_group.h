@@ -14,5 +14,8 @@ typedef struct input_group {
 } input_group;
 
 void input_group_add(input_group *group, const char *name);
+#define INPUT_GROUP_BYTES 1024
+/* "a.txt, b.txt, c.txt and 2 more" */
+void input_group_text(const input_group *group, char text[INPUT_GROUP_BYTES]);
 /* "a.txt, b.txt, c.txt and 2 more: what". Nothing if the group is empty, or with --quiet. */
 void input_group_note(const pack_options *options, const input_group *group, const char *what);

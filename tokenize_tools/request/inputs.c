@@ -236,33 +236,47 @@ static int check_skipped(const input_list *files, char **arguments, size_t n_arg
     return CLI_OK;
 }
 
+static int expand(input_list *files, const char *argument, const input_described *known,
+                  const pack_options *options)
+{
+    failure err;
+    const size_t first = files->n_names;
+    if (!*argument)
+        return cli_usage("the path of an input is empty");
+    if (*argument == '@' && path_protect_name(argument + 1, "a list of inputs") != CLI_OK)
+        return CLI_AGAIN;
+    if (is_skipped(argument, options)) /* also one that is not a file or cannot be read */
+        return CLI_OK;
+    const int code =
+        input_list_expand(files, argument, known, &err) ? CLI_OK : cli_print_failure(&err);
+    if (files->n_names != first + 1 || strcmp(files->names[first], argument) != 0)
+        leave_out(files, first, argument, pack_is_own_file, options);
+    return code;
+}
+
+/* Goes on after an argument that names what is not there, so that all of these are named. */
+static int expand_all(input_list *files, char **arguments, size_t n_arguments,
+                      const pack_options *options)
+{
+    input_described *known = input_describe_all(arguments, n_arguments);
+    int code = known ? CLI_OK : cli_no_memory();
+    for (size_t i = 0; i < n_arguments && (code == CLI_OK || code == CLI_INPUT); i++)
+        code = cli_first_failure(expand(files, arguments[i], &known[i], options), code);
+    free(known);
+    return code;
+}
+
 int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options)
 {
     input_list *files = &inputs->files;
-    int code = CLI_OK;
     const bool is_filtered = options->filter.include.n + options->filter.exclude.n > 0;
     *inputs = (pack_inputs){.files = {.report = options->quiet ? NULL : pack_print_note,
                                       .needs_no_file = needs_no_file,
                                       .find_in_hub = find_in_hub,
                                       .filter = is_filtered ? &options->filter : NULL,
                                       .context = (void *)options}};
-    for (size_t i = 0; i < n_arguments; i++) {
-        failure err;
-        size_t first = files->n_names;
-        if (!*arguments[i])
-            return cli_usage("the path of an input is empty");
-        if (*arguments[i] == '@' &&
-            path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
-            return CLI_AGAIN;
-        if (is_skipped(arguments[i], options)) /* also one that is not a file or cannot be read */
-            continue;
-        if (!input_list_expand(files, arguments[i], &err))
-            code = cli_print_failure(&err);
-        bool itself = files->n_names == first + 1 && strcmp(files->names[first], arguments[i]) == 0;
-        if (!itself)
-            leave_out(files, first, arguments[i], pack_is_own_file, options);
-    }
+    int code = expand_all(files, arguments, n_arguments, options);
     if (code == CLI_OK)
         code = check_skipped(files, arguments, n_arguments, options);
     leave_out(files, 0, "--skip-input", is_skipped, options);
@@ -274,6 +288,8 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
         return cli_error(CLI_INPUT, "no files are left to pack");
     if (code != CLI_OK)
         return code;
+    inputs->arguments = arguments;
+    inputs->n_arguments = n_arguments;
     inputs->names = (const char *const *)files->names;
     inputs->n = files->n_names;
     inputs->versions = calloc(inputs->n, sizeof *inputs->versions);
@@ -292,9 +308,11 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
 
 void pack_inputs_free(pack_inputs *inputs)
 {
+    for (size_t i = 0; i < inputs->n && inputs->seen; i++)
+        free(inputs->seen[i].why);
     free(inputs->versions);
     free(inputs->seen);
-    free(inputs->in_pages);
+    free(inputs->found);
     unsuitable_free(&inputs->unsuitable);
     input_list_free(&inputs->files);
 }

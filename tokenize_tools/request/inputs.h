@@ -15,9 +15,13 @@
 typedef struct pack_seen {
     corpus_format format; /* CORPUS_AUTO: it is empty, or can be read only once */
     reader_summary summary;
+    char *why;          /* it cannot be packed, and what to do; owned; NULL: it can */
+    bool is_unsuitable; /* because it is recognized as something else */
 } pack_seen;
 
 typedef struct pack_inputs {
+    char *const *arguments; /* which stand for them; of a plain pack */
+    size_t n_arguments;
     const char *const *names;
     input_version *versions; /* of each input; unknown if it can be read only once */
     size_t n;
@@ -31,7 +35,8 @@ typedef struct pack_inputs {
      * pack_inputs_look, for a plain pack. */
     size_t kinds[CORPUS_N_FORMATS];
     pack_seen *seen;            /* of each input, for --dry-run; else NULL */
-    bool *in_pages;             /* of each input: reading it takes --memory; NULL: not known */
+    size_t n_refused;           /* of them cannot be packed, for --dry-run */
+    corpus_format *found;       /* of each input, by its beginning; NULL: not known */
     unsuitable_list unsuitable; /* what --skip-unsuitable has left out */
 } pack_inputs;
 

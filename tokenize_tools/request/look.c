@@ -10,6 +10,9 @@
 #include "corpus/open_input.h"
 #include "formats/wrong_file.h"
 #include "request/input_group.h"
+#include "request/own_files.h"
+#include "request/propose.h"
+#include "request/tables.h"
 
 /* Usually enough to recognize a file; a longer record is read as a whole. */
 #define READ_BYTES ((size_t)16 * 1024)
@@ -18,12 +21,18 @@ typedef struct look {
     pack_inputs *inputs;
     const pack_options *options;
     input_group empty, not_compressed, text, records;
+    /* Inputs that have columns, and of them those that lack a field of --meta. */
+    size_t n_columnar, n_lacking[FIELD_LIST_MAX];
+    char *why[FIELD_LIST_MAX]; /* of the first one; owned */
+    table_columns tables;
 } look;
 
 typedef struct looked {
     pack_seen seen;
-    bool is_known, is_archive, failed;
+    bool is_known, is_archive, failed, has_columns;
     failure error;
+    uint64_t lacking; /* bits of the fields that it lacks */
+    char *why[FIELD_LIST_MAX];
 } looked;
 
 /* Memory for pages in each of the looks that go on at the same time; and for a decompressor, of
@@ -37,6 +46,25 @@ static bool fits(void *context, uint64_t n_bytes)
     return n_bytes <= LOOK_WINDOW;
 }
 
+static void ignore_note(void *context, const char *text)
+{
+    (void)context;
+    (void)text;
+}
+
+static void keep_why(void *context, size_t field, const char *text)
+{
+    ((looked *)context)->why[field] = strdup(text);
+}
+
+/* An input with columns says which ones it has before its first document. */
+static void find_lacking(const reader *r, looked *found)
+{
+    found->has_columns = reader_has_columns(r) && reader_lacking(r, &found->lacking);
+    if (found->has_columns)
+        reader_note_fields(r);
+}
+
 static void look_with(const look *l, size_t which, bool alone, looked *found)
 {
     reader_options options = pack_reader_options(l->options);
@@ -46,6 +74,9 @@ static void look_with(const look *l, size_t which, bool alone, looked *found)
     document first;
     options.window.read_bytes = options.sample_bytes = READ_BYTES;
     options.on_error = ON_ERROR_FAIL; /* else a long record is read to its end */
+    options.note = ignore_note;
+    options.missing = keep_why;
+    options.context = found;
     if (!alone)
         options.page_memory = MIN(options.page_memory, LOOK_MEMORY);
     *found = (looked){
@@ -60,6 +91,7 @@ static void look_with(const look *l, size_t which, bool alone, looked *found)
         found->seen.format = reader_format(r);
         found->is_archive = reader_is_archive(r);
         reader_summarize(r, &found->seen.summary);
+        find_lacking(r, found);
     }
     reader_close(r);
 }
@@ -85,6 +117,52 @@ static void sort_input(look *l, const char *name, const looked *found)
         input_group_add(seen->format == CORPUS_TEXT ? &l->text : &l->records, name);
 }
 
+static void count_lacking(look *l, looked *found)
+{
+    l->n_columnar += found->has_columns;
+    for (size_t i = 0; i < FIELD_LIST_MAX; i++) {
+        l->n_lacking[i] += found->has_columns && found->lacking >> i & 1;
+        if (l->why[i])
+            free(found->why[i]);
+        else
+            l->why[i] = found->why[i];
+    }
+}
+
+/* A field of --meta that none of the inputs has, if all of them have columns. */
+static int check_lacking(const look *l)
+{
+    const size_t *kinds = l->inputs->kinds;
+    const size_t n = l->inputs->n - l->inputs->unsuitable.n - kinds[CORPUS_AUTO];
+    for (size_t i = 0; i < l->options->input.n_kept && l->n_columnar == n; i++) {
+        if (n > 0 && l->n_lacking[i] == n)
+            return cli_error(CLI_INPUT, "--meta: no input has values of the field %s%s%s",
+                             l->options->fields.names[i], l->why[i] ? "; " : "",
+                             l->why[i] ? l->why[i] : "");
+    }
+    return CLI_OK;
+}
+
+static void free_whys(look *l)
+{
+    for (size_t i = 0; i < FIELD_LIST_MAX; i++)
+        free(l->why[i]);
+}
+
+int pack_inputs_keep_failure(pack_inputs *inputs, size_t which, const failure *err)
+{
+    const char *name = inputs->names[which];
+    const size_t n = strlen(name);
+    const bool is_named = strncmp(err->text, name, n) == 0 && strncmp(err->text + n, ": ", 2) == 0;
+    pack_seen *seen = &inputs->seen[which];
+    seen->why = strdup(err->text + (is_named ? n + 2 : 0));
+    seen->is_unsuitable = err->kind != NULL;
+    inputs->n_refused++;
+    if (!seen->why || (err->kind && !unsuitable_add(&inputs->unsuitable, which, name, err)))
+        return cli_no_memory();
+    return CLI_OK;
+}
+
 static int take_look(void *context, size_t which, void *result)
 {
     look *l = context;
@@ -93,17 +171,26 @@ static int take_look(void *context, size_t which, void *result)
     const char *name = inputs->names[which];
     if (found->failed) /* maybe for lack of memory */
         look_with(l, which, true, found);
+    if (found->failed && found->error.kind && pack_is_token_file(name)) {
+        fail(&found->error, "%s: is a token file of tokmap, not text", name);
+        fail_kind(&found->error, "a token file of tokmap");
+    }
     if (inputs->seen)
         inputs->seen[which] = found->seen;
-    if (inputs->in_pages)
-        inputs->in_pages[which] = corpus_format_has_pages(found->seen.format);
+    if (inputs->found)
+        inputs->found[which] = found->seen.format;
+    if (found->failed && inputs->seen && cli_failure_exit_code(&found->error) == CLI_INPUT)
+        return pack_inputs_keep_failure(inputs, which, &found->error);
     if (found->failed && !found->error.kind)
         return cli_print_failure(&found->error);
     if (found->failed)
         return unsuitable_add(&inputs->unsuitable, which, name, &found->error) ? CLI_OK
                                                                                : cli_no_memory();
-    if (found->is_known)
+    if (found->is_known) {
         sort_input(l, name, found);
+        table_columns_add(&l->tables, name, found->seen.format, &found->seen.summary);
+    }
+    count_lacking(l, found);
     return CLI_OK;
 }
 
@@ -120,58 +207,20 @@ static int look_at_all(look *l)
                             &(pack_input_work){look_at, take_look, sizeof(looked), n_looks(l), l});
 }
 
-/* Prints an argument for a shell: what comes before it, a name and its ending. */
-static void print_argument(const char *before, const char *name, const char *ending)
+static bool is_mixed(const look *l)
 {
-    fprintf(stderr, "%s'", before);
-    for (size_t n; *name; name += n + (name[n] == '\'')) {
-        n = strcspn(name, "'");
-        cli_print_plain(stderr, name, n);
-        fputs(name[n] ? "'\\''" : "", stderr);
-    }
-    fprintf(stderr, "%s'", ending);
-}
-
-static void print_command(const look *l, const input_group *group, const char *ending)
-{
-    const pack_options *o = l->options;
-    fprintf(stderr, "  tokmap %s%s", o->cells_folder ? "plan" : "pack",
-            group == &l->text ? " --format text" : "");
-    for (size_t i = 0; i < group->n && i < INPUT_GROUP_NAMED; i++)
-        print_argument(" ", group->names[i], "");
-    fputs(group->n > INPUT_GROUP_NAMED ? " ..." : "", stderr);
-    if (o->cells_folder)
-        print_argument(" --cells ", o->cells_folder, ending);
-    print_argument(" -o ", o->output, ending);
-    putc('\n', stderr);
+    return l->text.n > 0 && l->records.n > 0;
 }
 
 static int check_mixed(const look *l)
 {
-    if (l->text.n == 0 || l->records.n == 0)
+    if (!is_mixed(l))
         return CLI_OK;
     return cli_error(CLI_INPUT,
                      "%s: is text, but %s has records, and --format auto does not pack both in "
                      "one run (%s of text, %s of records)",
                      l->text.names[0], l->records.names[0], cli_count_of(l->text.n, "input").s,
                      cli_count_of(l->records.n, "input").s);
-}
-
-/* Prints the commands that pack text and records by themselves. */
-static void advise_mixed(const look *l)
-{
-    fputs("Pack each kind by itself, with the same other options; --include and --exclude choose "
-          "files "
-          "of a folder:\n",
-          stderr);
-    print_command(l, &l->text, "-text");
-    print_command(l, &l->records, "-records");
-    if (!l->options->cells_folder) {
-        print_argument("  tokmap merge ", l->options->output, "-text");
-        print_argument(" ", l->options->output, "-records");
-        print_argument(" -o ", l->options->output, "");
-        putc('\n', stderr);
-    }
 }
 
 const char *pack_kind_name(corpus_format kind)
@@ -199,6 +248,8 @@ static void remove_unsuitable(pack_inputs *inputs)
     for (size_t i = 0, next = 0; i < inputs->n; i++) {
         if (next < list->n && list->files[next].which == i) {
             inputs->total_bytes -= inputs->once ? 0 : inputs->versions[i].n_bytes;
+            if (inputs->seen)
+                free(inputs->seen[i].why);
             next++;
             continue;
         }
@@ -206,7 +257,7 @@ static void remove_unsuitable(pack_inputs *inputs)
         inputs->versions[n] = inputs->versions[i];
         if (inputs->seen)
             inputs->seen[n] = inputs->seen[i];
-        inputs->in_pages[n] = inputs->in_pages[i];
+        inputs->found[n] = inputs->found[i];
         n++;
     }
     inputs->n = inputs->files.n_names = n;
@@ -227,11 +278,32 @@ static int settle_unsuitable(pack_inputs *inputs, const pack_options *options, i
     return inputs->n > 0 ? CLI_OK : cli_error(CLI_INPUT, "no files are left to pack");
 }
 
-int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
+/* Whether something of the inputs cannot be packed, which the table of a dry run names. */
+static int settle_dry_run(pack_inputs *inputs, const pack_options *options)
+{
+    const bool only_unsuitable = inputs->n_refused == inputs->unsuitable.n;
+    if (inputs->n_refused == 0)
+        return CLI_OK;
+    if (!options->skip_unsuitable || !only_unsuitable || inputs->n_refused == inputs->n)
+        return CLI_INPUT;
+    remove_unsuitable(inputs);
+    inputs->n_refused = 0;
+    return CLI_OK;
+}
+
+/* Refuses text beside records, and says how both are packed. */
+static int refuse_mixed(const look *l, const pack_inputs *inputs)
+{
+    const int code = check_mixed(l);
+    return code == CLI_OK ? code
+                          : cli_first_failure(pack_propose_commands(inputs, l->options), code);
+}
+
+int pack_inputs_look(pack_inputs *inputs, pack_options *options)
 {
     look l = {.inputs = inputs, .options = options};
-    inputs->in_pages = calloc(inputs->n, sizeof *inputs->in_pages);
-    if (!inputs->in_pages)
+    inputs->found = calloc(inputs->n, sizeof *inputs->found);
+    if (!inputs->found)
         return cli_no_memory();
     if (options->dry_run) {
         inputs->seen = calloc(inputs->n, sizeof *inputs->seen);
@@ -239,27 +311,57 @@ int pack_inputs_look(pack_inputs *inputs, const pack_options *options)
             return cli_no_memory();
     }
     int code = look_at_all(&l);
+    if (code == CLI_OK)
+        code = check_lacking(&l);
+    if (code == CLI_OK)
+        code = table_columns_settle(&l.tables, !inputs->once, options);
+    free_whys(&l);
+    if (code != CLI_OK && code != CLI_INPUT)
+        return code;
+    if (options->dry_run) {
+        code = cli_first_failure(code, settle_dry_run(inputs, options));
+        return cli_first_failure(code, is_mixed(&l) ? CLI_INPUT : CLI_OK);
+    }
+    code = settle_unsuitable(inputs, options, code);
     if (code == CLI_OK || code == CLI_INPUT)
-        code = settle_unsuitable(inputs, options, code);
+        code = cli_first_failure(code, refuse_mixed(&l, inputs));
     if (code != CLI_OK)
         return code;
-    code = check_mixed(&l);
-    if (code != CLI_OK) {
-        advise_mixed(&l);
-        return code;
-    }
     input_group_note(options, &l.empty, "empty, without documents");
     input_group_note(options, &l.not_compressed, "not compressed, although the name says so");
     return CLI_OK;
+}
+
+int pack_inputs_refuse(const pack_inputs *inputs, const pack_options *options)
+{
+    look l = {.options = options};
+    for (size_t i = 0; i < inputs->n; i++) {
+        const corpus_format format = inputs->found[i];
+        if (format != CORPUS_AUTO && !inputs->seen[i].why)
+            input_group_add(format == CORPUS_TEXT ? &l.text : &l.records, inputs->names[i]);
+    }
+    for (size_t i = 0; i < inputs->n && inputs->n_refused <= INPUT_GROUP_NAMED; i++) {
+        if (inputs->seen[i].why)
+            cli_error(CLI_INPUT, "%s: %s", inputs->names[i], inputs->seen[i].why);
+    }
+    if (inputs->n_refused > INPUT_GROUP_NAMED)
+        cli_error(CLI_INPUT, "%s of %s cannot be packed", cli_count(inputs->n_refused).s,
+                  cli_count_of(inputs->n, "input").s);
+    if (inputs->unsuitable.n > 0 && !options->skip_unsuitable)
+        fputs(UNSUITABLE_HINT, stderr);
+    return cli_first_failure(refuse_mixed(&l, inputs), CLI_INPUT);
 }
 
 int pack_inputs_check_kinds(pack_inputs *inputs, const pack_options *options)
 {
     look l = {.inputs = inputs, .options = options};
     int code = look_at_all(&l);
+    free_whys(&l);
     if (code == CLI_OK && inputs->unsuitable.n > 0)
         code = unsuitable_refuse(&inputs->unsuitable, true);
     unsuitable_free(&inputs->unsuitable);
+    if (code == CLI_OK)
+        code = table_columns_check(&l.tables);
     return code == CLI_OK ? check_mixed(&l) : code;
 }
 
@@ -267,6 +369,7 @@ void pack_kinds_note(const pack_inputs *inputs, const pack_options *options)
 {
     char kinds[PACK_KINDS_BYTES];
     pack_kinds_text(inputs, kinds);
-    if (*kinds && options->input.format == CORPUS_AUTO && !options->quiet && !options->json)
+    if (strstr(kinds, ", ") && options->input.format == CORPUS_AUTO && !options->quiet &&
+        !options->json)
         cli_warn("formats: %s", kinds);
 }

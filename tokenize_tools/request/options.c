@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "formats/csv.h"
 #include "plan/plan_file.h"
 #include "system/files.h"
 #include "system/output_file.h"
@@ -23,13 +24,18 @@
 
 const cli_word pack_formats[] = {
     {"auto", CORPUS_AUTO,
-     "parquet and arrow by their first bytes; jsonl if the first line is a JSON object with the "
-     "field, or for an array of objects in a .json file; otherwise text; refuses files that look "
-     "like neither (archives, images, tables, UTF-16, ...), text whose name says something else, "
-     "and text beside records"},
+     "parquet and arrow by their first bytes; csv and tsv by the name, .csv or .tsv; jsonl if the "
+     "first line is a JSON object with the field, or for an array of objects in a .json file; "
+     "otherwise text; refuses what is none of these (archives, images, UTF-16, ...), text in a "
+     "file whose name promises another format, and inputs of which some are text and others "
+     "records"},
     {"text", CORPUS_TEXT, "each file is one document"},
     {"lines", CORPUS_LINES, "each line is one document"},
     {"jsonl", CORPUS_JSON_LINES, "each line is a JSON object; one field of it is the document"},
+    {"csv", CORPUS_CSV,
+     "CSV with commas, as in RFC 4180, and a first row with the names of the columns: each other "
+     "row is a document; one column of it is the text"},
+    {"tsv", CORPUS_TSV, "the same with tabs and without quotes"},
     {"arrow", CORPUS_ARROW, "Arrow IPC: each row is a document; one column of it is the text"},
     {"parquet", CORPUS_PARQUET, "Parquet: each row is a document; one column of it is the text"},
     {NULL},
@@ -60,6 +66,10 @@ reader_options pack_reader_options(const pack_options *o)
     options.fields = o->fields.n_fields ? &o->fields : NULL;
     options.where = o->where;
     options.only_text = o->skip_unsuitable;
+    for (size_t i = 0; i < o->n_meta_text; i++)
+        options.text_fields |=
+            (uint64_t)1 << field_list_find(&o->fields, o->meta_text[i], strlen(o->meta_text[i]));
+    options.types_known = o->types_known;
     options.max_document = (size_t)o->max_document;
     options.page_memory = o->memory / 4 * o->n_threads;
     options.memory_option = o->memory;
@@ -175,6 +185,11 @@ static int exclude_names(void *target, const char *pattern)
     return add_pattern(&((pack_options *)target)->filter.exclude, "--exclude", pattern);
 }
 
+static int add_meta_text(void *target, const char *name)
+{
+    return pack_options_add_text(target, name) ? CLI_OK : cli_no_memory();
+}
+
 static int choose_lines(void *options, const char *value)
 {
     (void)value;
@@ -191,9 +206,9 @@ static int choose_lines(void *options, const char *value)
 const cli_option pack_document_rows[] = {
     {.name = "Documents"},
     {"skip-input", 0, CLI_CALL, 0, "FILE",
-     .help = "leave out this input, which an INPUT stands for, such as a damaged one in a folder, "
-             "by any path to it; "
-             "may be given several times",
+     .help =
+         "leave out this input, such as a damaged file of a folder that is packed; FILE may be any "
+         "path to it; may be given several times",
      .call = skip_input},
     {"include", 0, CLI_CALL, 0, "PATTERN",
      .help = "in folders, take only what matches, such as '*.md' or 'docs/', also hidden files; "
@@ -205,14 +220,17 @@ const cli_option pack_document_rows[] = {
      .call = exclude_names},
     {"skip-unsuitable", 0, CLI_FLAG, TARGET(skip_unsuitable),
      .help = "leave out files that are recognized as something other than text, such as archives "
-             "and images, and count them by kind; damaged files are still errors"},
+             "and images, and Parquet and Arrow files without the column, and count them by kind; "
+             "damaged files are still errors"},
     {"format", 0, CLI_WORD, TARGET(input.format), "WORD", .help = "what the files hold [auto]",
      .words = pack_formats},
     {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},
     {"field", 0, CLI_TEXT, TARGET(input.field), "PATH",
      .help =
-         "for jsonl, parquet and arrow: the field or column that holds the text, such as meta.body "
-         "[text]"},
+         "for jsonl, csv, tsv, parquet and arrow: the field or column that holds the text, such as "
+         "meta.body [text]"},
+    {"columns", 0, CLI_TEXT, TARGET(input.columns), "NAME,...",
+     .help = "for csv and tsv: the names of the columns, where no first row has them"},
     {"tokens", 0, CLI_TEXT, TARGET(tokens), "PATH",
      .help = "for jsonl and parquet: the field that is a list of token ids, packed as they are; "
              "--eod and --bos are then none by default, and --eod ID is added to documents that do "
@@ -232,6 +250,11 @@ const cli_option pack_document_rows[] = {
     {"meta", 0, CLI_TEXT, TARGET(meta), "FIELD,...",
      .help = "keep these fields of each document in the dataset, such as score,lang; @row is the "
              "number of the record in its input"},
+    {"meta-text", 0, CLI_CALL, 0, "FIELD",
+     .help = "for csv and tsv: FIELD, which --meta or --where names, is a string, also where all "
+             "its values are numbers; may be given several times [numbers, if all values in the "
+             "first MiB of each input are]",
+     .call = add_meta_text},
     {"separator", 0, CLI_CALL, 0, "TEXT",
      .help = "for text: TEXT ends a document within a file; it may contain \\n, \\r, \\t, \\0 "
              "and \\\\ [none]",
@@ -311,6 +334,7 @@ void pack_options_free(pack_options *options)
 {
     free(options->separator);
     free(options->skipped);
+    free(options->meta_text);
     free(options->filter.include.list);
     free(options->filter.exclude.list);
     free(options->filter.include.has_matched);
@@ -376,11 +400,41 @@ static void choose_memory(pack_options *o)
     o->memory_is_short = o->memory < DEFAULT_MEMORY;
 }
 
+bool pack_options_add_text(pack_options *options, const char *field)
+{
+    if (!array_grow(&options->meta_text, options->n_meta_text, sizeof *options->meta_text))
+        return false;
+    options->meta_text[options->n_meta_text++] = field;
+    return true;
+}
+
+/* What is only for tables of text. */
+static int check_columns(const pack_options *o)
+{
+    const corpus_format format = o->input.format;
+    const bool may_be_table = format == CORPUS_AUTO || format == CORPUS_CSV || format == CORPUS_TSV;
+    csv_columns columns = {0};
+    failure err;
+    if (!may_be_table && (o->input.columns || o->n_meta_text))
+        return cli_usage("%s works only with --format csv, tsv or auto",
+                         o->input.columns ? "--columns" : "--meta-text");
+    const bool fit = !o->input.columns || csv_columns_given(&columns, o->input.columns, &err);
+    csv_columns_free(&columns);
+    if (!fit)
+        return cli_usage("%s", err.text);
+    for (size_t i = 0; i < o->n_meta_text; i++) {
+        const char *name = o->meta_text[i];
+        if (field_list_find(&o->fields, name, strlen(name)) == o->fields.n_fields)
+            return cli_usage("--meta-text %s: neither --meta nor --where names this field", name);
+    }
+    return CLI_OK;
+}
+
 int pack_options_check(pack_options *options)
 {
     choose_memory(options);
     failure err;
-    const int code = check_lists(options);
+    int code = check_lists(options);
     if (code != CLI_OK)
         return code;
     if (options->also && (options->labels || options->loss_mask || options->parts))
@@ -395,11 +449,15 @@ int pack_options_check(pack_options *options)
     if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
         return cli_refuse_text("--meta", &err);
     options->input.n_kept = options->fields.n_fields;
+    options->input.may_lack = field_list_bits(&options->fields);
     if (options->where_text) {
         options->where = where_compile(options->where_text, &options->fields, &err);
         if (!options->where)
             return cli_refuse_text("--where", &err);
     }
+    code = check_columns(options);
+    if (code != CLI_OK)
+        return code;
     const char *marks = options->labels ? options->labels : options->loss_mask;
     const size_t n_before = options->fields.n_fields;
     size_t index = n_before;

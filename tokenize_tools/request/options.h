@@ -43,9 +43,12 @@ typedef struct pack_options {
     char *separator;                                 /* owned, or NULL */
     const char *tokens, *parts, *labels, *loss_mask; /* fields, or NULL */
     uint64_t vocab_size;                             /* --vocab-size, or 0 */
-    const char *meta, *where_text;                   /* --meta and --where, or NULL; compiled: */
-    field_list fields;                               /* those of --meta come first */
-    where *where;                                    /* or NULL */
+    const char **meta_text; /* --meta-text, then what pack_inputs_look adds; owned */
+    size_t n_meta_text;
+    bool types_known;              /* all that are strings are in it */
+    const char *meta, *where_text; /* --meta and --where, or NULL; compiled: */
+    field_list fields;             /* those of --meta come first */
+    where *where;                  /* or NULL */
 
     tokenizer_choice tokenizer;
     int specials;          /* specials_policy, or PACK_SPECIALS_AUTO until pack_options_check */
@@ -61,7 +64,7 @@ typedef struct pack_options {
     bool memory_is_short;   /* and has less than usual */
     uint64_t max_document;  /* bytes */
     uint64_t checkpoint_ms; /* between two checkpoints; 0: whenever one can be made */
-    bool dry_run, restart, force, json, quiet;
+    bool dry_run, write_lists, restart, force, json, quiet;
 } pack_options;
 
 /* The options for reading the inputs, without the callbacks. */
@@ -77,6 +80,14 @@ extern const cli_option pack_document_rows[], pack_token_rows[], pack_split_row[
 /* All of these; NULL ends the list. */
 extern const cli_option *const pack_deciding_rows[];
 
+/* The row of the option --write-lists. */
+#define PACK_WRITE_LISTS_ROW                                                                       \
+    {                                                                                              \
+        "write-lists", 0, CLI_FLAG, offsetof(pack_options, write_lists),                           \
+            .help = "if text and records need a run each, write the lists of inputs that the "     \
+                    "proposed commands name, beside the output"                                    \
+    }
+
 /* The options before any is given. */
 pack_options pack_options_new(void);
 /* Called after the options were set: compiles --meta and --where, and refuses what does not go
@@ -84,6 +95,8 @@ pack_options pack_options_new(void);
 int pack_options_check(pack_options *options);
 /* After the result: prints that tokens are bytes, if the command line names no tokenizer. */
 int pack_options_say_bytes(const pack_options *options);
+/* Makes the field, which must stay valid, a string in CSV and TSV. False: out of memory. */
+bool pack_options_add_text(pack_options *options, const char *field);
 /* Takes those that the environment has. */
 int pack_options_environment(pack_options *options);
 void pack_options_free(pack_options *options);

@@ -38,3 +38,13 @@ bool pack_is_own_file(const char *name, const pack_options *options)
     const char *suffix = last + strlen(base);
     return of_plan ? !*suffix || strcmp(suffix, ".partial") == 0 : is_own_suffix(suffix, options);
 }
+
+bool pack_is_token_file(const char *name)
+{
+    const size_t n = strlen(name), n_end = strlen(".bin");
+    if (n <= n_end || strcmp(name + n - n_end, ".bin") != 0)
+        return false;
+    path_text prefix = path_of(name, "");
+    prefix.s[n - n_end] = '\0';
+    return file_exists(path_of(prefix.s, ".tmi").s);
+}

@@ -11,3 +11,5 @@ bool pack_is_in_cells(const char *name, const pack_options *options);
 /* Whether this run, or an earlier one, writes a file: of the dataset, or of the plan and its cells.
  */
 bool pack_is_own_file(const char *name, const pack_options *options);
+/* Whether it is P.bin of any dataset: P.tmi is beside it. */
+bool pack_is_token_file(const char *name);

@@ -91,11 +91,11 @@ int unsuitable_refuse(const unsuitable_list *list, bool alone)
         for (size_t i = 0; i < list->n; i++)
             cli_error(CLI_INPUT, "%s", list->whys[i]);
         if (!alone)
-            fputs("Use --skip-unsuitable to leave out files that are not text.\n", stderr);
+            fputs(UNSUITABLE_HINT, stderr);
         return CLI_INPUT;
     }
-    cli_error(CLI_INPUT,
-              "%s cannot be packed, because they are not text:", cli_count_of(list->n, "input").s);
+    cli_error(CLI_INPUT, "%s cannot be packed, because they are not text, or lack the column:",
+              cli_count_of(list->n, "input").s);
     print_kinds(list);
     fputs("Use --skip-unsuitable to leave all of them out, --exclude PATTERN or --include PATTERN "
           "to choose files of a folder, or --format text to pack their bytes as they are.\n",

@@ -11,6 +11,9 @@
 
 #define UNSUITABLE_NAMED 3
 
+#define UNSUITABLE_HINT                                                                            \
+    "Use --skip-unsuitable to leave out files that are not text, or that lack the column.\n"
+
 typedef struct unsuitable_file {
     size_t which; /* number of the input */
     const char *name;

@@ -19,11 +19,18 @@
 /* The most that one call copies, so that progress is shown and signals are handled in between. */
 #define COPY_BYTES (64u << 20)
 
+enum {
+    MOST_OF_PATH = 300 /* in a message */
+};
+
 static int fail_exists(const char *path, tokmap_status status)
 {
-    tokmap_error err = {.status = status};
-    snprintf(err.text, sizeof err.text, "%.300s: %s", path,
-             status == TOKMAP_ERR_EXISTS ? "already exists" : "another process is writing it");
+    const bool is_there = status == TOKMAP_ERR_EXISTS;
+    tokmap_error err = {.status = status,
+                        .reason = is_there ? TOKMAP_REASON_REPLACEABLE : TOKMAP_REASON_NONE,
+                        .file_bytes = (uint32_t)strnlen(path, MOST_OF_PATH)};
+    snprintf(err.text, sizeof err.text, "%.*s: %s", MOST_OF_PATH, path,
+             is_there ? "already exists" : "another process is writing it");
     return cli_fail(&err);
 }
 

@@ -9,6 +9,17 @@ from typing import Any
 from .errors import ArgumentError
 
 
+def need_torch() -> Any:
+    """PyTorch, or an exception that says how to install it."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(f"{error}. Install it: pip install torch", name="torch") from None
+    return torch
+
+
 def integer(name: str, value: Any) -> int:
     """An int, or what is one, such as np.int64(3). Fractions are not cut off."""
     try:

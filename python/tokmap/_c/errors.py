@@ -13,14 +13,13 @@ class Error(Exception):
     """What the library reports. The message is one line that says what happened, and where.
 
     status: the number that the C library has for the kind of error. file: the file that the message begins with, or
-    None. offset: the byte of the file where it happened, or 0."""
+    None. offset: the byte of the file where it happened, or 0. reason: a number that a program may decide by, or
+    0."""
 
-    def __init__(self, text: str, status: int = 0, errno: int = 0, offset: int = 0) -> None:
+    def __init__(self, text: str, status: int = 0, errno: int = 0, offset: int = 0, reason: int = 0,
+                 file: Optional[str] = None) -> None:
         super().__init__(text)
-        self.status, self.offset = status, offset
-        self.file: Optional[str] = None
-        if status in _FILE_STATUSES and ": " in text and not text.startswith("state: "):
-            self.file = text.partition(": ")[0]
+        self.status, self.offset, self.reason, self.file = status, offset, reason, file
         if isinstance(self, OSError):
             setattr(self, "errno", errno or None)  # plain assignments would declare them in this class
             setattr(self, "filename", self.file)
@@ -30,7 +29,7 @@ class Error(Exception):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         errno = getattr(self, "errno", None) or 0
-        return make_error, (str(self), self.status, errno, self.offset)
+        return make_error, (str(self), self.status, errno, self.offset, self.reason, self.file)
 
 
 class ArgumentError(Error, ValueError):
@@ -82,7 +81,6 @@ class DeviceError(Error, RuntimeError):
     """There is no GPU or no driver, or it failed."""
 
 
-_FILE_STATUSES = (-3, -4, -5, -6, -7, -9, -10)
 _KINDS: Dict[int, Type[Error]] = {
     -1: ArgumentError, -2: NoMemoryError, -3: FileError, -4: NotADatasetError, -5: VersionError,
     -6: DamagedError, -7: MismatchError, -8: UnsupportedError, -9: ExistsError, -10: LockedError,
@@ -100,9 +98,9 @@ def _file_error(errno: int) -> Type[FileError]:
     return _file_kinds[kind]
 
 
-def make_error(text: str, status: int, errno: int, offset: int) -> Error:
+def make_error(text: str, status: int, errno: int, offset: int, reason: int = 0, file: Optional[str] = None) -> Error:
     kind = _file_error(errno) if status == -3 else _KINDS.get(status, Error)
-    return kind(text, status, errno, offset)
+    return kind(text, status, errno, offset, reason, file)
 
 
 # Where a message of the library has words of C, those of Python.
@@ -119,9 +117,10 @@ def check(status: int, detail: Any, advice: str = "") -> None:
     """Raises what a call of the library reported."""
     if status < 0:
         text = detail.text.decode(errors="replace")
+        file = detail.text[:detail.file_bytes].decode(errors="replace") or None
         for of_c, of_python in _WORDS:
             text = text.replace(of_c, of_python)
-        raise make_error(text + advice, detail.status, detail.sys_errno, detail.file_offset)
+        raise make_error(text + advice, detail.status, detail.sys_errno, detail.file_offset, detail.reason, file)
 
 
 def call(function: Any, *arguments: Any, advice: str = "") -> None:

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import warnings
+from io import FileIO
 from typing import Iterator, Tuple
 
 from .errors import ExistsError, LockedError
@@ -17,7 +18,7 @@ def check_own(path: str, begins: bytes, what: str) -> None:
     if os.path.isfile(path):  # not a pipe, which would wait
         with open(path, "rb") as file:
             if not begins.startswith(file.read(len(begins))):
-                raise ExistsError(f"{path}: already exists, and is not {what}, which begins with {begins.decode()!r}: give another name", -9)
+                raise ExistsError(f"{path}: already exists, and is not {what}, which begins with {begins.decode()!r}: give another name", -9, file=path)
 
 
 def _lock(file: int, path: str) -> bool:
@@ -34,23 +35,29 @@ def _lock(file: int, path: str) -> bool:
         return False
 
 
+def _open_hidden(path: str) -> FileIO:
+    """Creates the file, or opens what a killed process left. It never creates what a link leads to."""
+    try:
+        return open(path, "xb", buffering=0)
+    except FileExistsError:
+        return open(path, "r+b", buffering=0)
+
+
 @contextlib.contextmanager
 def complete_file(path: str) -> Iterator[Tuple[str, int]]:
     """The path of a hidden file beside this one, to be written, and its descriptor, which holds a lock. The file gets its
     name at the end. What a killed process left is taken over."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.partial")
-    file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-    try:
-        if not _lock(file, temporary):
-            raise LockedError(f"{path}: another process is writing it", -10)
+    # An object closes itself where a signal keeps it from reaching the variable; a number would stay open and locked.
+    with _open_hidden(temporary) as file:
+        if not _lock(file.fileno(), temporary):
+            raise LockedError(f"{path}: another process is writing it", -10, file=path)
         try:
-            os.truncate(file, 0)
-            yield temporary, file
+            file.truncate(0)
+            yield temporary, file.fileno()
             os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
-    finally:
-        os.close(file)

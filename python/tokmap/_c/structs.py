@@ -10,6 +10,10 @@ from typing import Any, Iterator, List, Sequence, Tuple
 from . import find as _native
 
 
+# tokmap_reason
+OTHER_DATA, OTHER_MIXTURE, EXPRESSION, REPLACEABLE, EDIT = 1, 2, 3, 4, 5
+
+
 class Sized(ctypes.Structure):
     """Begins with its size in bytes, by which the library knows which fields there are."""
 
@@ -23,7 +27,7 @@ def array_of(kind: Any, items: Sequence[Any]) -> Any:
 
 
 class ErrorDetail(ctypes.Structure):
-    _fields_ = [("status", c_int), ("sys_errno", c_int), ("file_offset", c_uint64),
+    _fields_ = [("status", c_int), ("sys_errno", c_int), ("reason", c_int), ("file_bytes", c_uint32), ("file_offset", c_uint64),
                 ("text", c_char * 512)]
 
 
@@ -77,7 +81,7 @@ class VerifyOptions(Sized):
 class WriterOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("has_eod", c_int32),
                 ("eod_id", c_uint32), ("token_bytes", c_uint32), ("replace", c_int32), ("resumable", c_int32),
-                ("unfinished", c_int), ("resume_checkpoint", c_uint64), ("has_spans", c_int64)]
+                ("unfinished", c_int), ("resume_checkpoint", c_uint64), ("has_spans", c_int32), ("n_threads", c_uint32)]
 
 
 class Span(ctypes.Structure):
@@ -93,10 +97,17 @@ class ViewInfo(Sized):
                 ("set_hash", c_uint64), ("n_bytes", c_uint64), ("path", c_char_p)]
 
 
+class DocumentList(ctypes.Structure):
+    _fields_ = [("documents", c_void_p), ("n_documents", c_uint64), ("starts", c_void_p), ("n_windows", c_uint64),
+                ("document_bytes", c_uint32), ("start_bytes", c_uint32), ("keeps_rest", c_int64)]
+
+
 class LoaderSource(ctypes.Structure):
     _fields_ = [("datasets", POINTER(c_void_p)), ("n_datasets", c_uint32), ("masked", c_int32),
                 ("weight", c_double), ("max_epochs", c_uint64), ("rows_files", POINTER(c_char_p)),
-                ("order_of", POINTER(c_char_p)), ("documents", POINTER(c_uint64)), ("views", POINTER(c_void_p))]
+                ("order_of", POINTER(c_char_p)), ("documents", POINTER(c_uint64)), ("views", POINTER(c_void_p)),
+                ("document_lists", POINTER(DocumentList)), ("window_list", c_void_p), ("n_window_list", c_uint64),
+                ("window_list_bytes", c_int64)]
 
 
 class LoaderPhase(ctypes.Structure):
@@ -182,7 +193,7 @@ class LoaderInfo(Sized):
                 ("resident_bytes", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
                 ("bytes_read", c_uint64), ("n_waits", c_uint64), ("ns_waited", c_uint64),
                 ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64), ("wait_p999_ns", c_uint64),
-                ("wait_max_ns", c_uint64), ("io_reason", c_char_p)]
+                ("wait_max_ns", c_uint64), ("io_reason", c_char_p), ("direct_failed", c_int64)]
 
 
 class GatherOptions(Sized):
@@ -199,7 +210,7 @@ class StageOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("loader", c_void_p), ("device", c_int32),
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("outputs", c_uint32),
                 ("input_bytes", c_uint32), ("label_bytes", c_uint32), ("ignore_index", c_int64),
-                ("has_ignore_index", c_int32), ("pad_id", c_uint32), ("max_documents", c_uint32), ("no_thread", c_int32),
+                ("has_ignore_index", c_int32), ("pad_id", c_uint32), ("max_boundaries", c_uint32), ("no_thread", c_int32),
                 ("context", c_void_p), ("log", StageLog), ("edit", StageEdit)]
 
 
@@ -218,7 +229,7 @@ class StageTensor(Sized):
 
 class StageInfo(Sized):
     _fields_ = [("struct_size", c_size_t), ("device", c_int32), ("pinned", c_int32),
-                ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("n_rows", c_uint32), ("sequence_length", c_uint32), ("max_documents", c_uint32),
+                ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("n_rows", c_uint32), ("sequence_length", c_uint32), ("max_boundaries", c_uint32),
                 ("device_bytes", c_uint64), ("host_bytes", c_uint64), ("n_batches", c_uint64),
                 ("n_tokens", c_uint64), ("bytes_moved", c_uint64), ("n_waits", c_uint64),
                 ("ns_waited", c_uint64), ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64),

@@ -115,7 +115,7 @@ def match_pattern(pattern: str) -> List[str]:
             is_broken = os.path.islink(place) and not os.path.exists(place)
             why = f"is a symbolic link to {os.readlink(place)}, which does not exist" if is_broken else error.strerror
             if is_broken or error.errno != errno.ENOENT:
-                raise make_error(f"{pattern}: {place}: {why}", -3, error.errno or 0, 0) from None
+                raise make_error(f"{pattern}: {place}: {why}", -3, error.errno or 0, 0, file=pattern) from None
     return found
 
 
@@ -138,7 +138,7 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
         prefixes |= {found[:-len(end)] for look in looks for found in match_pattern(text + look)
                      for end in names if found.endswith(end)}
     if not prefixes:
-        raise make_error(f"{text}: no dataset matches this pattern", -3, errno.ENOENT, 0)
+        raise make_error(f"{text}: no dataset matches this pattern", -3, errno.ENOENT, 0, file=text)
     return sorted(prefixes, key=natural_order)
 
 
@@ -207,7 +207,7 @@ class Shard:
 
     def look_up(self, function: Any, number: int, out: Any) -> Any:
         if function(self.handle.pointer, number, ctypes.byref(out)):
-            raise DamagedError(f"{self.path}: damaged: an entry of the index cannot be read", -6)
+            raise DamagedError(f"{self.path}: damaged: an entry of the index cannot be read", -6, file=self.path)
         return out
 
 
@@ -324,7 +324,7 @@ class Dataset:
         try:
             found: Dict[str, Any] = json.loads(ctypes.string_at(text, n_bytes.value))
         except ValueError as error:
-            raise DamagedError(f"{shard.path}: damaged: the metadata is not JSON: {error}", -6) from None
+            raise DamagedError(f"{shard.path}: damaged: the metadata is not JSON: {error}", -6, file=shard.path) from None
         return found
 
     def close(self) -> None:
@@ -498,7 +498,7 @@ class Dataset:
         """Adds late columns about tokens that documents have in common with others, by the command `tokmap scan`, and
         returns what it prints as JSON.
 
-        against: the examples of a benchmark: a file of Parquet, Arrow or JSON lines, or a list of texts. The columns are
+        against: the examples of a benchmark: a file of Parquet, Arrow, JSON lines or CSV, or a list of texts. The columns are
         NAME_ngrams, how many n-grams of a document some example has; NAME_longest, the tokens of the longest run of them;
         NAME_example, the number of its example, from 1 on. duplicates: the column NAME has the first document with the
         same tokens.
@@ -563,7 +563,7 @@ class Dataset:
             spans = (_lib.Span * n.value)()
             if lib.tokmap_dataset_get_spans(shard.handle.pointer, found.first_token, found.n_tokens, spans, n,
                                             ctypes.byref(n)):
-                raise DamagedError(f"{shard.path}: damaged: its spans cannot be read", -6)
+                raise DamagedError(f"{shard.path}: damaged: its spans cannot be read", -6, file=shard.path)
             if n.value <= len(spans):
                 return [Span(one.first_token - found.first_token, one.n_tokens, one.role) for one in spans]
 
@@ -622,7 +622,7 @@ def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:
     found = Dataset([path for path, *_ in pickled], mixed_tokenizers=True)
     for shard, (path, dataset_id, spans_hash) in zip(found._shards(), pickled):
         if bytes(shard.info.dataset_id) != dataset_id or shard.info.spans_hash != spans_hash:
-            raise MismatchError(f"{path}: has other data than when it was pickled", -7)
+            raise MismatchError(f"{path}: has other data than when it was pickled", -7, file=path)
     return found
 
 

@@ -21,6 +21,7 @@ def _joined(pieces: Any, n_tokens: int, token_bytes: int, pad_id: int) -> Array:
     tokens = np.full(n_tokens, pad_id if pad_id < 256**token_bytes else 0, "<u2" if token_bytes == 2 else "<u4")
     for p in pieces:
         tokens[p.place:p.place + p.n_tokens] = np.frombuffer(ctypes.string_at(p.tokens, p.n_tokens * token_bytes), tokens.dtype)
+    tokens.flags.writeable = False
     return tokens
 
 

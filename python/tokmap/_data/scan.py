@@ -3,27 +3,18 @@
 
 import json
 import os
-import subprocess
 import tempfile
 from typing import Any, Dict, List, Sequence, Union
 
-from .._c import find as _native
-from .._c.errors import ExistsError, make_error
-
-_STATUSES = {2: -1, 3: -1, 4: -6, 5: -9}  # of the command's exit statuses
-_LOCKED = "another process is writing this file"
+from .._c.command import run
+from .._c.errors import ExistsError
 
 
 def _run(path: str, options: List[str]) -> Dict[str, Any]:
-    command = [_native.find_program("tokmap"), "scan", "--json", "--quiet", *options, "--", path]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode:
-        text = "".join(done.stderr.decode(errors="replace").splitlines()[:1]).partition("tokmap scan: ")[2]
-        status = -10 if _LOCKED in text else _STATUSES.get(done.returncode, 0)
-        raise make_error(text.replace("--force replaces", "replace=True replaces") or
-                         f"tokmap scan ended with {done.returncode}", status, 0, 0)
-    result: Dict[str, Any] = json.loads(done.stdout)
-    del result["schema_version"]
+    result: Dict[str, Any] = run("scan", ["--quiet", *options], [path],
+                                 lambda text: text.replace("--force replaces", "replace=True replaces"))
+    for name in ("schema_version", "index_file", "columns"):  # of one dataset
+        del result[name]
     return result
 
 
@@ -42,7 +33,7 @@ def scan(paths: Sequence[str], first_documents: Sequence[int], options: List[str
     """The result over all datasets. against: a file, or texts, which become a file. names: of the columns."""
     taken = [f"{path}.{name}.tmc" for path in paths[1:] for name in names if not replace and os.path.exists(f"{path}.{name}.tmc")]
     if taken:  # before the columns of the first dataset are written
-        raise ExistsError(f"{taken[0]}: exists already; replace=True replaces late columns", -9)
+        raise ExistsError(f"{taken[0]}: exists already; replace=True replaces late columns", -9, file=taken[0])
     if against is not None and not isinstance(against, str):
         with tempfile.TemporaryDirectory(prefix="tokmap-scan-") as folder:
             file = os.path.join(folder, "examples.jsonl")

@@ -165,7 +165,7 @@ def _fact(name: str, convert: Callable[[Any], Any], text: str) -> Any:
 
 class Tokenizer:
     """A tokenizer file: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, tokenizer.model or
-    tekken.json; or "bytes", where each byte is its own id and 256 ends a document.
+    tekken.json, or the folder that has it; or "bytes", where each byte is its own id and 256 ends a document.
 
         tokenizer = tokmap.Tokenizer("tokenizer.json")
         tokenizer.encode("Hello")                           # a NumPy array of uint32

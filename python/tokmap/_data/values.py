@@ -135,7 +135,7 @@ class Column:
         return number
 
     def _damaged(self) -> DamagedError:
-        return DamagedError(f"{self.path}: damaged: the values of column {self.name!r}", -6)
+        return DamagedError(f"{self.path}: damaged: the values of column {self.name!r}", -6, file=self.path)
 
 
 def decode(text: bytes) -> str:
@@ -317,7 +317,7 @@ def add_column(shard: Any, name: str, values: Array, replace: bool) -> None:
     pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
     status = lib.tokmap_column_writer_open(ctypes.byref(pointer), shard.handle.pointer, ctypes.byref(options),
                                            ctypes.byref(detail))
-    check(status, detail, ": set replace=True to replace it" if detail.text.endswith(b": exists") else "")
+    check(status, detail, ": set replace=True to replace it" if detail.reason == _lib.REPLACEABLE else "")
     try:
         for first in range(0, len(values), _CHUNK):
             rows, kept = _rows_of(name, values[first:first + _CHUNK], first)

@@ -153,7 +153,7 @@ def _reopen(dataset: Any, where: Optional[str], keep: Any, paths: Optional[List[
     mask = None if keep is None else np.unpackbits(keep, count=dataset.n_documents)
     found = _of_files(dataset, where, paths) if paths else View(dataset, where, keep=mask)
     if found.set_hashes != set_hashes:
-        raise MismatchError(f"{dataset.paths[0]}: {found!r} has other documents than when it was pickled", -7)
+        raise MismatchError(f"{dataset.paths[0]}: {found!r} has other documents than when it was pickled", -7, file=dataset.paths[0])
     return found
 
 

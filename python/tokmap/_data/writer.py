@@ -76,10 +76,12 @@ class Writer:
     eod_id      the id that ends documents, if there is one: the documents contain it
     replace     whether a dataset of this name may be replaced
     meta        names of values that documents can have, such as ["score", "lang"]
-    spans       whether documents may have ids that are not trained on; not needed if the first document has some"""
+    spans       whether documents may have ids that are not trained on; not needed if the first document has some
+    n_threads   threads that hash and write the tokens, up to 7, so that document() does not wait for the disk; a failed
+                write is then the failure of a later call. 0: no threads"""
 
     def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
-                 replace: bool = False, meta: Sequence[str] = (), spans: bool = False) -> None:
+                 replace: bool = False, meta: Sequence[str] = (), spans: bool = False, n_threads: int = 0) -> None:
         if isinstance(meta, (str, bytes)) or not hasattr(meta, "__iter__") or isinstance(meta, type):
             raise TypeError(f"meta is {meta!r:.80}: must be a list of names")
         self._columns = list(meta)
@@ -87,12 +89,13 @@ class Writer:
         options = _lib.WriterOptions(
             vocab_size=number("vocab_size", vocab_size, 2**31, 1),
             has_eod=eod_id is not None, replace=flag("replace", replace),
-            eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1), has_spans=flag("spans", spans))
+            eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1), has_spans=flag("spans", spans),
+            n_threads=number("n_threads", n_threads, 7))
         pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
         path = os.path.join(os.getcwdb(), encode_path(prefix, "prefix"))  # the process may change its folder
         status = lib.tokmap_writer_open(ctypes.byref(pointer), path, ctypes.byref(options),
                                         ctypes.byref(detail))
-        can_replace = not replace and b": already exists" in detail.text
+        can_replace = not replace and detail.reason == _lib.REPLACEABLE
         check(status, detail, ": set replace=True to replace it" if can_replace else "")
         self._pointer = pointer
         self._lock: Any = new_lock(self)

@@ -23,7 +23,7 @@ class Lender(Protocol):
     gone. A stage that the Loader opened for itself may have steps of several sizes."""
 
     drop_last: bool
-    _steps: Any
+    _turns: Any
     _handle: Any
 
     def _lend(self) -> Handle:
@@ -74,7 +74,7 @@ class Core:
     def call(self, function: Any, *arguments: Any) -> int:
         detail = _lib.ErrorDetail()
         status: int = function(self.pointer, *arguments, ctypes.byref(detail))
-        if status < 0 and self.edit_error is not None and detail.text.startswith(b"edit:"):
+        if status < 0 and self.edit_error is not None and detail.reason == _lib.EDIT:
             raise self.edit_error
         check(status, detail)
         return status

@@ -10,7 +10,7 @@ from ctypes import c_uint8
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .._c import structs as _lib
-from .._c.arguments import dtype_name, flag, integer, number, state_bytes
+from .._c.arguments import dtype_name, flag, integer, need_torch, number, state_bytes
 from .._c.errors import DeviceError, call
 from .._c.structs import lib
 from . import dlpack as _dlpack
@@ -150,8 +150,7 @@ class DeviceBatch:
     def torch(self) -> Any:
         """All outputs of the stage as PyTorch tensors without a copy, in a named tuple: for example
         `inputs, labels = batch.torch()`. PyTorch's current stream waits for the batch."""
-        import torch
-
+        torch = need_torch()
         return self._stage._torch_batch(*(torch.utils.dlpack.from_dlpack(getattr(self, name))
                                           for name in self._stage.outputs))
 
@@ -219,9 +218,12 @@ def _device(device: Any) -> int:
     text = str(device)  # also of a torch.device
     if text in ("host", "cpu"):
         return _HOST
+    if text == "cuda":
+        torch = sys.modules.get("torch")
+        return torch.cuda.current_device() if torch is not None and torch.cuda.is_available() else 0
     found = re.fullmatch(r"cuda:(\d+)", text)
     if not found:
-        raise ValueError(f"device is {device!r:.80}: must be a number, 'cuda:0' or the like, or 'host'")
+        raise ValueError(f"device is {device!r:.80}: must be a number, 'cuda', 'cuda:0' or the like, or 'host'")
     return number("device", int(found[1]), 2**31 - 1)
 
 
@@ -256,12 +258,12 @@ class Stage:
     loader      a Loader. It belongs to the stage until the stage is closed, and then has the position of the stage.
                 The outputs "position_ids", "document_ids" and "cu_seqlens" need a loader with the output "cu_seqlens".
                 If the loader has the output "loss_mask", labels become ignore_index where the mask is 0
-    device      a number, "cuda:1", a torch.device, or "host": ordinary memory, for any machine
+    device      a number, "cuda:1", "cuda" for PyTorch's current GPU, a torch.device, or "host": ordinary memory, for any machine
     outputs     some of "inputs", "labels", "position_ids", "document_ids", "cu_seqlens"
     positions   "document" or "row": where position_ids begin at 0
     input_dtype, label_dtype    "int32" or "int64"
     ignore_index    the label where the loss mask is 0. pad_id: the input after the end of a short row
-    max_documents   entries of cu_seqlens in a batch, each of 4 bytes in every slot; 0: enough for any batch
+    max_boundaries   entries of cu_seqlens in a batch, each of 4 bytes in every slot; 0: enough for any batch
     n_slots     batches in device memory. One fewer may be held at a time; a `for` loop holds one while
                 it gets the next
     n_host_slots    batches in pinned memory, 1 to 64; 0: as many as fit into 64 MiB, at least 2, at most 8
@@ -279,7 +281,7 @@ class Stage:
 
     def __init__(self, loader: Lender, device: Any = 0, outputs: Union[str, Sequence[str]] = ("inputs", "labels"),
                  *, positions: str = "document", input_dtype: Any = "int32", label_dtype: Any = "int64",
-                 ignore_index: int = -100, pad_id: int = 0, max_documents: int = 0, n_slots: int = 0,
+                 ignore_index: int = -100, pad_id: int = 0, max_boundaries: int = 0, n_slots: int = 0,
                  n_host_slots: int = 0, thread: bool = True, log: Log = None, edit: Edit = None) -> None:
         wanted = {outputs} if isinstance(outputs, str) else set(outputs)
         if not wanted or wanted - _OUTPUTS.keys():
@@ -287,7 +289,7 @@ class Stage:
         if not loader.drop_last:
             raise ValueError("a Stage needs a loader with drop_last=True: it has no batch for a last step that is not "
                              "complete")
-        if loader._steps.changes and not hasattr(loader, "_make_stage"):
+        if loader._turns.steps.changes and not hasattr(loader, "_make_stage"):
             raise ValueError("a Stage has steps of one size: give the device to the Loader, which follows batch_schedule")
         self._device = _device(device)
         self.device: Union[str, int] = "host" if self._device == _HOST else self._device
@@ -295,7 +297,7 @@ class Stage:
         self._torch_batch: Any = namedtuple("TorchBatch", self.outputs)  # type: ignore[misc]
         self._dtypes = {"inputs": _width("input_dtype", input_dtype),
                         "labels": _width("label_dtype", label_dtype)}
-        self._max_documents = number("max_documents", max_documents, 2**31 - 2)
+        self._max_boundaries = number("max_boundaries", max_boundaries, 2**31 - 2)
         ignore_index = integer("ignore_index", ignore_index)
         label_bits = 8 * _WIDTHS[self._dtypes["labels"]]
         if not -2**(label_bits - 1) <= ignore_index < 2**(label_bits - 1):
@@ -312,14 +314,14 @@ class Stage:
             input_bytes=_WIDTHS[self._dtypes["inputs"]],
             label_bytes=_WIDTHS[self._dtypes["labels"]], ignore_index=ignore_index,
             has_ignore_index=1,
-            pad_id=number("pad_id", pad_id, 2**32 - 1), max_documents=self._max_documents,
+            pad_id=number("pad_id", pad_id, 2**32 - 1), max_boundaries=self._max_boundaries,
             no_thread=not flag("thread", thread))
         self._n_taken = 0
         self._core = Core(loader, log, edit)
         self._core.open(options)
         info = self.stats
         self._n_inputs = info["n_rows"] * info["sequence_length"]
-        self._n_boundaries = info["max_documents"] + 1
+        self._n_boundaries = info["max_boundaries"] + 1
         # Not in __del__: of objects that are collected together, the loader could go first.
         weakref.finalize(self, self._core.close)
 

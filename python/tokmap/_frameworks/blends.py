@@ -74,7 +74,7 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
     for prefix, dataset in datasets.items():
         if n_ids is not None and dataset.largest_id >= n_ids:
             raise MismatchError(f"{prefix}: is of another tokenizer: it has the id {dataset.largest_id}, and the tokenizer of "
-                                f"config has {n_ids} ids", -7)
+                                f"config has {n_ids} ids", -7, file=prefix)
         if None not in (eod, dataset.eod_id) and eod != dataset.eod_id:
             warnings.warn(f"{prefix}: its documents end with the id {dataset.eod_id}, those of the tokenizer of config with {eod}: "
                           "is it of another tokenizer?", stacklevel=3)
@@ -130,7 +130,7 @@ def sources_of(blend: Tuple[List[str], Optional[List[float]]], opened: Dict[str,
         if part and dataset.dataset_id in first:
             other = first[dataset.dataset_id]
             problem = "comes twice in the blend" if other == prefix else f"is the same dataset as {other}"
-            raise MismatchError(f"{split}: {prefix} {problem}: where split cuts it, give it once, with the sum of the weights", -7)
+            raise MismatchError(f"{split}: {prefix} {problem}: where split cuts it, give it once, with the sum of the weights", -7, file=split)
         first[dataset.dataset_id] = prefix
     if weights is None:
         return [Source(found, documents=documents)]

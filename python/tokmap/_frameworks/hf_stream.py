@@ -14,7 +14,7 @@ import transformers
 from .._c.arguments import number
 from .._loader.batch import save_at
 from .._loader.loader import Loader, reopened
-from .._loader.options import Options, Ranks, given_ones, group
+from .._loader.options import Options, Order, Ranks, Record, given_ones, group
 from .rows import check_options, row_of
 from .samples import alone, loader_of, options_of
 
@@ -69,7 +69,7 @@ class _Rows(datasets.iterable_dataset._BaseExamplesIterable):  # type: ignore[mi
                              "num_workers (dataloader_num_workers) to 0 or 1; the loader reads ahead by itself")
         ranks, found = self.options.ranks, copy.copy(self)
         n_ranks, rank = ranks.n_ranks or 1, ranks.rank or 0
-        found.options = self.options._replace(ranks=replace(ranks, n_ranks=n_ranks * num_shards, rank=index * n_ranks + rank))
+        found.options = self.options._with(ranks=replace(ranks, n_ranks=n_ranks * num_shards, rank=index * n_ranks + rank))
         return found
 
     def split_shard_indices_by_worker(self, num_shards: int, index: int, contiguous: bool = True) -> List[int]:
@@ -93,7 +93,7 @@ class IterableDataset(_Stream):
     dataset_kwargs={"skip_prepare_dataset": True}."""
 
     def __init__(self, sources: Any, sequence_length: int, **options: "Unpack[SampleOptions]") -> None:
-        given, order, record = given_ones(options), group("order", options.get("order")), group("record", options.get("record"))
+        given, order, record = given_ones(options), group(Order, options.get("order")), group(Record, options.get("record"))
         wrong: List[str] = [name for name in ("ranks", "batch_rows", "ledger") if name in given]
         wrong += [name for name in ("batch_schedule", "micro_batches") if vars(order).get(name) or vars(record).get(name)]
         if wrong:
@@ -203,7 +203,7 @@ class Callback(transformers.TrainerCallback):
         return loader
 
     def _after(self, n_rows: int) -> int:
-        steps = self._loader._steps
+        steps = self._loader._turns.steps
         return steps.sample(steps.position(self._sample) + n_rows)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

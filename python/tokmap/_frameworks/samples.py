@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple, Type
 from .._c.arguments import integer, number
 from .._loader.batch import Batch
 from .._loader.loader import Loader, reopened
-from .._loader.options import Options, Ranks, Reading, given_ones
+from .._loader.options import Options, Ranks, Reading, Record, given_ones
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -43,9 +43,9 @@ def check_whole_rows(given: Options, why: str) -> None:
 
 
 def alone(given: Options) -> Options:
-    """Changes options to one rank that takes a row at a time and writes no ledger."""
-    return given._replace(batch_rows=1, ranks=replace(given.ranks, rank=0, n_ranks=1),
-                          order=replace(given.order, batch_schedule=()), ledger=None)
+    """Changes options to one rank that takes a row at a time and writes nothing."""
+    return given._with(batch_rows=1, ranks=replace(given.ranks, rank=0, n_ranks=1),
+                       order=replace(given.order, batch_schedule=()), ledger=None, record=Record())
 
 
 class Resumable:
@@ -68,8 +68,9 @@ class Resumable:
     def _open(self, sources: Any, sizes: Tuple[int, int], config: Any, options: Mapping[str, Any], *, ranks: Ranks,
               documents: bool, trainer: str, error: Type[Exception] = ValueError) -> None:
         """The Loader of a trainer that slices rows itself."""
-        if "ranks" in options:
-            raise error(f"ranks cannot be in options, because {trainer} knows them, and slices the rows itself")
+        known = [name for name in ("sequence_length", "batch_rows", "seed", "ranks", "framework", "outputs") if name in options]
+        if known:
+            raise error(f"{', '.join(known)} cannot be in options, because {trainer} or its configuration says that, and slices the rows")
         outputs: Any = ("inputs", "labels", "cu_seqlens")[:2 + documents]
         self._loader = Loader(sources, sizes[0], sizes[1], seed=config.seed, framework="torch", outputs=outputs,
                               ranks=ranks, **options)
@@ -97,7 +98,7 @@ class Samples:
                  **options: "Unpack[SampleOptions]") -> None:
         is_own = not isinstance(sources, Loader)
         given = given_ones(options)
-        if given.get("ledger") is not None or not is_own and sources._ledger is not None:
+        if given.get("ledger") is not None or not is_own and sources._recorder.ledger is not None:
             raise ValueError("samples are asked for by their numbers here, so a ledger cannot know their steps: leave it out")
         if is_own:
             given = {"max_epochs": 1 if n_samples is None else None, "reading": Reading(io="copy"),
@@ -107,12 +108,12 @@ class Samples:
         counts += [] if sources.n_samples is None else [sources.n_samples]
         if not counts:
             raise ValueError("this loader has no end, so its samples cannot be counted: set n_samples or max_epochs")
-        if sources._steps.skips:
+        if sources._turns.steps.skips:
             raise ValueError("samples are asked for by their numbers here, so skip has no meaning: leave them out in the sampler")
         self._n_samples = min(counts)
         self._options = alone(options_of(sources))
         if self._options.reading.io == "auto":  # the loader does not know which sample comes next
-            self._options = self._options._replace(reading=replace(self._options.reading, io="copy"))
+            self._options = self._options._with(reading=replace(self._options.reading, io="copy"))
         self._open(sources if is_own and self._options == sources._own_options() else None)
 
     def _open(self, loader: "Optional[Loader[Any]]" = None) -> None:

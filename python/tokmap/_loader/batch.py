@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTupl
 import numpy as np
 
 from .._c import html
+from .._c.arguments import need_torch
 from .._c.errors import Handle, call
 from .._c.structs import lib
 from .._data.dataset import Array
@@ -63,10 +64,10 @@ class Batch(Of[T]):
         def __class_getitem__(cls, of):
             return cls
 
-    def __init__(self, origin: Origin, rows_of: Callable[[int], Optional[List[Row]]], turn: int, n_rows: int,
+    def __init__(self, origin: Origin, rows_of: Callable[[int], Optional[List[Row]]], generation: int, n_rows: int,
                  first_sample: int, next_sample: int) -> None:
-        """rows_of: gives the rows of a turn, or None when they are gone."""
-        self._origin, self._rows_of, self._turn = origin, rows_of, turn
+        """rows_of: gives the rows of a generation, or None when they are gone."""
+        self._origin, self._rows_of, self._generation = origin, rows_of, generation
         self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
 
     @property
@@ -98,7 +99,7 @@ class Batch(Of[T]):
         """The rows without conversion: views of the mapped file where that is possible. They stay valid, but must
         be asked for before the loader is used again."""
         if self._rows is None:
-            self._rows = self._rows_of(self._turn)
+            self._rows = self._rows_of(self._generation)
             if self._rows is None:
                 raise ValueError("the rows of this batch are gone, because the loader was used since: ask for "
                                  "them before the next batch")
@@ -107,10 +108,9 @@ class Batch(Of[T]):
     def to(self, device: Any, non_blocking: bool = False) -> "Batch[torch.Tensor]":
         """Returns this batch with its outputs as PyTorch tensors on a device. Outputs that are there already are not
         copied."""
-        import torch
-
+        as_tensor = need_torch().as_tensor
         moved: Batch[torch.Tensor] = Batch.__new__(Batch)
-        vars(moved).update(vars(self), **{name: torch.as_tensor(self[name]).to(device, non_blocking=non_blocking)
+        vars(moved).update(vars(self), **{name: as_tensor(self[name]).to(device, non_blocking=non_blocking)
                                           for name in self._origin.outputs})
         return moved
 
@@ -148,11 +148,11 @@ class Batch(Of[T]):
 def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes, steps: Steps, source_ids: Array) -> Batch[Any]:
     batch: Batch[Any] = Batch.__new__(Batch)
     vars(batch).update(values, _origin=Origin(None, steps, outputs), _state=state, _source_ids=source_ids, _rows_of=_no_rows,
-                       _turn=0)
+                       _generation=0)
     return batch
 
 
-def _no_rows(turn: int) -> None:
+def _no_rows(generation: int) -> None:
     """A batch that came from another process has no rows."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, DefaultDict, Dict, List, Tuple
 import numpy as np
 
 from .._c import structs as _lib
-from .._c.arguments import dtype_name, integer
+from .._c.arguments import dtype_name, integer, need_torch
 from .._c.errors import Handle, check
 from .._c.references import count_alone, count_references
 from .._c.structs import lib
@@ -83,13 +83,11 @@ class Gatherer:
         self._as_output: Callable[[Any], Any]
         self._make, self._as_output = self._memory, _same
         if given.framework == "torch":
-            import torch
-
-            self._torch = torch
-            if _can_pin(torch):
+            self._torch = need_torch()
+            if _can_pin(self._torch):
                 self._make = self._pinned_memory
             else:
-                self._as_output = torch.from_numpy
+                self._as_output = self._torch.from_numpy
         self._kept: DefaultDict[str, List[Memory]] = defaultdict(list)
 
     def set_loader(self, handle: Handle) -> None:

@@ -29,9 +29,9 @@ _STEPS = ("ranks", "batch_rows", "micro_batches")
 
 
 def order_ids(source: Dict[str, Any]) -> List[Any]:
-    """What the order of a source of a line depends on: the ids of its datasets, and which of their documents it has."""
-    return [(dataset.get("order_of", dataset["id"]), dataset.get("documents"), dataset.get("view", {}).get("set"))
-            for dataset in source["datasets"]]
+    """What the order of a source of a line depends on: the ids of its datasets, which of their documents it has, and lists."""
+    return [(dataset.get("order_of", dataset["id"]), dataset.get("documents"), dataset.get("view", {}).get("set"),
+             dataset.get("document_list"), source.get("window_list")) for dataset in source["datasets"]]
 
 
 def views_of(source: Dict[str, Any]) -> List[Optional[Tuple[int, str]]]:
@@ -51,11 +51,14 @@ class Line:
     def __init__(self, text: bytes, place: str) -> None:
         self.text, self.place = text, place
         self.fields: Dict[str, Any] = json.loads(text)
+        if self.fields["windows"] == "within-document":  # an older spelling
+            self.fields["windows"] = "within_document"
         self.event: str = self.fields["event"]
         self.begin, self.sample = int(self.fields["from"]), int(self.fields["sample"])
         self.rows: int = self.fields["ranks"] * self.fields["batch_rows"]
         self.skips = [(int(a), int(b)) for a, b in self.fields["skips"]]
         self.ways: Dict[int, Dict[str, Any]] = {}  # how views are opened, where a Loader knows it
+        self.sources: List[Any] = []  # of that Loader, which has their lists
 
     def mixture(self) -> Mixture:
         phases = [(int(phase["sample"]), phase["weights"]) for phase in self.fields["phases"]]
@@ -83,12 +86,12 @@ class Line:
         for name in _ORDER:
             if self.fields.get(name) != other.fields.get(name):
                 raise MismatchError(f"{self.place}: is the ledger of another run: {name} is {self.fields[name]} there, and "
-                                    f"{other.fields[name]} here", -7)
+                                    f"{other.fields[name]} here", -7, file=self.place)
         for k, (old, new) in enumerate(itertools.zip_longest(self.fields["sources"], other.fields["sources"])):
             if old and (not new or order_ids(old) != order_ids(new)):
                 found = changed_views(old, other.paths()[k], views_of(new)) if new else []
                 raise MismatchError(f"{self.place}: is the ledger of another run: "
-                                    f"{'; '.join(found) or f'source {k} has other datasets there'}", -7)
+                                    f"{'; '.join(found) or f'source {k} has other datasets there'}", -7, file=self.place)
 
     def is_like(self, other: "Line") -> bool:
         """Whether both say the same; not when, where and after which line. "closed" is like no other."""
@@ -109,7 +112,7 @@ def _parse(path: str, data: bytes) -> List[Line]:
         try:
             lines.append(Line(text, place))
         except (ValueError, KeyError, TypeError):
-            raise DamagedError(f"{place}: its checksum is right, but it does not say what a line must say", -6) from None
+            raise DamagedError(f"{place}: its checksum is right, but it does not say what a line must say", -6, file=place) from None
         after = text
     return lines
 
@@ -128,7 +131,7 @@ def read(path: "Path") -> List[Line]:
     with open(path, "rb") as file:
         lines = _parse(os.fspath(path), _whole(os.fspath(path), file.read()))
     if not lines:
-        raise DamagedError(f"{os.fspath(path)}: has no lines", -6)
+        raise DamagedError(f"{os.fspath(path)}: has no lines", -6, file=os.fspath(path))
     return lines
 
 
@@ -146,7 +149,7 @@ def _attempts(lines: List[Line]) -> List[Segment]:
     for line in lines:
         if line.event in ("closed", "batch", "moved"):
             if not found:
-                raise DamagedError(f"{line.place}: goes on with a run that was not opened", -6)
+                raise DamagedError(f"{line.place}: goes on with a run that was not opened", -6, file=line.place)
             if line.event != "moved":
                 found[-1] = found[-1]._replace(end=line.begin)
         if line.event != "closed":
@@ -235,7 +238,7 @@ def earlier_mixtures(path: "Path", sample: int) -> List[Mixture]:
         if mixture not in found:
             found.append(mixture)
     if not found:
-        raise MismatchError(f"{os.fspath(path)}: has no line before sample {sample}, where the state is", -7)
+        raise MismatchError(f"{os.fspath(path)}: has no line before sample {sample}, where the state is", -7, file=os.fspath(path))
     return found
 
 

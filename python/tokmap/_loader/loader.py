@@ -6,31 +6,31 @@ from __future__ import annotations  # help() shows names of types and not what t
 import ctypes
 import os
 import warnings
-import weakref
-from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union,
-                    get_args, overload)
+from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Literal, Mapping, NamedTuple, Optional, Tuple, Union, get_args,
+                    overload)
 
 import numpy as np
 
 from .._c import html
 from .._c import structs as _lib
-from .._c.arguments import dtype_name, number, path, state_bytes
+from .._c.arguments import dtype_name, number, state_bytes
 from .._c.errors import ArgumentError, ForkedError, Handle, MismatchError, NoHandle, call, check
 from .._c.locks import new_lock
 from .._c.structs import lib
-from .._data.dataset import Array, Path
+from .._data.dataset import Array
 from .._data.row import Row
 from .batch import Batch, Origin, T, counts_before, save_at
 from .gather import Gatherer
-from .metrics import STATS, WAITS, MetricsFile, as_text
-from .mixture import Mixture, as_mixture, as_phases
-from .open import Before, Opener, as_outputs, explain, row_parts
-from .options import (Device, Dtype, Framework, Io, Options, Order, Output, Ranks, Reading, Record, Resume, Rows, Shuffle,
-                      Slots, Windows, checked, choose, group)
+from .metrics import STATS, WAITS, as_text
+from .mixture import Mixture, as_phases
+from .open import Opener, explain, find_before
+from .options import Device, Framework, Io, Options, Slots, choose, takes_options
 from .place import Now, Place
-from .ranks import check_found, find_rank, writes_ledger
-from .sources import Sources, as_sources
+from .ranks import check_found, find_rank, is_first_of_rank
+from .recorder import Recorder
+from .sources import Sources, short_name
 from .steps import Steps, as_schedule
+from .turns import Turns
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +74,6 @@ class Piece(NamedTuple):
     place: int
 
 
-@checked
 class Loader(Of[T]):
     """An iterator over batches. It continues where it stands, also in a second `for` loop; seek(0) starts again.
 
@@ -89,7 +88,7 @@ class Loader(Of[T]):
     batch_rows  rows of this rank in a step
     seed        of the order; the order does not depend on ranks and batch_rows
     shuffle     "full", "none", or "block" for cold data: blocks of rows, see Order
-    windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary;
+    windows     "concat": the tokens one after another; "within_document": no row crosses a document boundary;
                 "best_fit": rows of whole documents, and of pieces of longer ones, with almost no padding. The label
                 between two documents is masked. More than 10,000,000 documents need `tokmap rows` first
     max_epochs  the loader ends before a source begins more epochs than this; a Source can set its own. None, 0: no end
@@ -97,8 +96,8 @@ class Loader(Of[T]):
                 a batch has only its `rows`, which are not copied
     dtype       the type of inputs and labels: int32 or int64, as text, or of NumPy or PyTorch
     framework   "numpy" or "torch": what the outputs are. With a GPU, tensors are pinned, except in forks and workers
-    device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory. A Stage copies them there ahead of
-                the step; it is experimental
+    device      a GPU, such as "cuda:0", or "cuda" for PyTorch's current one: batches are PyTorch tensors in its memory. A
+                Stage copies them there ahead of the step; it is experimental
     ledger      a file for `tokmap trace` and `tokmap report`. One Loader of rank 0 adds a line at its first batch, at each
                 later change, and when it is closed; writes_ledger of Record says which one. With workers: help(tokmap.torch.data_loader)
     order, rows, ranks, reading, resume, record, slots     groups of other options: help(tokmap.Order) and so on
@@ -124,63 +123,37 @@ class Loader(Of[T]):
         def __init__(self: Loader[torch.Tensor], sources: Sources, sequence_length: int, batch_rows: int = 1, *,
                      device: Device, framework: Framework = "numpy", slots: Optional[Slots] = None,
                      **options: Unpack[LoaderOptions]) -> None: ...
-    def __init__(self, sources: Sources, sequence_length: int, batch_rows: int = 1, *, seed: int = 0, shuffle: Shuffle = "full",
-                 windows: Windows = "concat", max_epochs: Optional[int] = None,
-                 outputs: Sequence[Output] = ("inputs", "labels"), dtype: Dtype = "int64", framework: Framework = "numpy",
-                 device: Optional[Device] = None, ledger: Optional[Path] = None, order: Optional[Order] = None,
-                 rows: Optional[Rows] = None, ranks: Optional[Ranks] = None, reading: Optional[Reading] = None,
-                 resume: Optional[Resume] = None, record: Optional[Record] = None, slots: Optional[Slots] = None) -> None:
-        order, rows, resume = group("order", order), group("rows", rows), group("resume", resume)
-        choose("framework", framework, Framework)
-        given_ranks, record = group("ranks", ranks), group("record", record)
-        own_ranks = find_rank(given_ranks)
-        if ledger is not None and record.writes_ledger is None:
-            record = record._with(writes_ledger=writes_ledger(given_ranks, own_ranks))
-        if record.metrics_file is not None:  # as it is now, because the process may change its folder
-            record = record._with(metrics_file=os.path.abspath(record.metrics_file))
+    @takes_options
+    def __init__(self, given: Options) -> None:
+        order, rows, resume, own_ranks, record = given.order, given.rows, given.resume, find_rank(given.ranks), given.record
+        is_first = is_first_of_rank(given.ranks, own_ranks)
+        if record.writes_ledger is None:
+            record = record._with(writes_ledger=own_ranks.rank == 0 and is_first)
+        self._is_silent = record.metrics_file is not None and not (is_first if own_ranks.rank else record.writes_ledger)
+        if self._is_silent:
+            record = record._with(metrics_file=None)
         # Not compared yet with what torch.distributed says at the first batch.
-        self._rank_is_found = ranks is None or (ranks.rank, ranks.mesh) == (None, None)
-        self._options = given = Options(
-            as_sources(sources, max_epochs), number("sequence_length", sequence_length, 2**24, 1),
-            number("batch_rows", batch_rows, 2**24, 1), number("seed", seed, 2**64 - 1), shuffle, windows, max_epochs,
-            as_outputs(outputs), dtype, framework, device, None if ledger is None else os.path.abspath(path("ledger", ledger)),
-            order, rows, own_ranks, group("reading", reading), resume, record, group("slots", slots))
+        self._rank_is_found = (given.ranks.rank, given.ranks.mesh) == (None, None)
+        self._options = given = given._with(ranks=own_ranks, record=record)
         self._sources, self.outputs = given.sources, given.outputs
         self.sequence_length = given.sequence_length
         self.rank, self.n_ranks = own_ranks.rank or 0, own_ranks.n_ranks or 1
-        self._place = Place(self.rank, self.n_ranks, given.batch_rows)
-        self.drop_last = order.drop_last
         self._mixture = Mixture(as_phases(order.phases, [s.weight for s in self._sources]),
                                 [s.max_epochs or 0 for s in self._sources], list(order.skip))
-        self._steps = Steps(self._mixture.skip, as_schedule(order.batch_schedule, self.batch_rows, self.n_ranks))
-        most_rows = self._steps.most_rows() // self.n_ranks
+        steps = Steps(self._mixture.skip, as_schedule(order.batch_schedule, given.batch_rows, self.n_ranks))
+        self.drop_last = order.drop_last
+        self._turns = Turns(steps, self.rank, self.n_ranks, self.drop_last)
+        self._place = Place(self._turns, given.batch_rows)
+        most_rows = steps.most_rows() // self.n_ranks
         if "cu_seqlens" in self.outputs and most_rows * self.sequence_length >= 2**31:
             raise ArgumentError(f"batch_rows is {most_rows}: cu_seqlens counts to 2^31 - 1 inputs of a batch", -1)
-        self._n_ranks_left = self.n_ranks - self.rank  # from this one on
-        mask_labels, span_mask = rows.mask_labels, False
-        if any(s.has_spans for s in self._sources):
-            if not rows.contiguous or not {"labels", "loss_mask"} & set(self.outputs):
-                raise MismatchError("the data have tokens whose labels must not count: outputs needs labels or loss_mask, and "
-                                    "contiguous=True", -7)
-            span_mask = not mask_labels and "loss_mask" not in self.outputs
-            mask_labels = mask_labels or "labels" in self.outputs
-        needed = {*self.outputs, *(["loss_mask"] if mask_labels else [])}
-        if any(s.masked for s in self._sources) and "loss_mask" not in needed:
-            raise ValueError('a source is masked: add "loss_mask" to outputs, or set rows=tokmap.Rows(mask_labels=True)')
-        self._opener = Opener(given, row_parts(needed, device is not None and own_ranks.cp_size == 1, span_mask))
-        if device is None and given.slots != Slots():
-            raise ValueError("slots are for a Loader with a device; documents_per_row of Rows limits the documents of a row")
-        if (windows != "concat" or own_ranks.cp_size > 1) and not rows.contiguous:
-            raise ValueError("contiguous=False needs windows='concat' and cp_size=1: the labels of other rows are not all the "
-                             "next input")
+        self._opener = Opener(given)
+        if given.device is None and given.slots != Slots():
+            raise ValueError("slots are for a Loader with a device")
         self._lock: Any = new_lock(self)  # held from next until the rows are copied
-        self._turn = 0  # changes whenever the rows of the last batch are no longer valid
-        self._counts_tokens = False  # since metrics() was first called, where a row may have fewer tokens
+        self._generation = 0  # changes whenever the rows of the last batch are no longer valid
         self._is_plain = False  # whether a batch needs nothing but _take_next; known at the first one
-        before = resume.amend_from
-        if before is None and given.ledger is not None and os.path.exists(given.ledger):
-            before = given.ledger
-        self._amend_from: Union[None, str, Mixture] = before if before is None or isinstance(before, str) else as_mixture(before)
+        self._before = find_before(given)
         self._own_handle: Any = self._open(resume.amend)
         if resume.amend is not None:
             self._place.stand(lib.tokmap_loader_position(self._own_handle.pointer))
@@ -196,29 +169,23 @@ class Loader(Of[T]):
             warnings.warn(f"{n_samples} samples are fewer than the {self.n_ranks * self.batch_rows} rows of a step of "
                           "all ranks, so there is no batch: set order=tokmap.Order(drop_last=False), or fewer batch_rows")
         self._stage: Any = None
-        if device is None:
-            self._gatherer = Gatherer(self._batch, given, mask_labels)
+        if given.device is None:
+            self._gatherer = Gatherer(self._batch, given, self._opener.masks_labels)
             self._gatherer.set_loader(self._own_handle)
         else:
-            if not (rows.contiguous and self.drop_last) or "loss_mask" in self.outputs or dtype_name(dtype)[0] == "u":
+            if not (rows.contiguous and self.drop_last) or "loss_mask" in self.outputs or dtype_name(given.dtype)[0] == "u":
                 raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, the dtype of the data, "
                                  "or the output loss_mask (mask_labels=True applies it)")
             from .._device.stage import Stage
 
             self._make_stage: Callable[[], Any] = lambda: Stage(
-                self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=rows.pad_id,
+                self, given.device, self.outputs, input_dtype=given.dtype, label_dtype=given.dtype, pad_id=rows.pad_id,
                 ignore_index=rows.ignore_index, **vars(given.slots))
             self._stage = self._make_stage()
-        self._metrics_file = None if record.metrics_file is None else MetricsFile(
-            os.fspath(record.metrics_file).replace("{rank}", str(self.rank)), record.metrics_seconds)
-        self._ledger: Any = None
-        if given.ledger is not None and record.writes_ledger:
-            from .ledger import Ledger
-
-            self._ledger = Ledger(given.ledger, record.micro_batches, self._own_handle, self._place)
-            weakref.finalize(self, self._ledger.close)
-        if resume.amend is not None and self._ledger is not None:
-            self._ledger.due = int.from_bytes(resume.amend[24:32], "little")  # also if skips begin there
+        self._recorder = Recorder(given, self._own_handle, self._place, self._collect)
+        self._counts_tokens = self._recorder.metrics_file is not None  # or since metrics() was first called
+        if resume.amend is not None:
+            self._recorder.move(int.from_bytes(resume.amend[24:32], "little"))  # also if skips begin there
         self._warn_of_reading()
 
     # ---- Open and close ----
@@ -237,57 +204,42 @@ class Loader(Of[T]):
         return handle
 
     def _continue_with(self, state: bytes) -> Tuple[Handle, Mixture]:
-        return self._opener.continue_with(self._mixture, state, self._before(), batch_rows=self.batch_rows, rank=self.rank,
+        return self._opener.continue_with(self._mixture, state, self._before, batch_rows=self.batch_rows, rank=self.rank,
                                          n_ranks=self.n_ranks)
-
-    def _before(self) -> Before:
-        known = self._amend_from
-        if known is None or isinstance(known, Mixture):
-            mixture = known
-            return Before("amend_from", lambda sample: [mixture], lambda sample: [
-                f"This loader has {view!r} of {view.dataset.paths[0]}" for source in self._sources for view in source.views if view])
-        from .ledger import changed_views, earlier_lines, earlier_mixtures
-
-        path = known
-        return Before(os.fspath(path), lambda sample: earlier_mixtures(path, sample), lambda sample: [
-            text for line in earlier_lines(path, sample)[:1] for then, now in zip(line.fields["sources"], self._sources)
-            for text in changed_views(then, now._paths(), now._used_views())])
 
     def _amend(self, state: bytes) -> None:
         """Opens the loader again with the mixture that continues the state."""
         handle, mixture = self._continue_with(state)
-        if self._ledger is not None:
-            self._ledger.close()  # as the loader was up to here
+        self._recorder.close()  # as the loader was up to here
         self._mixture = mixture
         with self._lock:
             if self._stage is not None:
                 self._stage.close()
             self._own_handle = self._handle = handle
             self._finder = None
-            if self._ledger is not None:
-                self._ledger.handle = handle
+            self._recorder.set_loader(handle)
             self._place.forget()
-            self._turn += 1
+            self._generation += 1
             self._count()
             if self._stage is None:
                 self._gatherer.set_loader(handle)
 
     def _count(self) -> None:
         info = self._get_info()
-        self._origin = Origin(self._own_handle, self._steps, self.outputs)
+        self._origin = Origin(self._own_handle, self._turns.steps, self.outputs)
         self.n_samples: Optional[int] = None if info.n_samples == _NO_LIMIT else info.n_samples
-        self._reading = f"{get_args(Io)[info.io]} ({info.io_reason.decode(errors='replace')})"
+        self._reading = get_args(Io)[info.io], info.io_reason.decode(errors="replace")
+        self._direct_failed = info.direct_failed
 
     def _warn_of_reading(self) -> None:
         """Python shows it once."""
-        way, _, reason = self._reading.partition(" (")
-        if reason.startswith("direct cannot be used"):
-            warnings.warn(f"{reason[:-1]}; rows are read by {way}", RuntimeWarning)
+        if self._direct_failed:
+            warnings.warn(f"{self._reading[1]}; rows are read by {self._reading[0]}", RuntimeWarning)
 
     def _lend(self) -> Handle:
         """Its handle, for a stage that takes it."""
         with self._lock:
-            self._turn += 1  # the rows of its batches are no longer valid
+            self._generation += 1  # the rows of its batches are no longer valid
             if self._stage is None:  # else it is where its own stage begins
                 self._place.follow(self._handle, self._place.now)
             handle: Handle = self._handle
@@ -308,9 +260,8 @@ class Loader(Of[T]):
     def close(self) -> None:
         """Frees the loader. Arrays and states of batches stay valid. Waits for a call of another thread."""
         with self._lock:
-            self._turn += 1
-            if self._ledger is not None:
-                self._ledger.close()
+            self._generation += 1
+            self._recorder.end(self._collect)
             if self._stage is not None:
                 self._stage.close()
             else:
@@ -328,25 +279,25 @@ class Loader(Of[T]):
     def __reduce__(self) -> Tuple[Any, ...]:
         if self._rank_is_found:
             check_found(self._options.ranks)
-        return _reopen, (self._own_options()._replace(ledger=None), self.state(), self._rank_is_found)
+        return _reopen, (self._own_options()._with(ledger=None), self.state(), self._rank_is_found)
 
     def _own_options(self) -> Options:
         """Its arguments as they are now: an amended run has other phases, and the amend itself is over."""
         given = self._options
-        return given._replace(order=given.order._with(phases=self.phases), resume=given.resume._with(amend=None))
+        return given._with(order=given.order._with(phases=self.phases), resume=given.resume._with(amend=None))
 
     def __repr__(self) -> str:
         if isinstance(self._own_handle, NoHandle):
             return "<tokmap.Loader: closed>"
         end = "without end" if self.n_samples is None else f"of {self.n_samples}"
         ranks = "" if self.n_ranks == 1 else f", rank {self.rank} of {self.n_ranks}"
-        silent = ", does not write the ledger" if self._options.ledger is not None and self._ledger is None else ""
-        first, *others = (os.path.basename(source.datasets[0].paths[0]).removesuffix(".tmi") for source in self._sources)
-        first = first if first.isprintable() and first else repr(first)
+        silent = ", does not write the ledger" if self._options.ledger is not None and self._recorder.ledger is None else ""
+        silent += ", does not write metrics" * self._is_silent
+        first, *others = (path for source in self._sources for path in source._paths())
         view = self._sources[0].views[0]
-        first += f" ({len(view)} of {view.dataset.n_documents} documents)" if view else ""
-        return (f"<tokmap.Loader of {first}{f' and {len(others)} more' if others else ''}: {self.batch_rows} rows of "
-                f"{self.sequence_length}{ranks}, seed {self._options.seed}, at sample {self.sample} {end}, reads by {self._reading}{silent}>")
+        of = short_name(first) + (f" ({len(view)} of {view.dataset.n_documents} documents)" if view else "")
+        return (f"<tokmap.Loader of {of}{f' and {len(others)} more' if others else ''}: {self.batch_rows} rows of "
+                f"{self.sequence_length}{ranks}, seed {self._options.seed}, at sample {self.sample} {end}, reads by {self._reading[0]} ({self._reading[1]}){silent}>")
 
     def _repr_html_(self) -> str:
         return html.shown("of_loader", self)
@@ -361,8 +312,8 @@ class Loader(Of[T]):
             return cls
 
         def __getitem__(self, i):
-            raise TypeError("a Loader gives its batches one after another. A DataLoader takes tokmap.torch.IterableDataset, or is made "
-                            "by tokmap.torch.data_loader; tokmap.Samples has samples by their numbers")
+            raise TypeError("a Loader has no index: it gives its batches one after another. For a DataLoader of PyTorch, use "
+                            "tokmap.torch.IterableDataset and tokmap.torch.data_loader; for samples by number, tokmap.Samples")
 
     def __next__(self) -> Batch[T]:
         """After any other exception than StopIteration the next call takes the same step. Nothing is changed until the whole
@@ -377,8 +328,8 @@ class Loader(Of[T]):
                 if place.now is not before:
                     raise RuntimeError(_USED_BY_HANDLER)
                 place.now = after
-                if self._metrics_file is not None:
-                    self._metrics_file.update(lambda: self.metrics(text=True))
+                if self._recorder.metrics_file is not None:
+                    self._recorder.metrics_file.update(self._collect, at_once=batch is None)
                 if batch is None:
                     raise StopIteration
                 return batch
@@ -390,30 +341,28 @@ class Loader(Of[T]):
             raise
 
     def _take(self, now: Now) -> Tuple[Optional[Batch[T]], Now]:
-        """Returns the next batch, and where the Loader stands after it. None: this rank has no rows in the last step."""
+        """Returns the next batch, and where the Loader stands after it. None: the end, where this rank may have no rows in the
+        last step."""
         if self._is_plain:
             return self._take_next(now)
         self._check_rank()
-        self._is_plain = self._stage is self._ledger is None and not self._steps.changes and not self._counts_tokens
-        is_even, first = True, self._steps.position(now[0])
-        if self._steps.changes:
-            n_rows = self._steps.rows(first)
-            is_even = not self._steps.changes_between(first, first + (self._place.n_lanes - 1) * n_rows)
-            now = (now[0], n_rows // self.n_ranks, now[2])
+        changes, is_even = self._turns.steps.changes, True
+        self._is_plain = self._stage is self._recorder.ledger is None and not changes and not self._counts_tokens
+        if changes:
+            rows, is_even = self._turns.rows(now[0])
+            now = (now[0], rows, now[2])
         if self._counts_tokens and now[2] is None:
             now = (*now[:2], (0,) * len(self._sources))
-        if self._ledger is not None:
+        if self._recorder.ledger is not None:
             self._follow(now)
-            self._ledger.begin(now)
+            self._recorder.begin(now)
         if not is_even:
             return self._take_uneven(now)
         return self._take_next(now) if self._stage is None else self._next_on_device(now)
 
     def _stand(self, sample: int) -> None:
-        """The library was moved to this sample. The ledger gets a line if the next batch does not follow the last one."""
-        if self._ledger is not None and not (self._ledger.is_open and sample == self._place.now[0]):
-            self._ledger.close()
-            self._ledger.due = sample
+        """The library was moved to this sample."""
+        self._recorder.move(sample)
         stands_at = self._stage.sample if self._stage is not None and self._stage._is_open else \
             lib.tokmap_loader_position(self._handle.pointer)
         self._place.stand(stands_at)
@@ -427,10 +376,10 @@ class Loader(Of[T]):
             self._rank_is_found = False
 
     def _take_next(self, now: Now) -> Tuple[Optional[Batch[T]], Now]:
-        place, (sample, rows, counts) = self._place, now
+        place, turns, (sample, rows, counts) = self._place, self._turns, now
         if place.at != sample or place.rows != rows:
             place.follow(self._handle, now)
-        self._turn = turn = self._turn + 1
+        self._generation = generation = self._generation + 1
         c_batch, handle = self._batch, self._handle  # a signal handler may close the loader meanwhile
         place.at = -1  # not known until the batch is ready
         status = _next(handle.pointer, *self._references)
@@ -439,30 +388,26 @@ class Loader(Of[T]):
                 return self._take_uneven(now)
             check(status, self._detail)
         first = c_batch.first_sample
-        after = first + self._n_ranks_left * rows
-        if self._steps.skips:
-            after = self._after(first, rows)
-        batch: Batch[T] = Batch(self._origin, self._rows_of, turn, c_batch.n_rows, first, after)
+        after = first + turns.n_ranks_left * rows
+        if turns.steps.skips:
+            after = turns.next_step(first, rows)
+        batch: Batch[T] = Batch(self._origin, self._rows_of, generation, c_batch.n_rows, first, after)
         self._gatherer.fill(batch)
         if counts is not None:
             counts = self._count_tokens(counts)
-        if self._turn != turn:
+        if self._generation != generation:
             raise RuntimeError(_USED_BY_HANDLER)
-        if place.n_lanes > 1:
-            after = self._steps.sample(self._steps.position(sample) + self.n_ranks * place.n_lanes * rows)
+        if turns.n_workers > 1:
+            after = turns.next_round(sample, rows)
         place.at = after
         return batch, (after, rows, counts)
 
     def _count_tokens(self, counts: Tuple[int, ...]) -> Tuple[int, ...]:
         """Adds the inputs of the rows that were just taken."""
-        found = list(counts)
+        found, whole = list(counts), self._options.ranks.cp_size == self._options.rows.align == 1
         for row in self._batch.rows[:self._batch.n_rows]:
-            found[row.source] += row.n_tokens - 1
+            found[row.source] += row.n_tokens - 1 if whole else sum(n for _, n in self._inputs_of(row.sample))
         return tuple(found)
-
-    def _after(self, first: int, rows: int) -> int:
-        """The first sample of the next step of all ranks, from the first sample of this rank in a step."""
-        return self._steps.sample(self._steps.position(first) + self._n_ranks_left * rows)
 
     def _follow(self, now: Now) -> None:
         """Brings the library to this place, and the stage, which has steps of one size."""
@@ -480,47 +425,36 @@ class Loader(Of[T]):
             self._stage = self._make_stage()
 
     def _take_uneven(self, now: Now) -> Tuple[Optional[Batch[T]], Now]:
-        """The rows of this rank where the steps of the lanes differ: at a change of batch_schedule, and at the end, where
-        the last one may not be complete."""
-        steps, place, (start, rows, counts) = self._steps, self._place, now
-        end = _NO_LIMIT if self.n_samples is None else steps.position(self.n_samples)
-        own = after = steps.position(start)
-        n_step = 0
-        for lane in range(place.n_lanes):
-            if lane == place.lane:
-                own, n_step = after, steps.rows(after)
-            after = min(after + steps.rows(after), end)
-        left = max(end - own, 0)
-        if self.drop_last and left < n_step:
-            raise StopIteration
-        share = n_step // self.n_ranks
-        n_rows = min(max(left - self.rank * share, 0), share)
+        """Takes rows that the library does not count by itself: see Turns.uneven."""
+        sample, rows, counts = now
+        share = self._turns.uneven(sample, self.n_samples)
+        if share is None:
+            return None, self._place.now
         batch: Optional[Batch[T]] = None
-        if n_rows > 0:
-            first = steps.sample(own + self.rank * share)
-            place.forget()
-            self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
-            self._call(lib.tokmap_loader_seek, first)
-            self._turn = turn = self._turn + 1
+        if share.n_rows > 0:
+            self._place.forget()
+            self._call(lib.tokmap_loader_set_batch, 0, 1, share.n_rows)
+            self._call(lib.tokmap_loader_seek, share.first)
+            self._generation = generation = self._generation + 1
             self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
-            batch = Batch(self._origin, self._rows_of, turn, n_rows, first, steps.sample(min(own + n_step, end)))
+            batch = Batch(self._origin, self._rows_of, generation, share.n_rows, share.first, share.next_step)
             self._gatherer.fill(batch)
-            batch._rows = self._rows_of(turn)
+            batch._rows = self._rows_of(generation)
             if counts is not None:
                 counts = self._count_tokens(counts)
-        return batch, (steps.sample(after), rows, counts)
+        return batch, (share.next_round, rows, counts)
 
-    def _take_turns(self, lane: int, n_lanes: int) -> None:
-        """Makes this loader one of n_lanes that take turns with whole steps, each from the same position."""
+    def _take_turns(self, worker: int, n_workers: int) -> None:
+        """Makes this loader one of n_workers that take turns with whole steps, each from the same position."""
         with self._lock:
-            self._place.lane, self._place.n_lanes = lane, n_lanes
-            self._turn += 1
+            self._turns.worker, self._turns.n_workers = worker, n_workers
+            self._generation += 1
             self._place.forget()
             self._place.follow(self._handle, self._place.now)
 
-    def _rows_of(self, turn: int) -> Optional[List[Row]]:
+    def _rows_of(self, generation: int) -> Optional[List[Row]]:
         with self._lock:
-            if self._turn != turn:
+            if self._generation != generation:
                 return None
             handle, batch, pad_id = self._own_handle, self._batch, self._options.rows.pad_id
             return [Row(handle, row, batch.sequence_length, pad_id) for row in _lib.unpack_rows(batch.rows, batch.n_rows)]
@@ -530,19 +464,19 @@ class Loader(Of[T]):
         self._place.at = -1
         staged = self._stage.next()
         if staged is None:
-            raise StopIteration
+            return None, self._place.now
         _, rows, counts = now
         first = staged.first_sample
-        after = self._after(first, rows)
+        after = self._turns.next_step(first, rows)
         batch: Batch[T] = Batch(self._origin, self._rows_of, -1, staged.n_rows, first, after)  # its rows are those of the stage
         for name, tensor in staged.torch()._asdict().items():
             setattr(batch, name, tensor[:staged.n_documents + 1] if name == "cu_seqlens" else tensor)
         if "cu_seqlens" in self.outputs:
             batch.max_seqlen = staged.max_seqlen
         if counts is not None:
-            found, cp_size = list(counts), self._options.ranks.cp_size
-            for at in map(self.locate, batch.sample_ids.tolist()):
-                found[at.source] += at.n_tokens - 1 if cp_size == 1 else self.sequence_length // cp_size
+            found = list(counts)
+            for sample, source in zip(batch.sample_ids.tolist(), batch.source_ids.tolist()):
+                found[source] += sum(n for _, n in self._inputs_of(sample))
             counts = tuple(found)
         self._place.at = after
         return batch, (after, rows, counts)
@@ -550,11 +484,9 @@ class Loader(Of[T]):
     def __len__(self) -> int:
         """Batches from sample 0 to the end; `n_samples` has the samples. TypeError if there is no end."""
         if self.n_samples is None:
-            raise TypeError("this loader has no end, so it has no len(): set max_epochs. A DataLoader takes tokmap.torch.IterableDataset, "
-                            "or is made by tokmap.torch.data_loader")
-        n_steps, at = self._steps.count(self.n_samples)
-        rest = self._steps.position(self.n_samples) - at
-        return n_steps + (not self.drop_last and rest > self.rank * (self._steps.rows(at) // self.n_ranks))
+            raise TypeError("this loader has no end, so it has no len(): set max_epochs. For a DataLoader of PyTorch, use "
+                            "tokmap.torch.IterableDataset and tokmap.torch.data_loader")
+        return self._turns.count(self.n_samples)
 
     # ---- Position ----
 
@@ -598,7 +530,7 @@ class Loader(Of[T]):
         """The next step starts at this sample, or, if it is skipped, at the next sample that is not."""
         sample = number("sample", sample, 2**62)
         with self._lock:
-            self._turn += 1
+            self._generation += 1
             self._place.forget_position()
             if self._stage is not None and self._stage._is_open:
                 self._stage.seek(sample)
@@ -631,11 +563,13 @@ class Loader(Of[T]):
         """Its tokens in the dataset: the first one, and how many."""
         with self._lock:
             at = self._locate(sample)
-            if at.n_pieces > 0:  # best_fit, or a view
-                return tuple((piece.first_token, piece.n_tokens) for piece in at.pieces[:at.n_pieces])
-        begin, end = self._sources[at.source].extent(at.dataset)
-        n = min(at.n_tokens, end - at.first_token)  # with a random offset it may go on at the beginning
-        return ((at.first_token, n), (begin, at.n_tokens - n))[:1 + (n < at.n_tokens)]
+            return tuple((piece.first_token, piece.n_tokens) for piece in at.pieces[:at.n_pieces])
+
+    def _inputs_of(self, sample: int) -> List[Tuple[int, int]]:
+        """Its inputs without padding, in all slices of the row: the place of the first one in the row, and how many."""
+        with self._lock:
+            at = self._locate(sample)
+            return [(piece.place, piece.n_inputs) for piece in at.pieces[:at.n_pieces]]
 
     # ---- State ----
 
@@ -654,7 +588,7 @@ class Loader(Of[T]):
         state = state_bytes(given)
         try:
             with self._lock:
-                self._turn += 1
+                self._generation += 1
                 self._place.forget_position()
                 if self._stage is not None and self._stage._is_open:
                     self._stage.restore(state)
@@ -662,7 +596,7 @@ class Loader(Of[T]):
                     self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
         except MismatchError as error:
             if not amends:
-                raise explain(error, state, self._before(), self._mixture) from None
+                raise explain(error, state, self._before, self._mixture) from None
             self._amend(state)
         with self._lock:
             self._stand(int.from_bytes(state[24:32], "little"))
@@ -712,17 +646,17 @@ class Loader(Of[T]):
         return found
 
     def metrics(self, *, text: bool = False) -> Any:
-        """What was read and used so far, as a dict or as the text of OpenMetrics: position, waits, bytes read, and for
-        each source the samples, tokens (inputs) and epochs of all ranks. Unless windows is "concat", tokens are only
-        those that this process has given out since the first call: call it once before the loop."""
-        if self._opener.has_short_rows:
-            self._counts_tokens, self._is_plain = True, False
+        """What was read and used so far, as a dict or as text for Prometheus: position, waits, bytes read, and for each
+        source the samples, tokens and epochs of all ranks. tokens are inputs, those of the padding included. process_tokens
+        are the inputs of this rank since the first call, without padding: call it once before the loop. The text is that of
+        Record(metrics_file=): only the process that writes the ledger has the totals of the run in it."""
+        self._counts_tokens, self._is_plain = True, False
         found = self._collect()
-        return as_text(found) if text else found
+        return as_text(found, bool(self._options.record.writes_ledger)) if text else found
 
     def _collect(self) -> Dict[str, Any]:
         position, stats, handle, counted = self.sample, self.stats, self._own_handle, self._place.now[2]
-        if counted is None and self._counts_tokens:
+        if counted is None:
             counted = (0,) * len(self._sources)
         before, skipped = counts_before(handle, position), np.zeros(len(self._sources), np.int64)
         for begin, end in self._mixture.skip:
@@ -731,20 +665,21 @@ class Loader(Of[T]):
         found: Dict[str, Any] = {"position": position, "rank": self.rank, "n_ranks": self.n_ranks,
                                  "batch_rows": self.batch_rows, "samples_skipped": int(skipped.sum())}
         found.update((name, stats[name]) for name in (*STATS, *WAITS) if name in stats)
-        found["tokens_of_process"] = counted is not None
         found["sources"] = []
         for k, source in enumerate(self._sources):
             n_samples = int(before[k] - skipped[k])
             found["sources"].append({
                 "path": source.datasets[0].paths[0], "samples": n_samples, "epochs": int(before[k]) / self._n_windows()[k],
-                "tokens": n_samples * self.sequence_length if counted is None else int(counted[k])})
+                "tokens": n_samples * self.sequence_length, "process_tokens": counted[k]})
         return found
 
 
 def of_worker(given: Options) -> Options:
     """For a process that gives batches of a run, but does not write its ledger."""
+    if given.record.metrics_file is not None:
+        raise ValueError("the metrics file would have the batches of one worker only: use num_workers=0, or no metrics_file")
     before = given.ledger if given.ledger is not None and os.path.exists(given.ledger) else None
-    return given._replace(ledger=None, resume=given.resume._with(amend_from=given.resume.amend_from or before))
+    return given._with(ledger=None, resume=given.resume._with(amend_from=given.resume.amend_from or before))
 
 
 def note_start(given: Options, state_dict: Mapping[str, Any]) -> None:
@@ -755,14 +690,14 @@ def note_start(given: Options, state_dict: Mapping[str, Any]) -> None:
                              "write nothing: use num_workers=0, or no ledger")
         with reopened(given) as loader:
             loader.load_state_dict(state_dict)
-            if loader._ledger is not None:
-                loader._ledger.begin(loader._place.now)
-                loader._ledger.is_open = False  # nothing is known of its end
+            if (ledger := loader._recorder.ledger) is not None:
+                ledger.begin(loader._place.now)
+                ledger.is_open = False  # nothing is known of its end
 
 
 def reopened(given: Options, **changed: Any) -> Loader[Any]:
     """A Loader with the options of another one, and other values of some."""
-    return Loader(**given._replace(**changed)._asdict())
+    return Loader(**vars(given._with(**changed)))
 
 
 def _reopen(given: Options, state: bytes, rank_is_found: bool = False) -> Loader[Any]:

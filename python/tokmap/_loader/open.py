@@ -3,22 +3,16 @@
 
 import ctypes
 import os
-import re
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from .._c import structs as _lib
 from .._c.errors import Error, Handle, MismatchError, call
 from .._c.structs import lib
 from .._data.dataset import Shard, pointers_of
 from .batch import PARTS
-from .mixture import Mixture, amended
-from .options import CpMode, Io, Options, Output, Shuffle, Weights, WholeDocuments, Windows, choose
-
-def as_outputs(given: Any) -> Tuple[Output, ...]:
-    if isinstance(given, (str, set, frozenset, type)) or not hasattr(given, "__iter__"):
-        raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
-    for name in (outputs := tuple(given)):
-        choose("outputs: an output", name, Output)
-    return outputs
+from .lists import DocumentList
+from .mixture import Mixture, amended, as_mixture
+from .options import CpMode, Io, Options, Shuffle, Weights, WholeDocuments, Windows, choose
 
 
 def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
@@ -37,13 +31,42 @@ class Before(NamedTuple):
     views: Callable[[int], List[str]]
 
 
-class Opener:
-    """Opens all samples of some sources, except for their mixture, which a run may change."""
+def find_before(given: Options) -> Before:
+    """Chooses amend_from, or else the ledger. A ledger is read when it is asked for."""
+    known, sources = given.resume.amend_from, given.sources
+    if known is None and given.ledger is not None and os.path.exists(given.ledger):
+        known = given.ledger
+    if not isinstance(known, str):
+        mixture = None if known is None else as_mixture(known)
+        return Before("amend_from", lambda sample: [mixture], lambda sample: [
+            f"This loader has {view!r} of {view.dataset.paths[0]}" for source in sources for view in source.views if view])
+    from .ledger import changed_views, earlier_lines, earlier_mixtures
 
-    def __init__(self, given: Options, parts: int) -> None:
-        """parts: what row_parts returned."""
+    path = known
+    return Before(path, lambda sample: earlier_mixtures(path, sample), lambda sample: [
+        text for line in earlier_lines(path, sample)[:1] for then, now in zip(line.fields["sources"], sources)
+        for text in changed_views(then, now._paths(), now._used_views())])
+
+
+class Opener:
+    """Opens all samples of some sources, except for their mixture, which a run may change. masks_labels: whether labels
+    whose loss mask is 0 become ignore_index."""
+
+    def __init__(self, given: Options) -> None:
         sources, order, rows, ranks, reading = given.sources, given.order, given.rows, given.ranks, given.reading
         self._sources = sources
+        outputs: Set[str] = {*given.outputs}
+        self.masks_labels, span_mask = rows.mask_labels, False
+        if any(s.has_spans for s in sources):
+            if not rows.contiguous or outputs.isdisjoint({"labels", "loss_mask"}):
+                raise MismatchError("the data have tokens whose labels must not count: outputs needs labels or loss_mask, and "
+                                    "contiguous=True", -7)
+            span_mask = not self.masks_labels and "loss_mask" not in outputs
+            self.masks_labels = self.masks_labels or "labels" in outputs
+        needed = outputs | {"loss_mask"} if self.masks_labels else outputs
+        if any(s.masked for s in sources) and "loss_mask" not in needed:
+            raise ValueError('a source is masked: add "loss_mask" to outputs, or set rows=tokmap.Rows(mask_labels=True)')
+        parts = row_parts(needed, given.device is not None and ranks.cp_size == 1, span_mask)
         self._options = {
             "sequence_length": given.sequence_length, "row_parts": parts, "seed": given.seed,
             "shuffle": choose("shuffle", given.shuffle, Shuffle), "windows": choose("windows", given.windows, Windows),
@@ -51,16 +74,19 @@ class Opener:
             "weigh_tokens": choose("weights", order.weights, Weights), "cp_rank": ranks.cp_rank, "cp_size": ranks.cp_size,
             "cp_mode": choose("cp_mode", ranks.cp_mode, CpMode), "io": choose("io", reading.io, Io), "look_ahead": reading.look_ahead,
             "drop_behind": reading.drop_behind, "mixed_tokenizers": reading.mixed_tokenizers,
-            "view_pieces": ranks.cp_size == 1 and not {"inputs", "labels"}.isdisjoint(given.outputs)}
+            "view_pieces": ranks.cp_size == 1 and not outputs.isdisjoint({"inputs", "labels"})}
         if (order.block_windows or order.group_blocks) and given.shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
-        packing = {"align": rows.align, "max_documents": rows.documents_per_row,
+        packing = {"align": rows.align, "max_documents": rows.max_documents,
                    "whole_documents": choose("whole_documents", rows.whole_documents, WholeDocuments)}
-        self.has_short_rows = given.windows != "concat"
+        self.has_short_rows = given.windows != "concat" or any(one and one.keeps_rest for s in sources for one in s.document_lists)
         if given.windows == "best_fit":
             self._options.update(packing)
         elif tuple(packing.values()) != (1, 0, 0) or any(any(s.rows_files) for s in sources):
-            raise ValueError("align, documents_per_row, whole_documents and rows_files need windows='best_fit'")
+            raise ValueError("align, max_documents, whole_documents and rows_files need windows='best_fit'")
+        if (self.has_short_rows or ranks.cp_size > 1) and not rows.contiguous:
+            raise ValueError("contiguous=False needs windows='concat' without a rest of a list, and cp_size=1: the labels of other rows are not all the "
+                             "next input")
 
     def open(self, mixture: Mixture, **batches: int) -> Handle:
         """batches: who gets which rows, and options that replace given ones."""
@@ -68,8 +94,8 @@ class Opener:
         views = [[one for dataset, view in zip(s.datasets, s.views)
                   for one in (view._handles if view else [None] * len(dataset.paths))] for s in self._sources]
 
-        def close(pointer: Any, views: Any = views) -> None:
-            """Closes the loader, and lets go of its views then."""
+        def close(pointer: Any, used: Any = (views, [(s.document_lists, s.window_list) for s in self._sources])) -> None:
+            """Closes the loader, and lets go of its views and lists then."""
             lib.tokmap_loader_close(pointer)
 
         handle = Handle(close, shards)
@@ -85,6 +111,11 @@ class Opener:
                 c.documents = (ctypes.c_uint64 * (2 * len(own)))(*[n for one in s.documents for n in one or (0, 2**64 - 1)])
             if any(of_own):
                 c.views = (ctypes.c_void_p * len(own))(*[view.pointer if view else None for view in of_own])
+            if any(s.document_lists):
+                c.document_lists = (_lib.DocumentList * len(own))(*map(_as_struct, s.document_lists))
+            if s.window_list is not None:
+                array = s.window_list.array
+                c.window_list, c.n_window_list, c.window_list_bytes = array.ctypes.data, array.size, array.itemsize
         call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))
         return handle
 
@@ -104,10 +135,16 @@ class Opener:
         raise explain(errors[0], state, before, mixture)  # of the likeliest one
 
 
-_OF_MIXTURE = re.compile("number of sources|saved with [0-9]+ sources|weights|phases|skip|describe")
-
-
-_OF_DATA = "saved with other datasets"
+def _as_struct(given: Optional[DocumentList]) -> _lib.DocumentList:
+    if given is None:
+        return _lib.DocumentList()
+    documents = given.documents.array
+    found = _lib.DocumentList(documents=documents.ctypes.data, n_documents=documents.size, document_bytes=documents.itemsize,
+                              keeps_rest=given.keeps_rest)
+    if given.starts is not None:
+        starts = given.starts.array
+        found.starts, found.n_windows, found.start_bytes = starts.ctypes.data, len(starts), starts.itemsize
+    return found
 
 
 def _explain_views(error: Error, state: bytes, before: Before) -> Error:
@@ -125,9 +162,9 @@ def _explain_views(error: Error, state: bytes, before: Before) -> Error:
 def explain(error: Exception, state: bytes, before: Before, mixture: Mixture) -> Exception:
     """What to raise for a state that this mixture does not continue. If the mixtures differ, it names both, and says
     what to do."""
-    if isinstance(error, MismatchError) and _OF_DATA in str(error):
+    if isinstance(error, Error) and error.reason == _lib.OTHER_DATA:
         return _explain_views(error, state, before)
-    if not isinstance(error, MismatchError) or not _OF_MIXTURE.search(str(error)):
+    if not isinstance(error, Error) or error.reason != _lib.OTHER_MIXTURE:
         return error
     sample, n_sources, n_phases = (int.from_bytes(state[a:b], "little") for a, b in ((24, 32), (32, 36), (36, 40)))
     try:
@@ -138,5 +175,5 @@ def explain(error: Exception, state: bytes, before: Before, mixture: Mixture) ->
     return MismatchError(
         f"{error}. The state is at sample {sample}, and has {n_sources} sources and weights of {n_phases} phases; {saved}. This "
         f'loader has {mixture}. To change the run from there on, set amend=state or on_mismatch="amend" of tokmap.Resume, with ledger=... '
-        "or amend_from=... for what it had before. To go on unchanged, give what it had; if it was amended before, with "
-        "tokmap.Order(phases=...) that Loader.phases said then", error.status)
+        "or amend_from=... for what it had before. To go on without a change, give the sources and weights that it had; if that run "
+        "was amended, give tokmap.Order(phases=...) too, with the Loader.phases of that run", error.status)

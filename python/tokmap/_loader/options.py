@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Loader is told: its words, the groups of its arguments, and what to say of an argument that does not exist."""
+"""What a Loader is told: its words, its arguments and their groups, and what to say of an argument that does not exist."""
+
+from __future__ import annotations  # help(Loader) shows names of types and not what they stand for
 
 import functools
 import os
 from dataclasses import FrozenInstanceError, dataclass, fields
-from typing import (TYPE_CHECKING, Any, Callable, ClassVar, Container, Dict, Iterable, List, Literal, Mapping, NamedTuple,
-                    Optional, Sequence, Tuple, Type, TypeVar, Union, get_origin)
+from typing import (TYPE_CHECKING, Any, Callable, ClassVar, Container, Dict, Iterable, Literal, Mapping, Optional, Sequence,
+                    Tuple, Type, TypeVar, Union, get_origin, get_type_hints)
 
 from .._c.arguments import flag, number, path, real, state_bytes
 from .._data.dataset import Path
-from .sources import Source
+from .sources import Source, Sources, as_sources
 from .steps import as_skip
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Shuffle = Literal["full", "none", "block"]
-Windows = Literal["concat", "within-document", "best_fit"]
+Windows = Literal["concat", "within_document", "best_fit"]
 Io = Literal["auto", "map", "direct", "populate", "read", "copy"]
 CpMode = Literal["contiguous", "zigzag", "documents"]
 WholeDocuments = Literal["split", "drop", "truncate"]
@@ -60,11 +62,25 @@ class _Signature:
             raise AttributeError("__signature__")
         import inspect
 
-        return inspect.Signature([inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+        types = get_type_hints(kind)
+        return inspect.Signature([inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=types[f.name])
                                   for f in fields(kind)])
 
 
-class _Group:
+class _Values:
+    """An object that is equal to another one of its type if their attributes are."""
+
+    def _with(self: T, **values: Any) -> T:
+        """Returns a copy with other values, which are not checked again."""
+        found = type(self).__new__(type(self))
+        vars(found).update(vars(self), **values)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+
+class _Group(_Values):
     if TYPE_CHECKING:
         __dataclass_fields__: ClassVar[Dict[str, Any]]
     else:
@@ -82,15 +98,6 @@ class _Group:
     def __delattr__(self, name: str) -> None:
         raise FrozenInstanceError(f"cannot delete {name}")
 
-    def _with(self: T, **values: Any) -> T:
-        """Returns a copy with other values, which are not checked again."""
-        found = type(self).__new__(type(self))
-        vars(found).update(vars(self), **values)
-        return found
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
-
     def __repr__(self) -> str:
         given = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default)
         return f"tokmap.{type(self).__name__}({', '.join(given)})"
@@ -101,10 +108,10 @@ def _checked(field: Any, value: Any) -> Any:
     name: str = field.name
     if name in _RANGES:
         return number(name, value, *_RANGES[name])
-    if field.type is bool:
+    if field.type == "bool":  # types are text here
         return flag(name, value)
-    if get_origin(field.type) is Literal:
-        choose(name, value, field.type)
+    if get_origin(words := globals().get(field.type)) is Literal:
+        choose(name, value, words)
     return value if name not in _RULES or value is field.default is None else _RULES[name](name, value)
 
 
@@ -130,9 +137,9 @@ def _mixture_before(name: str, value: Any) -> Any:
 
 
 # The largest and the smallest value.
-_RANGES = {"block_windows": (2**42,), "group_blocks": (2**28,), "align": (2**24, 1), "documents_per_row": (2**32 - 1,),
+_RANGES = {"block_windows": (2**42,), "group_blocks": (2**28,), "align": (2**24, 1), "max_documents": (2**32 - 1,),
            "pad_id": (2**32 - 1,), "cp_rank": (2**24,), "cp_size": (2**24, 1), "look_ahead": (1024,),
-           "micro_batches": (2**32 - 1,), "n_slots": (2**32 - 1,), "max_documents": (2**31 - 2,)}
+           "micro_batches": (2**32 - 1,), "n_slots": (2**32 - 1,), "max_boundaries": (2**31 - 2,)}
 _RULES: Dict[str, Callable[[str, Any], Any]] = {
     "phases": lambda name, value: dict(value) if hasattr(value, "items") else value,
     "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log,
@@ -148,8 +155,8 @@ class Order(_Group):
     phases      {first_sample: [weight of each source, ...]}: new weights from that sample on. The weights of sample 0
                 replace the weights of the sources
     skip        [(first, end), ...]: samples that are left out, from `first` up to, but not including, `end`. They count
-                as used, so all other samples stay what they are. A state has the skips that come after it: to continue
-                it with other skips, use `amend`. Skips that come before it may be left out
+                as used, so all other samples stay what they are. A state records the skips that are still to come:
+                to resume it with other skips, use `amend`. Skips that lie before the state need not be given again
     drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
                 False: the last batch may be smaller, and ranks without a row end one batch earlier. If all are
                 left out, a warning says so
@@ -174,19 +181,19 @@ class Order(_Group):
 class Rows(_Group):
     """What a row has, and how it is written: the argument `rows` of a Loader.
 
-    align, documents_per_row, whole_documents   with windows="best_fit". Documents begin at multiples of align. At most
-                documents_per_row documents are in a row (0: any number). whole_documents says what becomes of documents
+    align, max_documents, whole_documents   with windows="best_fit". Documents begin at multiples of align. At most
+                max_documents documents are in a row (0: any number). whole_documents says what becomes of documents
                 that are longer than a row: "split", "drop" or "truncate"
     mask_labels     whether all labels whose loss_mask is 0 become ignore_index. False: labels in spans still do, and
                 labels between two documents of a "best_fit" row. If the data have spans and loss_mask is an output,
-                False has the effect of True
+                this is always True
     ignore_index    the value of labels that do not count, and of labels after the end of a shorter row
     pad_id      the value of inputs after the end of a shorter row
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, so one copy is made
                 in place of two. This needs windows="concat", and excludes mask_labels"""
 
     align: int = 1
-    documents_per_row: int = 0
+    max_documents: int = 0
     whole_documents: WholeDocuments = "split"
     mask_labels: bool = False
     ignore_index: int = -100
@@ -266,9 +273,14 @@ class Record(_Group):
                 one that has the local rank 0 in all dimensions of the mesh that are not in dims. Without a mesh the one
                 that torch.distributed or the launcher calls 0, so none if that one has another rank here; without a launcher
                 each
-    metrics_file    a file for a collector of Prometheus: metrics(text=True), written again when a batch is taken, at
-                most every metrics_seconds. Until it is complete its name is .NAME.partial. {rank} in its name is
-                replaced by the rank"""
+    metrics_file    a file for a collector of Prometheus, written when a batch is taken, at the end of the data, and a last
+                time, with "up" 0, when the loader is closed. Values of a rank have the label rank; totals of the run do not.
+                The process that writes the ledger writes both; one process of each other rank writes the values of its rank.
+                With a mesh this is exactly one. Without a mesh it is found by the number P that the launcher gives it: at least
+                one of a rank if the rank is P // K % n_ranks for some K, and exactly one if K, n_ranks and the number of
+                processes are also powers of two. {rank} in the name is replaced by the rank. Until the file is complete its
+                name is .NAME.partial
+    metrics_seconds     the least time between two batches at which the file is written"""
 
     micro_batches: int = 0
     writes_ledger: Optional[bool] = None
@@ -281,52 +293,61 @@ class Slots(_Group):
     """Batches in the memory of a GPU: the argument `slots` of a Loader with a device. See Stage.
 
     n_slots     batches in device memory. One fewer may be held at a time; 0: 4
-    max_documents   entries of cu_seqlens in a batch; 0: enough for any batch
+    max_boundaries  entries of cu_seqlens in a batch; 0: enough for any batch
     log         called with a line of text when memory cannot be pinned or the device fails, in any thread"""
 
     n_slots: int = 0
-    max_documents: int = 0
+    max_boundaries: int = 0
     log: Optional[Callable[[str], None]] = None
 
 
-class Options(NamedTuple):
-    """All arguments of a Loader, checked: what another process needs to open it again."""
-
-    sources: List[Source]
-    sequence_length: int
-    batch_rows: int
-    seed: int
-    shuffle: Shuffle
-    windows: Windows
-    max_epochs: Optional[int]
-    outputs: Tuple[Output, ...]
-    dtype: Any
-    framework: Framework
-    device: Any
-    ledger: Optional[str]
-    order: Order
-    rows: Rows
-    ranks: Ranks
-    reading: Reading
-    resume: Resume
-    record: Record
-    slots: Slots
+_GROUPS = {kind.__name__.lower(): kind for kind in (Order, Rows, Ranks, Reading, Resume, Record, Slots)}
 
 
-_GROUPS = {"order": Order, "rows": Rows, "ranks": Ranks, "reading": Reading, "resume": Resume, "record": Record, "slots": Slots}
-
-
-def group(name: str, given: Any) -> Any:
-    """A group that is given, or that of this name without arguments."""
-    kind = _GROUPS[name]
+def group(kind: Type[T], given: Optional[T]) -> T:
+    """Returns the group that is given, or one of this kind without arguments."""
     if given is not None and not isinstance(given, kind):
-        raise TypeError(f"{name} is {given!r:.80}: must be a tokmap.{kind.__name__}")
-    return _DEFAULTS[name] if given is None else given
+        raise TypeError(f"{kind.__name__.lower()} is {given!r:.80}: must be a tokmap.{kind.__name__}")
+    return kind() if given is None else given
 
 
 def given_ones(options: Mapping[str, Any]) -> Dict[str, Any]:
     """Returns the options without groups that are None."""
     return {name: value for name, value in options.items() if value is not None or name not in _GROUPS}
+
+
+# ---- All arguments ----
+
+
+def as_outputs(given: Any) -> Tuple[Output, ...]:
+    if isinstance(given, (str, set, frozenset, type)) or not hasattr(given, "__iter__"):
+        raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
+    for name in (outputs := tuple(given)):
+        choose("outputs: an output", name, Output)
+    return outputs
+
+
+class Options(_Values):
+    """All arguments of a Loader, checked: what another process needs to open it again."""
+
+    def __init__(self, sources: Sources, sequence_length: int, batch_rows: int = 1, *, seed: int = 0, shuffle: Shuffle = "full",
+                 windows: Windows = "concat", max_epochs: Optional[int] = None,
+                 outputs: Sequence[Output] = ("inputs", "labels"), dtype: Dtype = "int64", framework: Framework = "numpy",
+                 device: Optional[Device] = None, ledger: Optional[Path] = None, order: Optional[Order] = None,
+                 rows: Optional[Rows] = None, ranks: Optional[Ranks] = None, reading: Optional[Reading] = None,
+                 resume: Optional[Resume] = None, record: Optional[Record] = None, slots: Optional[Slots] = None) -> None:
+        self.order, self.rows, self.resume = group(Order, order), group(Rows, rows), group(Resume, resume)
+        choose("framework", framework, Framework)
+        self.ranks, self.record = group(Ranks, ranks), group(Record, record)
+        self.reading, self.slots = group(Reading, reading), group(Slots, slots)
+        if self.record.metrics_file is not None:  # as it is now, because the process may change its folder
+            self.record = self.record._with(metrics_file=os.path.abspath(self.record.metrics_file))
+        self.sources = as_sources(sources, max_epochs)
+        self.sequence_length = number("sequence_length", sequence_length, 2**24, 1)
+        self.batch_rows, self.seed = number("batch_rows", batch_rows, 2**24, 1), number("seed", seed, 2**64 - 1)
+        self.shuffle, self.windows, self.max_epochs, self.outputs = shuffle, windows, max_epochs, as_outputs(outputs)
+        self.dtype, self.framework, self.device = dtype, framework, device
+        self.ledger = None if ledger is None else os.path.abspath(path("ledger", ledger))
 
 
 # ---- Arguments that do not exist ----
@@ -338,15 +359,19 @@ _ELSEWHERE = {"batch_size": "batch_rows", "micro_batch_size": "batch_rows", "seq
               "num_replicas": "n_ranks", "prefetch": "look_ahead", "prefetch_factor": "look_ahead", "epochs": "max_epochs"}
 
 
+def _names(kind: Any) -> Tuple[str, ...]:
+    """Returns the names of the arguments of a class."""
+    code = kind.__init__.__code__
+    names: Tuple[str, ...] = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
+    return names
+
+
 def _what_was_meant(owner: str, name: str) -> str:
-    of_source = Source.__init__.__code__
-    ways = {leaf: f"{leaf}, of a tokmap.Source" for leaf in of_source.co_varnames[2:2 + of_source.co_kwonlyargcount + 1]}
+    ways = {leaf: f"{leaf}, of a tokmap.Source" for leaf in _names(Source)[1:]}
     ways.update({leaf.name: f"{argument}=tokmap.{kind.__name__}({leaf.name}=...)" for argument, kind in _GROUPS.items()
                  for leaf in fields(kind)})
-    if owner == "Loader":
-        ways.update((argument, argument) for argument in Options._fields)
-    else:
-        ways.update((argument, f"{argument}, of the Loader itself") for argument in Options._fields)
+    where = "" if owner == "Loader" else ", of the Loader itself"
+    ways.update((argument, argument + where) for argument in _names(Options))
     if name in ways:
         return f"it is {ways[name]}"
     if name in _ELSEWHERE:
@@ -364,21 +389,18 @@ def check_names(owner: str, given: Iterable[str], names: Container[str]) -> None
             raise TypeError(f"{owner} has no argument {name}: {_what_was_meant(owner, name)}")
 
 
-def checked(kind: Type[T]) -> Type[T]:
-    """Makes its __init__ say what was meant by a keyword that it lacks."""
-    init: Any = kind.__init__
-    names = init.__code__.co_varnames[1:init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
+def takes_options(init: Callable[[Any, Options], None]) -> Callable[..., None]:
+    """Gives an __init__ the arguments of Options, and says what was meant by a keyword that they lack."""
+    names = _names(Options)
+    Options.__init__.__qualname__ = init.__qualname__  # which errors of Python name
 
-    @functools.wraps(init)
-    def checked_init(self: Any, *arguments: Any, **options: Any) -> None:
-        check_names(kind.__name__, options, names)
-        init(self, *arguments, **options)
+    @functools.wraps(Options.__init__)
+    def init_checked(self: Any, *arguments: Any, **options: Any) -> None:
+        check_names("Loader", options, names)
+        init(self, Options(*arguments, **options))
 
-    setattr(kind, "__init__", checked_init)
-    return kind
+    return init_checked
 
-
-_DEFAULTS = {name: kind() for name, kind in _GROUPS.items()}
 
 if TYPE_CHECKING:
     class _SharedOptions(TypedDict, total=False):

@@ -5,6 +5,7 @@ from typing import Any, Optional, Tuple
 
 from .._c.errors import call
 from .._c.structs import lib
+from .turns import Turns
 
 # The first sample of the next step; the rows of this rank in the last step; if tokens are counted, those of each source.
 Now = Tuple[int, int, Optional[Tuple[int, ...]]]
@@ -16,10 +17,9 @@ class Place:
     """`now` is true whatever happens: it is replaced as a whole when all of a batch is ready, so an exception at any point
     before leaves it as it was. The library may then be elsewhere, and follows before the next step."""
 
-    def __init__(self, rank: int, n_ranks: int, batch_rows: int) -> None:
+    def __init__(self, turns: Turns, batch_rows: int) -> None:
         self.now: Now = (0, batch_rows, None)
-        self.rank, self.n_ranks = rank, n_ranks
-        self.lane, self.n_lanes = 0, 1  # of processes that take turns with whole steps: tokmap.torch
+        self._turns = turns
         self.at = self.rows = _UNKNOWN  # what the library has: its next sample, and its rows of a step
 
     def forget_position(self) -> None:
@@ -32,8 +32,9 @@ class Place:
 
     def set_rows(self, handle: Any, rows: int) -> None:
         if self.rows != rows:
-            self.rows = _UNKNOWN
-            call(lib.tokmap_loader_set_batch, handle.pointer, self.rank + self.lane * self.n_ranks, self.n_ranks * self.n_lanes, rows)
+            self.rows, turns = _UNKNOWN, self._turns
+            call(lib.tokmap_loader_set_batch, handle.pointer, turns.rank + turns.worker * turns.n_ranks,
+                 turns.n_ranks * turns.n_workers, rows)
             self.rows = rows
 
     def follow(self, handle: Any, now: Now) -> None:

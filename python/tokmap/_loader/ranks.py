@@ -49,21 +49,35 @@ def _discover() -> Tuple[int, int, str]:
     return 0, 1, "no launcher"
 
 
-def _first_of_launcher() -> bool:
-    """Whether the launcher calls this process 0, as each without a launcher."""
+def _ask_launcher() -> Tuple[Optional[int], int]:
+    """Returns what the launcher calls this process, None without a launcher, and of how many processes, 0 if it does not say."""
     of_torch = _ask_torch()
-    found = of_torch[0] if of_torch is not None else next(
-        (rank for rank in (_integer(os.environ.get(name, "")) for _, name, _ in _LAUNCHERS) if rank is not None), 0)
-    return found == 0
+    if of_torch is not None:
+        return of_torch
+    for _, rank, n_ranks in _LAUNCHERS:
+        found = _integer(os.environ.get(rank, ""))
+        if found is not None:
+            return found, _integer(os.environ.get(n_ranks, "")) or 0
+    return None, 0
 
 
-def writes_ledger(given: Ranks, found: Ranks) -> bool:
-    """Whether this one of the processes that get the same rows writes the ledger. found: what find_rank returned."""
-    if found.rank != 0:
-        return False
-    if given.mesh is None:
-        return _first_of_launcher()
-    return all(given.mesh.get_local_rank(name) == 0 for name in given.mesh.mesh_dim_names if name not in given.dims)
+def is_first_of_rank(given: Ranks, found: Ranks) -> bool:
+    """Whether this one of the processes that get the same rows writes what only one of them is to write. found: what find_rank
+    returned."""
+    if given.mesh is not None:
+        return all(given.mesh.get_local_rank(name) == 0 for name in given.mesh.mesh_dim_names if name not in given.dims)
+    (process, n_processes), rank = _ask_launcher(), found.rank or 0
+    if process is None or rank == 0:
+        return not process
+    n_sharing, rest = divmod(n_processes, found.n_ranks or 1)
+    if n_sharing < 2 or rest:
+        return True
+    # Ranks are numbered one after another, so the first process of a rank is rank * stride, where stride processes that
+    # differ in an inner dimension (tensor, context) come one after another. Which divisor of n_sharing it is, is not known
+    # here: with pp=2, dp=2, tp=3 process 3 is the first of rank 1, with pp=3, dp=2, tp=2 it is the second. So each process
+    # that may be the first writes. Of powers of two only one divisor fits.
+    stride, rest = divmod(process, rank)
+    return stride > 0 and rest == 0 and n_sharing % stride == 0
 
 
 def _rank_in_mesh(mesh: Any, dims: Sequence[str]) -> Tuple[int, int]:

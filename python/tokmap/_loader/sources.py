@@ -13,6 +13,7 @@ from .._c.errors import ArgumentError
 from .._c.structs import lib
 from .._data.dataset import Dataset, Path, choose_paths, encode_path
 from .._data.view import View, as_mask
+from .lists import DocumentList, Numbers, as_numbers
 
 Data = Union[Path, Dataset, View, Sequence[Union[Path, Dataset, View]]]
 Range = Tuple[int, int]
@@ -38,13 +39,20 @@ class Source:
                 where: the documents for which this expression holds, as for Dataset.where. keep: a mask, which has one
                 truth value for each document: an array, a column of pandas, polars or Arrow, or bytes of 0 and 1; or a list
                 with a mask for each dataset. view: the path of a view file, or a list with one for each dataset. Views,
-                unlike `documents`, may have documents in common"""
+                unlike `documents`, may have documents in common
+    document_list   a DocumentList, or a list with one for each dataset (None: its own order): the order of the documents from
+                which windows are cut. Only with windows="concat", and not with random_offset, weights="tokens", or
+                documents or a view of the same dataset
+    window_list  the windows of the source in the order of its samples, in each epoch and whatever `shuffle` is: an array of
+                their numbers, in any order and any number of times. An epoch then has as many samples as there are numbers.
+                Not with shuffle="block" or weights="tokens", and its array is used as that of a DocumentList"""
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
                  masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,
                  order_of: Union[None, str, Sequence[Optional[str]]] = None,
                  documents: Union[None, Range, Sequence[Optional[Range]]] = None, where: Optional[str] = None, keep: Any = None,
-                 view: Union[None, Path, Sequence[Path]] = None) -> None:
+                 view: Union[None, Path, Sequence[Path]] = None,
+                 document_list: Union[None, DocumentList, Sequence[Optional[DocumentList]]] = None, window_list: Any = None) -> None:
         items: List[Any] = list(data) if isinstance(data, (list, tuple)) else [data]
         check_count("datasets of a source", len(items))
         for item in items:
@@ -53,7 +61,7 @@ class Source:
                                 "(path, weight), or a list of Sources")
         items = [open_view(item) if is_view(item) else item for item in items]
         # A tuple of documents is one range, which is not a list with one for each dataset.
-        if not (isinstance(documents, list) or any(isinstance(one, (list, tuple)) for one in (rows_files, order_of, view, keep))):
+        if not (isinstance(documents, list) or any(isinstance(one, (list, tuple)) for one in (rows_files, order_of, view, keep, document_list))):
             items = choose_paths(items)
         items = [item if isinstance(item, (Dataset, View)) else Dataset(item, mixed_tokenizers=True) for item in items]
         self.datasets: List[Dataset] = [item.dataset if isinstance(item, View) else item for item in items]
@@ -80,8 +88,15 @@ class Source:
                 raise TypeError(f"documents is {documents!r}: must be (first, end), or a list of them")
             if one is not None:
                 self.documents[i] = number("documents", one[0], 2**63), number("documents", one[1], 2**63)
+        self.document_lists: List[Any] = list(document_list) if isinstance(document_list, (list, tuple)) else [document_list]
+        if any(one is not None and not isinstance(one, DocumentList) for one in self.document_lists):
+            raise TypeError(f"document_list is {document_list!r:.80}: must be a tokmap.DocumentList, or a list of them")
+        self.window_list = None if window_list is None else Numbers(as_numbers("window_list", window_list))
+        if self.window_list is not None and self.window_list.array.ndim != 1:
+            raise ValueError(f"window_list has the shape {self.window_list.array.shape}: must have one dimension")
         n_datasets = len(self._paths())
-        for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of), ("documents", self.documents)):
+        for name, given in (("rows_files", self.rows_files), ("order_of", self.order_of), ("documents", self.documents),
+                            ("document_list", self.document_lists)):
             if given != [None] and len(given) != n_datasets:
                 raise ValueError(f"{len(given)} {name} for {n_datasets} datasets: must be a list with one for each")
 
@@ -110,20 +125,18 @@ class Source:
         """Whether it has ids that never count as labels."""
         return any(dataset.n_spans > 0 for dataset in self.datasets)
 
-    def extent(self, dataset: int) -> Tuple[int, int]:
-        """Which tokens of a dataset are served: the first one, and the end."""
-        shard = [shard for one in self.datasets for shard in one._shards()][dataset]
-        given = None if self.documents == [None] else self.documents[dataset]
-        if given is None or given == (0, shard.info.n_documents):
-            return 0, shard.info.n_tokens
-        first, end = (shard.info.n_tokens if n == shard.info.n_documents else
-                      shard.look_up(lib.tokmap_dataset_document, n, _lib.Document()).first_token for n in given)
-        return first, end
-
     def __repr__(self) -> str:
         part = "" if self.documents == [None] else f", documents={self.documents!r}"
+        part += f", document_list={self.document_lists!r}" if any(self.document_lists) else ""
+        part += f", window_list of {len(self.window_list.array)}" if self.window_list is not None else ""
         data = [view or dataset for dataset, view in zip(self.datasets, self.views)]
         return f"tokmap.Source({data!r}, {self.weight!r}{part})"
+
+
+def short_name(path: str) -> str:
+    """The name of a dataset, without its folder."""
+    name = os.path.basename(path).removesuffix(".tmi")
+    return name if name.isprintable() and name else repr(name)
 
 
 def is_view(data: Any) -> bool:

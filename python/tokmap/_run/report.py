@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Tu
 
 import numpy as np
 
+from .._c import html
 from .._c import structs as _lib
 from .._c.errors import MismatchError
 from .._c.structs import lib
@@ -29,6 +30,29 @@ class Share(NamedTuple):
     documents: int
 
 
+class Report(List[Share]):
+    """The shares of a run, which a notebook shows as a table. what: what their names are. shown: by the name of a share what is
+    shown in its place."""
+
+    def __init__(self, found: List[Share], what: str, shown: Dict[Any, str]) -> None:
+        super().__init__(found)
+        self.what, self.shown = what, shown
+
+    def _repr_html_(self) -> str:
+        return html.shown("of_report", self)
+
+
+def value_for_json(value: Any) -> Any:
+    """JSON has no NaN and no infinities."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def name_of(share: Share) -> str:
+    return "" if share.name is None else str(value_for_json(share.name))
+
+
 class _Use(NamedTuple):
     """The samples from `begin` up to `end` of a loader, in a dataset of a source."""
 
@@ -41,7 +65,7 @@ class _Use(NamedTuple):
 
 def check_boundaries(dataset: Dataset) -> None:
     if dataset.n_documents == 0 and dataset.n_tokens:
-        raise MismatchError(f"{dataset.paths[0]}: its document boundaries are not known", -7)
+        raise MismatchError(f"{dataset.paths[0]}: its document boundaries are not known", -7, file=dataset.paths[0])
 
 
 def host_of(url: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, S
 
 import numpy as np
 
+from .._c import html
 from .._c import structs as _lib
 from .._c.arguments import integer, number, path, state_bytes
 from .._c.errors import ArgumentError, Error, MismatchError
@@ -21,7 +22,7 @@ from .._loader.ledger import Line, Segment
 from .._loader.loader import Loader, Piece
 from .._loader.options import Order, Output, Ranks, Reading, Rows
 from .._loader.sources import Source
-from .report import Share, check_boundaries, shares
+from .report import Report, Share, check_boundaries, shares
 
 
 class TracedDocument(NamedTuple):
@@ -94,9 +95,10 @@ class Run:
         others: List[_ledger.GivenUp] = []
         if isinstance(ledger, Loader):
             place = "the Loader"
-            if ledger._steps.changes:
+            if ledger._turns.steps.changes:
                 raise ArgumentError("with batch_schedule, only a ledger says which steps there were", -1)
             segments = [Segment(0, None, _ledger.line_of(ledger._own_handle, ledger._options.record.micro_batches))]
+            segments[0].line.sources = ledger._sources
             for view in [view for source in ledger._sources for view in source.views if view]:
                 segments[0].line.ways.update(view._ways())
             until = ledger.sample if until is None else until
@@ -117,6 +119,7 @@ class Run:
             _check_state(state, [s for s in segments if s.begin <= end])
         segments = [s for s in segments if s.begin < end] or segments[:1]
         self.given_up = [(one.begin, one.end) for one in others]
+        self._n_given_up = len({one.history[-1].line.place for one in others})
         self._attempts, self._is_given_up = [self], False
         self._set(segments, 0, end)
         for one in others if all_attempts else ():
@@ -143,7 +146,7 @@ class Run:
                 self._spans.append((first, last))
 
     def _plan(self, segments: List[Segment]) -> Iterator[_Part]:
-        n_steps, n_batches, steps = 0, 0, self.loader._steps
+        n_steps, n_batches, steps = 0, 0, self.loader._turns.steps
         for segment in segments:
             end = self.end if segment.end is None else min(segment.end, self.end)
             first, line = steps.position(segment.begin), segment.line
@@ -167,6 +170,14 @@ class Run:
         ranks: List[int] = [part.segment.line.fields["ranks"] for run in self._attempts for part in run._parts]
         return max(ranks)
 
+    def __repr__(self) -> str:
+        counted = ((self.n_steps, "step"), (self.n_ranks, "rank"), (self._n_given_up, "attempt"))
+        steps, ranks, attempts = (f"{n} {what}{'s' * (n != 1)}" for n, what in counted)
+        return f"<tokmap.Run: {steps}, {ranks}, up to sample {self.end}{f', {attempts} given up' * (self._n_given_up > 0)}>"
+
+    def _repr_html_(self) -> str:
+        return html.shown("of_run", self)
+
     def step(self, step: int, rank: Optional[int] = None) -> List[TracedRow]:
         """The rows of a step of all ranks, or of one rank. A step has all of its micro-batches if the ledger has the
         number of micro-batches."""
@@ -182,13 +193,13 @@ class Run:
         return [row for row in rows if rank is None or row.rank == rank]
 
     def _rows_of_step(self, part: _Part, step: int) -> List[TracedRow]:
-        steps, n_rows = self.loader._steps, part.micro_batches * part.batch_rows
+        steps, n_rows = self.loader._turns.steps, part.micro_batches * part.batch_rows
         first = part.first_position + (step - part.first_step) * n_rows - part.n_before * part.batch_rows
         samples = map(steps.sample, range(max(first, part.first_position), min(first + n_rows, steps.position(part.end))))
         return [self._row(sample) for sample in samples if self._has(sample)]
 
     def _has(self, sample: int) -> bool:
-        steps = self.loader._steps
+        steps = self.loader._turns.steps
         return any(a <= sample < b for a, b in self._spans) and steps.sample(steps.position(sample)) == sample
 
     def rows(self, sample: int) -> List[TracedRow]:
@@ -205,7 +216,7 @@ class Run:
         return self.rows(sample)[0]
 
     def _row(self, sample: int) -> TracedRow:
-        position = self.loader._steps.position(sample)
+        position = self.loader._turns.steps.position(sample)
         at = self.loader.locate(sample)
         part = next(part for part in self._parts if part.segment.begin <= sample < part.end)
         n_batches, within = divmod(position - part.first_position, part.batch_rows)
@@ -228,7 +239,21 @@ class Run:
         of a column that the documents kept, or "host" of a column of URLs."""
         if by not in ("source", "input", "value", "host") or bool(column) != (by in ("value", "host")):
             raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
-        return shares(self._uses(), by, column)
+        found = shares(self._uses(), by, column)
+        return Report(found, column or by, {one.name: self._name_of_source(one.name) for one in found} if by == "source" else {})
+
+    def _path_of_source(self, source: int) -> Optional[str]:
+        """That of its first dataset; None if attempts had different ones."""
+        found = {one._paths()[0] for run in self._attempts for one in run.loader._sources[source:source + 1]}
+        return found.pop() if len(found) == 1 else None
+
+    def _name_of_source(self, source: int) -> str:
+        """Its number, its datasets, and the expression of its views; only the number if attempts had different ones."""
+        found = {(tuple(one._paths()), tuple(dict.fromkeys(view[1] for view in one._used_views() if view)))
+                 for run in self._attempts for one in run.loader._sources[source:source + 1]}
+        paths, views = found.pop()
+        return str(source) if found else f"{source} {paths[0]}" + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") + "".join(
+            f" where {where}" if where else " through a view" for where in views)
 
     def _uses(self) -> List[Tuple[Loader[Any], int, int]]:
         """The samples that were used, or skipped, of each loader: from which one, and up to which."""
@@ -325,18 +350,25 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
     fields, mixture = line.fields, line.mixture()
     sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"],
                       order_of=[id for id, *_ in _ledger.order_ids(source)],
-                      documents=[one and (int(one[0]), int(one[1])) for _, one, _ in _ledger.order_ids(source)])
+                      documents=[one and (int(one[0]), int(one[1])) for _, one, *_ in _ledger.order_ids(source)])
                for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
+    for k, (source, given) in enumerate(zip(sources, fields["sources"])):
+        if "window_list" not in given and not any("document_list" in one for one in given["datasets"]):
+            continue
+        if not line.sources:
+            raise MismatchError(f"{line.place}: source {k} has a list of documents or of windows, of which a ledger has only the hash: "
+                                "open a tokmap.Loader with the same lists, and give it to tokmap.Run", -7, file=line.place)
+        source.document_lists, source.window_list = line.sources[k].document_lists, line.sources[k].window_list
     for source, given in zip(sources, fields["sources"]):
         for dataset, of_ledger in zip(source.datasets, given["datasets"]):
             if dataset.dataset_id != of_ledger["id"] and of_ledger["id"] not in dataset.metadata.get("redacted_from", ()):
-                raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7)
+                raise MismatchError(f"{line.place}: {dataset.paths[0]} is another dataset now", -7, file=line.place)
             if dataset.spans_hash != int(of_ledger.get("spans", "0"), 16):
-                raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7)
+                raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7, file=line.place)
         source.views = [view and _view_of(line, dataset, *view) for dataset, view in zip(source.datasets, _ledger.views_of(given))]
     outputs: List[Output] = ["inputs", "loss_mask"] if any(source.masked or source.has_spans for source in sources) else ["inputs"]
     fitted, in_blocks = fields["windows"] == "best_fit", fields["shuffle"] == "block"
-    rows = Rows(align=fields["align"], documents_per_row=fields["max_documents"],
+    rows = Rows(align=fields["align"], max_documents=fields["max_documents"],
                 whole_documents=fields["whole_documents"]) if fitted else None
     order = Order(weights="tokens" if fields.get("weigh_tokens") else "samples", phases=dict(mixture.phases), skip=skips,
                   drop_last=False, random_offset=fields["random_offset"],
@@ -364,7 +396,7 @@ def _view_of(line: Line, dataset: Dataset, set_hash: int, where: str) -> View:
         why = f"the expression {where!r} has other documents now" if where else why
     raise MismatchError(f"{line.place}: {dataset.paths[0]}: the run had a view{f' {where!r}' if where else ''} with the set "
                         f"{set_hash:016x}, but {why}, and no view file {prefix}.*.tmw has this set: restore the "
-                        "columns, or write the view file of these documents with Dataset.write_view(keep=...)", -7)
+                        "columns, or write the view file of these documents with Dataset.write_view(keep=...)", -7, file=line.place)
 
 
 def is_redacted(dataset: Dataset, document: int) -> bool:

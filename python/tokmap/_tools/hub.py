@@ -13,12 +13,11 @@ import sys
 import urllib.parse
 from typing import Dict, List
 
-from .options import Refused, describe, plain, show_count
+from .terminal import Refused, describe, plain, show_count
 
 _NAME = re.compile(r"(?:hf://)?(datasets/)?([\w.-]+/[\w.-]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(.*))?")
 _COMMIT = re.compile("[0-9a-f]{40}")
 _DATA = re.compile(r"(.*/)?[^/]*\.(parquet|(jsonl|ndjson|json)(\.gz|\.zst)?)", re.IGNORECASE | re.DOTALL)
-_KNOWN = "TOKMAP_HUB_COMMITS"  # what earlier names of the same command meant: KIND/OWNER/NAME@REVISION=COMMIT;...
 _DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")  # as in input_list.c
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json")  # the first one is taken
 _BESIDE = ("merges.txt", "tokenizer_config.json", "generation_config.json")
@@ -39,9 +38,10 @@ def _expression(pattern: str) -> str:
 
 
 class _Repository:
-    """A repository in the cache. Which files a commit has, with their sizes, is kept there in .tokmap/COMMIT.json."""
+    """A repository in the cache. Which files a commit has, with their sizes, is kept there in .tokmap/COMMIT.json.
+    commits: what earlier names of the same command meant, KIND/OWNER/NAME@REVISION=COMMIT;..."""
 
-    def __init__(self, kind: str, name: str) -> None:
+    def __init__(self, kind: str, name: str, commits: str) -> None:
         found = _NAME.fullmatch(name)
         if found is None or bool(found[1]) != (kind == "dataset") or found[4] and kind != "dataset":
             raise Refused(f"{name}: must be hf://" + ("datasets/OWNER/NAME[@REVISION][/PATTERN]" if kind == "dataset" else
@@ -52,7 +52,7 @@ class _Repository:
         if not {"", ".", ".."}.isdisjoint(self.revision.split("/")):
             raise Refused(f"{name}: there can be no revision {self.revision}")
         self.key = f"{self.kind}/{self.id}@{urllib.parse.quote(self.revision)}"  # without = and ;
-        known = dict(one.split("=") for one in os.environ.get(_KNOWN, "").split(";") if one)
+        known = dict(one.split("=") for one in commits.split(";") if one)
         self.known = self.revision if _COMMIT.fullmatch(self.revision) else known.get(self.key)
         self.folder = os.path.join(_cache(), f"{self.kind}s--{self.id.replace('/', '--')}")
 
@@ -123,7 +123,7 @@ class _Repository:
             from huggingface_hub.hf_api import RepoFile
             from huggingface_hub.utils.tqdm import disable_progress_bars
         except ImportError as error:
-            raise Refused(f"{self.name}: {error}. Install it: pip install 'tokmap[hub]'") from None
+            raise Refused(f"{self.name}: {error}. Install it: pip install huggingface_hub") from None
         disable_progress_bars()
         api = HfApi()
         commit = str(api.repo_info(self.id, repo_type=self.kind, revision=self.known or self.revision).sha)
@@ -155,6 +155,13 @@ class _Repository:
         os.replace(f.name, path)
 
 
+def find_tokenizer(name: str) -> str:
+    """The file that the cache has for hf://OWNER/NAME, without the messages for the program."""
+    repository = _Repository("model", name, "")
+    commit = repository.commit()
+    return repository.path(commit, repository.wanted(repository.files(commit))[0])
+
+
 def _status(error: Exception) -> int:
     """An errno value for the exit status of the program; 0: it will not work later either."""
     answer = getattr(getattr(error, "response", None), "status_code", 0)
@@ -172,10 +179,10 @@ def _fetch(repository: _Repository, quiet: bool) -> List[str]:
 
 
 def main(arguments: List[str]) -> None:
-    kind, name, how, quiet = arguments
+    kind, name, how, quiet, commits = arguments
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: when the program ends
     try:
-        repository = _Repository(kind, name)
+        repository = _Repository(kind, name, commits)
         for path in _fetch(repository, bool(quiet)) if how == "download" else repository.find():
             print("F", path)
     except Exception as error:  # huggingface_hub has its own

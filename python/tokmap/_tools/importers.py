@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap import: datasets from the files of other libraries."""
 
-import argparse
 import collections
 import importlib
 import io
@@ -19,7 +18,7 @@ from .._data.dataset import Array
 from .._data.dataset import open as _open
 from .._c.errors import ExistsError, FileError, LockedError
 from .._data.writer import Writer
-from .options import Parser, Refused, describe, ends_as_program, plain, print_json, show_count, warn
+from .terminal import Given, Refused, WrongUse, describe, ends_as_program, plain, print_json, show_count, warn
 
 
 _PACKAGES = {"streaming": "mosaicml-streaming"}  # whose modules have other names
@@ -44,7 +43,7 @@ def _load_tokenizer(name: str) -> Any:
         return transformers.AutoTokenizer.from_pretrained(name, local_files_only=True, trust_remote_code=False)
     except Exception as error:
         why = "" if os.path.exists(name) else "there is no such folder; "
-        why += str(error).strip().partition("\n")[0]
+        why += "".join(str(error).strip().splitlines()[:1])
         raise Refused(f"{name}: transformers cannot load this tokenizer without the network: {why}") from None
 
 
@@ -58,13 +57,13 @@ def _choose(field: Optional[str], names: Iterable[str], path: str) -> str:
                    f"{', '.join(found)}")
 
 
-def _check_rows(rows_hold_ids: bool, path: str, o: argparse.Namespace) -> None:
+def _check_rows(rows_hold_ids: bool, path: str, o: Given) -> None:
     if not rows_hold_ids and not o.stream:
         raise Refused(f"{path}: has one id after another, and no documents: use --stream, with --eod if "
                        "documents end with an id")
 
 
-def _from_bytes(data: bytes, path: str, o: argparse.Namespace) -> Array:
+def _from_bytes(data: bytes, path: str, o: Given) -> Array:
     if o.dtype is None:
         raise Refused(f"{path}: the ids are stored as bytes: say by --dtype which type they have")
     if len(data) % np.dtype(o.dtype).itemsize:
@@ -74,7 +73,7 @@ def _from_bytes(data: bytes, path: str, o: argparse.Namespace) -> Array:
 
 # ---- Masks, and rows of several documents ----
 
-def _fields(found: Iterable[str], path: str, o: argparse.Namespace) -> List[str]:
+def _fields(found: Iterable[str], path: str, o: Given) -> List[str]:
     """The name of the field of ids, and the names of the fields of masks and of where documents begin."""
     names = list(found)
     ids = _choose(o.field, names, path)
@@ -90,7 +89,7 @@ def _fields(found: Iterable[str], path: str, o: argparse.Namespace) -> List[str]
     return [ids, *masks, *(name for name in ("seq_lengths", "seq_start_id") if name in names and not o.stream)]
 
 
-def _documents(fields: Dict[str, Array], place: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _documents(fields: Dict[str, Array], place: str, o: Given) -> Iterator[_Row]:
     """The documents of a row, whose fields are those of _fields(), in that order."""
     (_, ids), *others = fields.items()
     starts, train = np.zeros(1, np.int64), None
@@ -118,7 +117,7 @@ def _documents(fields: Dict[str, Array], place: str, o: argparse.Namespace) -> I
 
 # ---- Readers: the rows of a file ----
 
-def _read_hdf5(path: str, o: argparse.Namespace) -> Iterator[Array]:
+def _read_hdf5(path: str, o: Given) -> Iterator[Array]:
     h5py = _need("h5py")
     with h5py.File(path, "r") as f:
         names: List[str] = []
@@ -150,7 +149,7 @@ class _Unpickler(pickle.Unpickler):
         return _Part
 
 
-def _read_numpy(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _read_numpy(path: str, o: Given) -> Iterator[_Row]:
     with open(path, "rb") as f:
         version = np.lib.format.read_magic(f)
         _, _, dtype = (np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0)(f)
@@ -168,7 +167,7 @@ def _read_numpy(path: str, o: argparse.Namespace) -> Iterator[_Row]:
         yield data[first:first + n].ravel()
 
 
-def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _read_megatron(path: str, o: Given) -> Iterator[_Row]:
     """SFT rows of Megatron-Bridge: three words, where the documents begin, and ids whose highest bit is the mask."""
     prefix = path[:-4] if path.endswith((".bin", ".idx")) else path
     with open(prefix + ".idx", "rb") as f:
@@ -190,7 +189,7 @@ def _read_megatron(path: str, o: argparse.Namespace) -> Iterator[_Row]:
         yield from _documents({name: fields[name] for name in names}, f"{prefix}.bin: row {number}", o)
 
 
-def _read_datatrove(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _read_datatrove(path: str, o: Given) -> Iterator[_Row]:
     """X.ds: ids; X.ds.index: where each document ends; X.ds.loss: a byte for each id, 0 if it does not count."""
     with open(path + ".index", "rb") as f:
         ends = np.frombuffer(f.read(), "<u8").tolist()
@@ -210,7 +209,7 @@ def _read_datatrove(path: str, o: argparse.Namespace) -> Iterator[_Row]:
         yield from row.values() if len(row) == 1 else _documents(row, f"{path}: document {number}", o)
 
 
-def _read_lmdb(path: str, o: argparse.Namespace) -> Iterator[Array]:
+def _read_lmdb(path: str, o: Given) -> Iterator[Array]:
     lmdb = _need("lmdb")
     with lmdb.open(path, readonly=True, lock=False, subdir=os.path.isdir(path)) as store, store.begin() as reading:
         for key, value in reading.cursor():
@@ -220,7 +219,7 @@ def _read_lmdb(path: str, o: argparse.Namespace) -> Iterator[Array]:
                 yield _from_bytes(value, path, o)
 
 
-def _read_tfrecord(path: str, o: argparse.Namespace) -> Iterator[Array]:
+def _read_tfrecord(path: str, o: Given) -> Iterator[Array]:
     reader, pb2 = _need("tfrecord.reader"), _need("tfrecord.example_pb2")
     for record in reader.tfrecord_iterator(path, compression_type="gzip" if path.endswith(".gz") else None):
         features = pb2.Example.FromString(bytes(record)).features.feature
@@ -231,7 +230,7 @@ def _read_tfrecord(path: str, o: argparse.Namespace) -> Iterator[Array]:
             yield np.array(feature.int64_list.value, np.int64)
 
 
-def _read_webdataset(path: str, o: argparse.Namespace) -> Iterator[Array]:
+def _read_webdataset(path: str, o: Given) -> Iterator[Array]:
     with tarfile.open(path, "r|*") as tar:
         sample: Dict[str, Any] = {}
         key = None
@@ -245,14 +244,14 @@ def _read_webdataset(path: str, o: argparse.Namespace) -> Iterator[Array]:
                 sample[member.name[len(own or "") + 1:]] = tar.extractfile(member).read()  # type: ignore[union-attr]
 
 
-def _decode(sample: Dict[str, bytes], name: str, path: str, o: argparse.Namespace) -> Array:
+def _decode(sample: Dict[str, bytes], name: str, path: str, o: Given) -> Array:
     if name.endswith("npy"):
         array: Array = np.load(io.BytesIO(sample[name]), allow_pickle=False)
         return array
     return np.array(json.loads(sample[name])) if name.endswith("json") else _from_bytes(sample[name], path, o)
 
 
-def _read_datasets(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _read_datasets(path: str, o: Given) -> Iterator[_Row]:
     saved = _need("datasets").load_from_disk(path)
     if isinstance(saved, dict):
         raise Refused(f"{path}: has several splits: import one, such as {path}/{next(iter(saved))}")
@@ -260,13 +259,13 @@ def _read_datasets(path: str, o: argparse.Namespace) -> Iterator[_Row]:
     return _rows_of_tables(saved.select_columns(names).with_format("arrow").iter(1024), names, path, o)
 
 
-def _read_parquet(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _read_parquet(path: str, o: Given) -> Iterator[_Row]:
     with _need("pyarrow.parquet").ParquetFile(path) as f:
         names = _fields(f.schema_arrow.names, path, o)
         yield from _rows_of_tables(f.iter_batches(batch_size=1024, columns=names), names, path, o)
 
 
-def _rows_of_tables(tables: Iterable[Any], names: List[str], path: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _rows_of_tables(tables: Iterable[Any], names: List[str], path: str, o: Given) -> Iterator[_Row]:
     n_before = 0
     for table in tables:
         columns = [_rows_of_column(table[name], name, name == names[0], path, o) for name in names]
@@ -275,7 +274,7 @@ def _rows_of_tables(tables: Iterable[Any], names: List[str], path: str, o: argpa
         n_before += len(table)
 
 
-def _rows_of_column(column: Any, name: str, is_ids: bool, path: str, o: argparse.Namespace) -> Iterator[Array]:
+def _rows_of_column(column: Any, name: str, is_ids: bool, path: str, o: Given) -> Iterator[Array]:
     pa, compute = _need("pyarrow"), _need("pyarrow.compute")
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if column.null_count:
@@ -320,7 +319,7 @@ def _items(data: Any, n_wanted: int, path: str) -> Iterator[Any]:
         yield data[begin:end]
 
 
-def _rows_of_item(item: Dict[str, Any], place: str, o: argparse.Namespace, decode: Callable[[str, Any], Any]) -> Iterator[_Row]:
+def _rows_of_item(item: Dict[str, Any], place: str, o: Given, decode: Callable[[str, Any], Any]) -> Iterator[_Row]:
     """decode: makes the value of a field from what the item has."""
     values = {name: decode(name, item[name]) for name in _fields(item, place, o)}
     arrays = {name: _from_bytes(value, place, o) if isinstance(value, bytes) else np.asarray(value) for name, value in values.items()}
@@ -330,7 +329,7 @@ def _rows_of_item(item: Dict[str, Any], place: str, o: argparse.Namespace, decod
     yield from _documents(arrays, place, o) if others else [ids]
 
 
-def _read_mds(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _read_mds(path: str, o: Given) -> Iterator[_Row]:
     """Decompresses in memory, because a StreamingDataset leaves files in the folder. Decodes the fields that are wanted, because
     others may be pickles."""
     compression, encodings = _need("streaming.base.compression"), _need("streaming.base.format.mds.encodings")
@@ -357,7 +356,7 @@ def _read_mds(path: str, o: argparse.Namespace) -> Iterator[_Row]:
             yield from _rows_of_item(fields, f"{name}: item {number}", o, decode)
 
 
-def _read_litdata(path: str, o: argparse.Namespace) -> Iterator[_Row]:
+def _read_litdata(path: str, o: Given) -> Iterator[_Row]:
     """Tokens item by item: a TokensLoader would leave out the end of each chunk."""
     litdata, constants = _need("litdata"), _need("litdata.constants")
     chunks, config = _read_index(path, "chunks", "config")
@@ -379,7 +378,7 @@ def _read_litdata(path: str, o: argparse.Namespace) -> Iterator[_Row]:
             yield item.view(dtype)
 
 
-READERS: Dict[str, Callable[[str, argparse.Namespace], Iterator[_Row]]] = {
+READERS: Dict[str, Callable[[str, Given], Iterator[_Row]]] = {
     "hdf5": _read_hdf5, "lmdb": _read_lmdb, "megatron": _read_megatron, "datatrove": _read_datatrove, "numpy": _read_numpy,
     "tfrecord": _read_tfrecord, "webdataset": _read_webdataset, "datasets": _read_datasets, "parquet": _read_parquet,
     "mds": _read_mds, "litdata": _read_litdata}
@@ -401,32 +400,8 @@ def _split(pieces: Iterable[Array], eod_id: Optional[int]) -> Iterator[Array]:
         yield np.concatenate(rest)
 
 
-def _parse(arguments: List[str]) -> argparse.Namespace:
-    parser = Parser("import", main.__doc__)
-    parser.add_argument("format", choices=READERS, metavar="FORMAT")
-    parser.add_argument("inputs", nargs="+", metavar="INPUT")
-    parser.add_argument("-o", "--output", required=True, metavar="P", help="the dataset to write")
-    parser.add_argument("--vocab-size", required=True, type=int, metavar="N", help="ids are below it")
-    parser.add_argument("--eod", type=int, metavar="ID", help="the id that ends documents")
-    parser.add_argument("--field", metavar="NAME", help="the column, feature, HDF5 dataset or suffix in a tar that has "
-                        "the ids [input_ids, tokens, or the only one]")
-    parser.add_argument("--labels", metavar="NAME", help="the field of labels: the ids, or -100 where they do not "
-                        "count [labels, if it exists]")
-    parser.add_argument("--loss-mask", metavar="NAME", help="the field of 1 where an id counts as a label, or 0; "
-                        "without this and --labels, all of labels, assistant_masks, completion_mask, loss_mask, if any")
-    parser.add_argument("--no-mask", action="store_true", help="count all ids")
-    parser.add_argument("--dtype", choices=("uint16", "uint32", "int32", "int64"), metavar="WORD",
-                        help="the type of ids that are stored as bytes, as in lmdb; a wrong type gives wrong ids")
-    parser.add_argument("--stream", action="store_true", help="rows are pieces of one stream, in which documents end "
-                        "after --eod; without it, each row is a document")
-    parser.add_argument("-f", "--force", action="store_true", help="replace P if it already exists")
-    parser.add_argument("--json", action="store_true", help="print the result as a JSON object")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
-    return parser.read(arguments)
-
-
-def _print_result(masked: bool, o: argparse.Namespace) -> None:
-    made, n_files = _open(o.output), len(o.inputs)
+def _print_result(masked: bool, o: Given) -> None:
+    made, n_files = _open(o.output), len(o.operands) - 1
     if o.json:
         print_json(index_file=made.paths[0], token_file=f"{made.paths[0][:-4]}.bin", n_tokens=made.n_tokens,
                    dtype=f"u{8 * made.dtype.itemsize}", n_documents=made.n_documents, n_inputs=n_files,
@@ -437,16 +412,19 @@ def _print_result(masked: bool, o: argparse.Namespace) -> None:
                     f"from {n_files} file{'s' * (n_files != 1)}, {spans}id {made.dataset_id}"))
 
 
-def _write(o: argparse.Namespace) -> None:
-    path = o.inputs[0]
+def _write(o: Given) -> None:
+    kind, *inputs = o.operands
+    if kind not in READERS:
+        raise WrongUse(f"there is no format '{kind}'")
+    path = inputs[0]
     lengths: Dict[int, int] = collections.Counter()  # of rows
 
     def read(path: str) -> Iterator[Any]:
-        rows = READERS[o.format](path, o)
+        rows = READERS[kind](path, o)
         return iter(_split(rows, o.eod)) if o.stream else rows  # type: ignore[arg-type]
 
     try:
-        for first_file, path in enumerate(o.inputs):
+        for first_file, path in enumerate(inputs):
             rows = read(path)
             first = list(itertools.islice(rows, 1))
             if first:  # the first row says whether there are masks
@@ -455,17 +433,17 @@ def _write(o: argparse.Namespace) -> None:
         if first and not masked and (o.labels or o.loss_mask):
             raise Refused(f"{path}: --labels and --loss-mask are for columns beside the ids, and not with --no-mask")
         path = o.output
-        with Writer(o.output, o.vocab_size, o.eod, replace=o.force, spans=masked) as writer:
-            for number, path in enumerate(o.inputs):
+        with Writer(o.output, o.vocab_size, o.eod, replace=bool(o.force), spans=masked) as writer:
+            for number, path in enumerate(inputs):
                 rows = read(path) if number > first_file else itertools.chain(first, rows) if number == first_file else iter(())
-                for row in show_count(rows, "import", f"documents of file {number + 1} of {len(o.inputs)}", o.quiet):
+                for row in show_count(rows, "import", f"documents of file {number + 1} of {len(inputs)}", o.quiet):
                     ids, train = row if isinstance(row, tuple) else (row, None)
                     if (train is None) is masked:
                         raise Refused(f"{path}: some rows have a mask, and some have none: --no-mask ignores all")
                     writer.document(ids, train=train)
                     lengths[len(ids)] += 1
                 writer.end_input(path, os.path.getsize(path) if os.path.isfile(path) else 0)
-            writer.set_metadata({"imported_from": o.format, "field": o.field, "stream": o.stream})
+            writer.set_metadata({"imported_from": kind, "field": o.field, "stream": bool(o.stream)})
     except (ExistsError, LockedError, FileError, MemoryError):
         raise  # they name the output
     except Exception as error:  # each library has its own
@@ -479,16 +457,6 @@ def _write(o: argparse.Namespace) -> None:
 
 
 def main(arguments: List[str]) -> None:
-    """tokmap import [OPTION]... FORMAT INPUT... -o P --vocab-size N
-
-    Makes a dataset P from token files of other libraries. FORMAT is hdf5, lmdb, megatron, datatrove, numpy, tfrecord,
-    webdataset, datasets, parquet, mds or litdata. An INPUT is a file; for mds and litdata a folder; for lmdb and
-    datasets either. Each row of a file becomes a
-    document. 'tokmap index' makes datasets from files whose tokens need not be converted.
-
-    Examples:
-      tokmap import parquet rows.parquet -o data/rows --vocab-size 50257
-      tokmap import numpy tokens.npy -o data/tokens --vocab-size 257 \\
-          --stream --eod 256"""
-    with ends_as_program("import"):
-        _write(_parse(arguments))
+    o = Given(arguments)
+    with ends_as_program("import", o.json):
+        _write(o)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap render: chats to parts of text, by the template of a tokenizer, for `tokmap pack --parts`."""
 
-import argparse
 import contextlib
 import gzip
 import io
@@ -13,7 +12,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 from .._c.errors import Error, ExistsError
 from .._c.output import complete_file
 from .importers import _load_tokenizer, _need
-from .options import Parser, Refused, ends_as_program, plain, print_json, show_count
+from .terminal import Given, Refused, WrongUse, ends_as_program, plain, print_json, show_count
 
 
 def _open(path: str, mode: str, name: str) -> Any:
@@ -90,47 +89,28 @@ class _Chats:
         return [part for part in found if part["text"]]
 
 
-def _parse(arguments: List[str]) -> argparse.Namespace:
-    parser = Parser("render", main.__doc__)
-    parser.add_argument("input", metavar="FILE")
-    parser.add_argument("--tokenizer", required=True, metavar="NAME", help="the folder of a tokenizer of transformers, "
-                        "or the name of one that was downloaded before")
-    parser.add_argument("--field", default="messages", metavar="NAME", help="the field of the messages, objects with "
-                        "role and content [messages]")
-    parser.add_argument("--chat-template", metavar="FILE", help="the template in place of the tokenizer's, such as one "
-                        "for training of TRL")
-    parser.add_argument("--tools", default="tools", metavar="NAME", help="the field of the tools, if there is one: a "
-                        "list of schemas, or such a list as text [tools]")
-    parser.add_argument("-o", "--output", metavar="OUTPUT", help="the file to write, complete or not at all [stdout]")
-    parser.add_argument("-f", "--force", action="store_true", help="replace OUTPUT if it already exists")
-    parser.add_argument("--json", action="store_true", help="print the result as a JSON object; needs --output")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")
-    o = parser.read(arguments)
-    if o.json and not o.output:
-        parser.error("--json needs --output")
-    return o
-
-
-def _render_line(chats: _Chats, line: bytes, o: argparse.Namespace) -> Dict[str, Any]:
+def _render_line(chats: _Chats, line: bytes, o: Given) -> Dict[str, Any]:
     row = json.loads(line.decode())
-    if not isinstance(row, dict) or o.field not in row:
-        raise ValueError(f"has no field {o.field!r}: name the field of the messages by --field")
+    field = o.field or "messages"
+    if not isinstance(row, dict) or field not in row:
+        raise ValueError(f"has no field {field!r}: name the field of the messages by --field")
     if "parts" in row:
         raise ValueError("has a field 'parts' already")
-    messages, tools = row.pop(o.field), row.pop(o.tools, None)
+    messages, tools = row.pop(field), row.pop(o.tools or "tools", None)
     row["parts"] = chats.parts(messages, tools, row.get("chat_template_kwargs") or {})
     return row
 
 
-def _write(o: argparse.Namespace) -> Tuple[int, int]:
+def _write(o: Given) -> Tuple[int, int]:
     """Returns how many chats there were, and how many of them have nothing that is trained on."""
     n_chats = n_idle = 0
+    path = o.operands[0]
     if o.output and not o.force and os.path.lexists(o.output):
-        raise ExistsError(f"{o.output}: already exists", 0)
-    os.stat(o.input)  # whose error names the file
+        raise ExistsError(f"{o.output}: already exists", 0, file=o.output)
+    os.stat(path)  # whose error names the file
     try:
         chats = _Chats(o.tokenizer, o.chat_template)
-        with _open(o.input, "rb", o.input) as lines, _complete(o.output) as out:
+        with _open(path, "rb", path) as lines, _complete(o.output) as out:
             for number, line in enumerate(show_count(lines, "render", "chats", o.quiet), 1):
                 if not line.strip():
                     continue
@@ -140,32 +120,25 @@ def _write(o: argparse.Namespace) -> Tuple[int, int]:
                 except Refused:
                     raise
                 except Exception as error:  # each template has its own
-                    raise Refused(f"{o.input}: line {number}: {error}") from None
+                    raise Refused(f"{path}: line {number}: {error}") from None
                 out.write(text + b"\n")
                 n_chats += 1
                 n_idle += not any(part["train"] for part in row["parts"])
     except Exception as error:  # each library has its own
         if isinstance(error, (Refused, Error, MemoryError)) or isinstance(error, OSError) and error.errno is not None:
             raise
-        raise Refused(f"{o.input}: {error}") from None
+        raise Refused(f"{path}: {error}") from None
     return n_chats, n_idle
 
 
 def main(arguments: List[str]) -> None:
-    """tokmap render [OPTION]... FILE --tokenizer NAME [-o OUTPUT]
-
-    Makes parts of text of the chats in FILE, by the chat template of a tokenizer. FILE is JSON lines, also as .gz or
-    .zst. Each line becomes {"parts": [{"text": ..., "train": true or false}, ...]} and its other fields, for 'tokmap
-    pack --parts parts'. What the template has in {% generation %} blocks is trained on. Nothing is
-    loaded from the network.
-
-    Examples:
-      tokmap render chats.jsonl --tokenizer models/chat -o parts.jsonl"""
-    with ends_as_program("render"):
-        o = _parse(arguments)
+    o = Given(arguments)
+    with ends_as_program("render", o.json):
+        if o.json and not o.output:
+            raise WrongUse("--json needs --output")
         n_chats, n_idle = _write(o)
         if o.json:
             print_json(output_file=o.output, n_chats=n_chats, n_chats_without_training=n_idle)
         elif not o.quiet:
             idle = f", of which {n_idle:,} have nothing that is trained on" if n_idle else ""
-            print(plain(f"{o.output or o.input}: {n_chats:,} chats{idle}"), file=sys.stdout if o.output else sys.stderr)
+            print(plain(f"{o.output or o.operands[0]}: {n_chats:,} chats{idle}"), file=sys.stdout if o.output else sys.stderr)

@@ -157,6 +157,7 @@ struct arrow_columns {
     arrow_column columns[FIELD_LIST_MAX + 1]; /* the first one is the text, if there is one */
     size_t n_columns;
     size_t value_columns[FIELD_LIST_MAX]; /* for each of options->fields; SIZE_MAX: none */
+    char *why_lacking[FIELD_LIST_MAX];    /* of the fields that have no column; owned */
     char decimals[FIELD_LIST_MAX + 1][NUMBER_DECIMAL_TEXT_BYTES]; /* of the current row */
     bool text_is_value;
     dictionary dictionaries[FIELD_LIST_MAX + 1];
@@ -222,15 +223,26 @@ static bool choose_columns(arrow_columns *c, failure *err)
     const field_list *fields = c->options->fields;
     tokmap_value_type types[FIELD_LIST_MAX];
     size_t column = 0;
-    if (!c->options->fields_only && !choose_column(c, corpus_field(c->options), true, &column, err))
-        return fail(err, "%s; use --field to name the column of the text", err->text);
+    if (!c->options->fields_only &&
+        !choose_column(c, corpus_field(c->options), true, &column, err)) {
+        const char *kind = err->kind;
+        fail(err, "%s; use --field to name the column of the text", err->text);
+        return fail_kind(err, kind);
+    }
     for (size_t i = 0; fields && i < fields->n_fields; i++) {
         c->value_columns[i] = SIZE_MAX;
         types[i] = TOKMAP_VALUE_INT64;
         if (strcmp(fields->names[i], FIELD_ROW) == 0)
             continue;
-        if (!choose_column(c, fields->names[i], false, &column, err))
-            return false;
+        if (!choose_column(c, fields->names[i], false, &column, err)) {
+            if (!err->kind || !(c->options->may_lack >> i & 1))
+                return false;
+            c->why_lacking[i] = strdup(err->text); /* the schema's message is valid only now */
+            if (!c->why_lacking[i])
+                return fail_memory(err);
+            types[i] = TOKMAP_VALUE_NULL;
+            continue;
+        }
         const arrow_field *f = c->columns[column].field;
         c->value_columns[i] = column;
         c->text_is_value = c->text_is_value || column == 0;
@@ -256,6 +268,19 @@ arrow_columns *arrow_columns_new(const reader_options *options, const arrow_mess
         return c;
     arrow_columns_free(c);
     return NULL;
+}
+
+uint64_t arrow_columns_lacking(const arrow_columns *c)
+{
+    uint64_t found = 0;
+    for (size_t i = 0; i < FIELD_LIST_MAX; i++)
+        found |= (uint64_t)(c->why_lacking[i] != NULL) << i;
+    return found;
+}
+
+const char *arrow_columns_why_lacking(const arrow_columns *c, size_t field)
+{
+    return c->why_lacking[field];
 }
 
 int32_t arrow_columns_scale(const arrow_columns *c, size_t field)
@@ -305,6 +330,8 @@ void arrow_columns_free(arrow_columns *c)
         free_buffers(c, &c->columns[i]);
     for (size_t i = 0; i < c->n_dictionaries; i++)
         free_dictionary(c, &c->dictionaries[i].values);
+    for (size_t i = 0; i < FIELD_LIST_MAX; i++)
+        free(c->why_lacking[i]);
     arrow_body_close(&c->body);
     arrow_free_schema(&c->schema);
     free(c);

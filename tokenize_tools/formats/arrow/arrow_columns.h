@@ -18,6 +18,10 @@ bool arrow_take(window *w, void *dst, uint64_t n_bytes, failure *err);
 arrow_columns *arrow_columns_new(const reader_options *options, const arrow_message *schema,
                                  failure *err);
 void arrow_columns_free(arrow_columns *c);
+/* Bits of the fields that have no column. */
+uint64_t arrow_columns_lacking(const arrow_columns *c);
+/* Says which columns there are, for such a field; NULL for all others. */
+const char *arrow_columns_why_lacking(const arrow_columns *c, size_t field);
 /* Returns the scale of a field of decimals, or 0. */
 int32_t arrow_columns_scale(const arrow_columns *c, size_t field);
 /* For reader_list_fields, while the message of the schema is valid. */

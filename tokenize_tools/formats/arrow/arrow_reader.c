@@ -84,6 +84,7 @@ static bool begin_schema(arrow_reader *r, const arrow_message *m, failure *err)
     if (r->columns)
         return fail(err, "damaged: a second schema");
     r->columns = arrow_columns_new(r->base.options, m, err);
+    r->base.lacking = r->columns ? arrow_columns_lacking(r->columns) : 0;
     const bool done = r->columns && (!r->listed || arrow_columns_list(r->columns, r->listed, err));
     return done ? check_last_bytes(r, err) : fail_at(err, "%.200s: ", r->name);
 }
@@ -367,8 +368,13 @@ static void summarize_arrow(const reader *base, reader_summary *summary)
 static void note_arrow(const reader *base)
 {
     const arrow_columns *columns = ((const arrow_reader *)base)->columns;
-    for (size_t i = 0; columns && base->options->fields && i < base->options->fields->n_fields; i++)
+    for (size_t i = 0; columns && base->options->fields && i < base->options->fields->n_fields;
+         i++) {
+        const char *why = arrow_columns_why_lacking(columns, i);
         reader_note_decimal(base, i, arrow_columns_scale(columns, i));
+        if (why)
+            reader_note_lacking(base, i, why);
+    }
 }
 
 static bool list_arrow(reader *base, field_list *fields, failure *err)
@@ -408,5 +414,7 @@ const reader_kind arrow_reader_kind = {
     .describe = describe_arrow,
     .summarize = summarize_arrow,
     .note_fields = note_arrow,
+    .has_columns = true,
+    .lacking = reader_lacking_columns,
     .list_fields = list_arrow,
 };

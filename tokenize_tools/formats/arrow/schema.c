@@ -383,6 +383,7 @@ const arrow_field *arrow_find_field(const arrow_schema *s, const char *path, fai
     if (!found) {
         list_columns(s, columns, sizeof columns);
         fail(err, "has no column \"%.100s\"; there are: %s", path, columns);
+        fail_kind(err, "an Arrow file without the column");
     }
     return found;
 }

@@ -614,6 +614,8 @@ static const parquet_element *choose_column(const parquet_footer *f, const char 
     else
         fail(err, "it has no column \"%.100s\"", path);
     list_columns(f, fits, err);
+    if (!e)
+        fail_kind(err, "a Parquet file without the column");
     return NULL;
 }
 

@@ -25,6 +25,9 @@ typedef struct parquet_reader {
     parquet_rows rows;   /* that it has */
     input_prefix prefix; /* of an earlier run, to a byte of the file; 0 bytes: none */
     bool check_version;
+    bool (*reserve)(void *context, uint64_t n_bytes); /* of the source */
+    void *reserve_context;
+    uint64_t reserved;              /* for pages */
     const parquet_element *element; /* of the text, or with fields_only of the first field */
     parquet_column *column;         /* NULL: not opened at `row` yet */
     struct {
@@ -70,6 +73,7 @@ static void close_columns(parquet_reader *r)
 {
     parquet_column_close(r->column);
     r->column = NULL;
+    r->reserved = r->file.n_bytes - r->file.data_end;
     for (size_t i = 0; i <= MARKS; i++) {
         parquet_column_close(r->fields[i].column);
         r->fields[i].column = NULL;
@@ -115,6 +119,10 @@ static bool choose_columns(parquet_reader *r, failure *err)
         if (strcmp(fields->names[i], FIELD_ROW) == 0 || (o->marks && i == fields->n_fields - 1))
             continue;
         const parquet_element *e = parquet_value_column(f, fields->names[i], err);
+        if (!e && err->kind && reader_may_lack(&r->base, i)) {
+            types[i] = TOKMAP_VALUE_NULL;
+            continue;
+        }
         if (!e)
             return false;
         r->fields[i].element = e;
@@ -150,13 +158,28 @@ static parquet_column *open_column(parquet_reader *r, const parquet_element *e, 
     return c;
 }
 
-/* The columns of fields take turns in the calling thread, and share the memory. */
+static bool grow(void *context, uint64_t n_bytes)
+{
+    parquet_reader *r = context;
+    r->reserved += n_bytes;
+    return !r->reserve || r->reserve(r->reserve_context, r->reserved);
+}
+
+/* Counts the memory of the footer. */
+static bool take_footer(parquet_reader *r, failure *err)
+{
+    return grow(r, r->file.n_bytes - r->file.data_end) ||
+           fail_system(err, ECANCELED, "cannot read");
+}
+
+/* The columns of fields share the memory. */
 static bool open_columns(parquet_reader *r, failure *err)
 {
     const reader_options *o = r->base.options;
     parquet_column_options options = {
-        .n_threads = o->n_decoders,
         .memory_bytes = o->page_memory ? o->page_memory : DEFAULT_MEMORY,
+        .grow = grow,
+        .context = r,
     };
     options.memory_option = o->memory_option ? o->memory_option : options.memory_bytes;
     r->column = open_column(r, r->element, &r->list, &options, err);
@@ -168,7 +191,6 @@ static bool open_columns(parquet_reader *r, failure *err)
     options.memory_option =
         (uint64_t)((double)options.memory_option * (double)memory / (double)share);
     options.memory_bytes = memory;
-    options.n_threads = 0;
     for (size_t i = 0; ok && i <= MARKS; i++) {
         if (!r->fields[i].element || (i < MARKS && r->fields[i].element == r->element))
             continue;
@@ -180,6 +202,12 @@ static bool open_columns(parquet_reader *r, failure *err)
 }
 
 /* ---- Stored bytes ---- */
+
+/* Whether the checksum is to be added to that of the parts before it. */
+static bool continues_file(const parquet_reader *r)
+{
+    return r->part.joined && r->part.begin.offset > 0;
+}
 
 /* Where the part ends in the file. */
 static uint64_t end_of_part(const parquet_reader *r)
@@ -253,6 +281,8 @@ static bool count_page(parquet_reader *r, failure *err)
         return fail_changed(err, "has changed: the page of its first row is at another place");
     if (is_list) {
         r->counted = r->list.seen;
+    } else if (r->page_offset == 0 && continues_file(r) && page->page > 0) {
+        r->counted = r->column->dictionary_checksum; /* by the part before */
     } else if (r->page_offset == 0 && r->prefix.n_bytes > 0) {
         if (r->prefix.n_bytes == end)
             r->counted = r->column->checksum;
@@ -269,7 +299,9 @@ static bool count_page(parquet_reader *r, failure *err)
 static input_prefix stored_of_parquet(const reader *base)
 {
     const parquet_reader *r = (const parquet_reader *)base;
-    const uint64_t before = r->prefix.n_bytes ? r->prefix.checksum : r->file.footer_checksum;
+    const uint64_t before = r->prefix.n_bytes   ? r->prefix.checksum
+                            : continues_file(r) ? 0
+                                                : r->file.footer_checksum;
     const uint64_t pages = r->column ? r->column->checksum : 0;
     return (input_prefix){.n_bytes = r->stored_end - r->part.begin.offset,
                           .checksum = before + pages - r->counted};
@@ -285,14 +317,8 @@ static bool finish_input(parquet_reader *r, failure *err)
         return fail(err, PARQUET_OTHER_ROWS);
     if (r->check_version && !input_version_check(&r->file.version, r->file.fd, err))
         return false;
-    const uint64_t n_large = r->column ? r->column->n_large : 0;
-    if (n_large > 0) /* they are slow, because nothing is read ahead of them */
-        reader_report(&r->base,
-                      "%.200s: %" PRIu64 " page%s did not fit the memory for pages and %s read "
-                      "alone; a larger --memory is faster",
-                      r->file.name, n_large, n_large == 1 ? "" : "s",
-                      n_large == 1 ? "was" : "were");
-    r->stored_end = end_of_part(r);
+    if (!r->part.joined || !r->part.has_end) /* else it is a place to resume at */
+        r->stored_end = end_of_part(r);
     return true;
 }
 
@@ -421,9 +447,14 @@ static void note_parquet(const reader *base)
 {
     const parquet_reader *r = (const parquet_reader *)base;
     const field_list *fields = base->options->fields;
-    for (size_t i = 0; fields && r->rows.begin == 0 && i < fields->n_fields; i++) {
+    const bool is_told = r->rows.begin == 0 || r->part.joined;
+    for (size_t i = 0; fields && is_told && i < fields->n_fields; i++) {
+        failure why;
         if (r->fields[i].element)
             reader_note_decimal(base, i, r->fields[i].element->scale);
+        else if (base->lacking >> i & 1 &&
+                 !parquet_value_column(&r->file.footer, fields->names[i], &why))
+            reader_note_lacking(base, i, why.text);
     }
 }
 
@@ -484,9 +515,11 @@ static bool open_parquet(reader *base, failure *err)
     const input_source *source = base->source;
     base->format = CORPUS_PARQUET;
     r->prefix = source->prefix;
+    r->reserve = source->reserve;
+    r->reserve_context = source->reserve_context;
     r->check_version = source->version && source->version->known;
-    return parquet_file_open(&r->file, source->path, base->fd, err) && choose_columns(r, err) &&
-           begin_part(r, source->part, err) &&
+    return parquet_file_open(&r->file, source->path, base->fd, err) && take_footer(r, err) &&
+           choose_columns(r, err) && begin_part(r, source->part, err) &&
            ((!source->prefix.checksum && !source->prefix.n_bytes) || check_prefix(r, err));
 }
 
@@ -501,5 +534,7 @@ const reader_kind parquet_reader_kind = {
     .describe = describe_row,
     .summarize = summarize_parquet,
     .note_fields = note_parquet,
+    .has_columns = true,
+    .lacking = reader_lacking_columns,
     .list_fields = list_parquet,
 };

@@ -72,8 +72,14 @@ int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice)
         return cli_usage("%s works only with a tokenizer file; name one with --tokenizer FILE",
                          choice->pattern ? "--pattern" : "--specials-file");
     const bool is_of_hub = hub_is_name(choice->name) || may_be_repository(choice->name);
-    if (!(is_of_hub ? open_found(file, *choice, &err) : tokenizer_file_open(file, choice, &err)))
-        return tokenizer_choice_fail(&err, "");
+    if (!(is_of_hub ? open_found(file, *choice, &err) : tokenizer_file_open(file, choice, &err))) {
+        const bool is_bare = err.status == ENOENT && !strpbrk(choice->name, "/.");
+        return is_bare ? cli_error(CLI_INPUT,
+                                   "tokenizer: %s; a repository of the Hub is OWNER/NAME, as in "
+                                   "hf://openai-community/gpt2",
+                                   err.text)
+                       : tokenizer_choice_fail(&err, "");
+    }
     int code = CLI_OK;
     for (size_t i = 0; i < file->n_read && code == CLI_OK; i++)
         code = path_protect(&file->read[i], "part of the tokenizer");

@@ -20,8 +20,9 @@ int tokenizer_choice_fail(const failure *err, const char *advice);
 
 #define TOKENIZER_HELP                                                                             \
     "the tokenizer: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, "           \
-    "tokenizer.model or tekken.json; or 'bytes', where each byte is its own id and 256 ends a "    \
-    "document. Ids equal those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and "      \
+    "tokenizer.model or tekken.json, or the folder that has it; or 'bytes', where each byte is "   \
+    "its own id and 256 ends a document. Ids equal those of tokenizers 0.23, tiktoken 0.14 or "    \
+    "sentencepiece 0.2.2 and "                                                                     \
     "later; a file whose ids would differ is refused. hf://OWNER/NAME[@REVISION], or OWNER/NAME, " \
     "names a repository of the Hugging Face Hub that is in its cache"
 /* The rows of --pattern, --specials-file and --download, for a tokenizer_choice at this offset. */

@@ -23,9 +23,7 @@ static bool read_whole(const char *path, whole_file *file, failure *err)
     const int error = file_read_whole(path, MAX_FILE_BYTES, file);
     if (error == ENOMEM)
         return fail_memory(err);
-    if (error == EISDIR)
-        fail(err, "%s: is a folder; name the file in it, such as tokenizer.json", path);
-    else if (error == EFBIG)
+    if (error == EFBIG)
         fail(err, "%s: is larger than 1 GiB, so it cannot be a tokenizer file", path);
     else if (error)
         fail_system(err, error, "%s", path);
@@ -107,11 +105,54 @@ static bool open_file(tokenizer_file *file, const tokenizer_choice *choice, fail
     return opened;
 }
 
+/* Finds the file in a folder that save_pretrained has written: the one that is also taken of a
+ * repository of the Hub, as _TOKENIZERS in python/tokmap/_tools/hub.py. */
+static bool find_in_folder(tokenizer_file *file, const char *folder, failure *err)
+{
+    static const char *const names[] = {"tokenizer.json", "tokenizer.model", "tekken.json",
+                                        "vocab.json"};
+    const size_t n_bytes = strlen(folder) + sizeof "/tokenizer.model";
+    char *path = malloc(n_bytes);
+    if (!path)
+        return fail_memory(err);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const bool has_slash = folder[strlen(folder) - 1] == '/';
+        snprintf(path, n_bytes, "%s%s%s", folder, has_slash ? "" : "/", names[i]);
+        if (file_exists(path)) {
+            file->path = file->found_path = path;
+            return true;
+        }
+    }
+    free(path);
+    fail(
+        err,
+        "%s: is a folder without tokenizer.json, tokenizer.model, tekken.json and vocab.json; name "
+        "the file of the tokenizer",
+        folder);
+    err->status = EISDIR;
+    return false;
+}
+
+static bool is_folder(const char *name)
+{
+    file_facts facts;
+    return file_describe(name, &facts) == 0 && facts.kind == FILE_FOLDER;
+}
+
 bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, failure *err)
 {
     *file = (tokenizer_file){.path = choice->name, .pattern = choice->pattern};
-    if (strcmp(choice->name, BYTES_TOKENIZER_NAME) != 0)
-        return open_file(file, choice, err);
+    if (strcmp(choice->name, BYTES_TOKENIZER_NAME) != 0) {
+        tokenizer_choice in_folder = *choice;
+        if (is_folder(choice->name) && !find_in_folder(file, choice->name, err))
+            return false;
+        in_folder.name = file->path;
+        if (open_file(file, &in_folder, err))
+            return true;
+        free(file->found_path);
+        file->found_path = NULL;
+        return false;
+    }
     snprintf(file->name, sizeof file->name, "%s", BYTES_TOKENIZER_NAME);
     file->tokenizer = tokenizer_new_bytes();
     return file->tokenizer || fail_memory(err);

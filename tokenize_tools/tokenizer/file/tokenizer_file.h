@@ -12,8 +12,8 @@
 #include "tokenizer/encode/tokenizer.h"
 
 typedef struct tokenizer_choice {
-    const char *name;     /* "bytes", or the path of a file; on a command line, also one of a
-                             repository (hub.h) */
+    const char *name;     /* "bytes", or the path of a file or of a folder that has it; on a
+                             command line, also one of a repository (hub.h) */
     const char *pattern;  /* --pattern, or NULL */
     const char *specials; /* --specials-file, or NULL */
     bool download;        /* --download */
@@ -25,7 +25,7 @@ typedef struct tokenizer_choice {
 typedef struct tokenizer_file {
     tokenizer *tokenizer;
     const char *path;    /* as in the choice, or found_path */
-    char *found_path;    /* in the cache of the Hub; owned, or NULL */
+    char *found_path;    /* in a folder or the cache of the Hub; owned, or NULL */
     char name[256];      /* "bytes", or the last part of the path */
     const char *pattern; /* as in the choice */
     bool from_file;      /* else it is built in, and the checksums are 0 */

@@ -100,8 +100,10 @@ static tokmap_status fail_open(tokmap_error *err, failure *from, const char *pat
         rename_options(from->text + n_path);
     const tokmap_status status = from->status > 0 ? TOKMAP_ERR_IO : TOKMAP_ERR_UNSUPPORTED;
     FAIL_AT(err, status, from->place, "%s", from->text);
-    if (err)
+    if (err) {
         err->sys_errno = from->status; /* its text is already there */
+        err->file_bytes = strncmp(err->text, path, n_path) == 0 ? (uint32_t)n_path : 0;
+    }
     return status;
 }
 

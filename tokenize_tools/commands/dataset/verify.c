@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify.c - tokmap verify: reads everything and lists what is damaged. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/real.h"
+#include "cli/cli.h"
+#include "commands/dataset/dataset_commands.h"
+#include "datasets/each.h"
+#include "datasets/beside.h"
+#include "cli/options.h"
+#include "cli/json_out.h"
+#include "tokmap.h"
+
+#define BLOCK_BYTES (1 << 20)
+
+typedef struct verify_command_options {
+    uint64_t n_threads, seed;
+    double sample;
+    bool json, quiet;
+} verify_command_options;
+
+/* What the callbacks of tokmap_dataset_verify need. */
+typedef struct verify_view {
+    const char *path;
+    tokmap_dataset_info info;
+    cli_progress progress;
+    json_out json; /* without a file: prints lines */
+    uint64_t n_damages, n_bad_blocks, n_unreadable;
+} verify_view;
+
+static void on_progress(void *context, uint64_t bytes_done, uint64_t bytes_total)
+{
+    verify_view *view = context;
+    cli_progress_update(&view->progress, bytes_done, bytes_total);
+}
+
+static bool is_block(const tokmap_damage *d)
+{
+    return d->n_tokens > 0;
+}
+
+static void print_damage(const verify_view *view, const tokmap_damage *d)
+{
+    if (!is_block(d) || cli_is_joined(&view->info)) { /* the message names the file */
+        cli_print_plain(stdout, d->error.text, strlen(d->error.text));
+    } else {
+        cli_print_plain(stdout, view->info.token_path, strlen(view->info.token_path));
+        printf(": block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 "): ", d->block_index,
+               d->first_byte, d->first_byte + d->n_bytes - 1);
+        if (d->kind == TOKMAP_DAMAGE_BLOCK)
+            fputs("checksum differs", stdout);
+        else if (d->kind == TOKMAP_DAMAGE_CONTENT)
+            printf("an id above %" PRIu32 ", the largest according to the index",
+                   view->info.largest_id);
+        else if (d->error.sys_errno)
+            printf("cannot be read: %s", strerror(d->error.sys_errno));
+        else
+            fputs("cannot be read: the file is too short", stdout);
+    }
+    if (is_block(d))
+        printf("; tokens %" PRIu64 "-%" PRIu64, d->first_token, d->first_token + d->n_tokens - 1);
+    if (is_block(d) && d->n_documents)
+        printf(", documents %" PRIu64 "-%" PRIu64, d->first_document,
+               d->first_document + d->n_documents - 1);
+    putchar('\n');
+}
+
+static const char *const kind_names[] = {
+    [TOKMAP_DAMAGE_BLOCK] = "block",
+    [TOKMAP_DAMAGE_SECTION] = "section",
+    [TOKMAP_DAMAGE_CONTENT] = "content",
+    [TOKMAP_DAMAGE_UNREADABLE] = "unreadable",
+};
+
+static void print_json_damage(json_out *o, const tokmap_damage *d)
+{
+    json_out_begin(o, NULL, '{');
+    json_out_string(o, "kind", kind_names[d->kind]);
+    json_out_number(o, "first_byte", d->first_byte);
+    json_out_number(o, "n_bytes", d->n_bytes);
+    if (is_block(d)) {
+        json_out_number(o, "block", d->block_index);
+        json_out_number(o, "first_token", d->first_token);
+        json_out_number(o, "n_tokens", d->n_tokens);
+        json_out_number(o, "first_document", d->first_document);
+        json_out_number(o, "n_documents", d->n_documents);
+    }
+    json_out_string(o, "message", d->error.text);
+    json_out_end(o, '}');
+}
+
+static void on_damage(void *context, const tokmap_damage *d)
+{
+    verify_view *view = context;
+    cli_progress_clear(&view->progress);
+    if (view->json.out)
+        print_json_damage(&view->json, d);
+    else
+        print_damage(view, d);
+    view->n_damages++;
+    if (is_block(d))
+        view->n_bad_blocks +=
+            (d->n_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES; /* of a file: all its blocks */
+    view->n_unreadable += d->error.sys_errno != 0;
+}
+
+static void print_verdict(const verify_view *view, const tokmap_verify_report *r)
+{
+    cli_print_plain(stdout, view->path, strlen(view->path));
+    cli_text blocks = cli_count_of(r->n_blocks, "block");
+    const char *word = view->n_unreadable == view->n_damages ? "UNREADABLE" : "DAMAGED";
+    if (view->n_bad_blocks)
+        printf(": %s: %s of %s", word, cli_count(view->n_bad_blocks).s, blocks.s);
+    else if (view->n_damages)
+        printf(": %s: the index", word);
+    else if (r->n_blocks_checked < r->n_blocks)
+        printf(": no damage found in %s of %s", cli_count(r->n_blocks_checked).s, blocks.s);
+    else
+        printf(": OK, %s", blocks.s);
+    if (view->n_bad_blocks && view->n_damages > view->n_bad_blocks)
+        fputs(" and the index", stdout);
+    if (view->n_damages && r->n_blocks_checked < r->n_blocks)
+        printf("; %s of %s read", cli_count(r->n_blocks_checked).s, blocks.s);
+    printf(", %s read\n", cli_bytes(r->bytes_read).s);
+}
+
+/* Begins the object, up to the array of damages. */
+static void begin_json(json_out *o, const char *path)
+{
+    *o = json_out_begin_result(stdout);
+    json_out_string(o, "path", path);
+    json_out_begin(o, "damages", '[');
+}
+
+/* "sound" is an older name of "ok", kept while schema_version is 1. */
+static void put_verdict(json_out *o, bool ok)
+{
+    json_out_end(o, ']');
+    json_out_bool(o, "ok", ok);
+    json_out_bool(o, "sound", ok);
+}
+
+static int run_verify(const tokmap_dataset *ds, verify_view *view,
+                      const verify_command_options *options)
+{
+    tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
+    tokmap_error err = {.status = TOKMAP_OK};
+    json_out *json = &view->json;
+    tokmap_verify_options verify_options = {
+        .struct_size = sizeof verify_options,
+        .n_threads = (uint32_t)options->n_threads,
+        .sample = options->sample,
+        .seed = options->seed,
+        .context = view,
+        .on_progress = on_progress,
+        .on_damage = on_damage,
+    };
+    if (options->json)
+        begin_json(json, view->path);
+    tokmap_status status = tokmap_dataset_verify(ds, &verify_options, &report, &err);
+    cli_progress_end(&view->progress, report.bytes_read);
+    /* Damage was reported piece by piece; any other error was not. */
+    bool is_unreported = status != TOKMAP_OK && view->n_damages == 0;
+    if (options->json) {
+        put_verdict(json, status == TOKMAP_OK);
+        if (is_unreported)
+            json_out_string(json, "error", err.text);
+        json_out_number(json, "n_blocks", report.n_blocks);
+        json_out_number(json, "n_blocks_checked", report.n_blocks_checked);
+        json_out_number(json, "n_bad_blocks", view->n_bad_blocks);
+        json_out_number(json, "bytes_read", report.bytes_read);
+        puts("}");
+    }
+    if (is_unreported)
+        return cli_fail(&err);
+    if (!options->json && !(options->quiet && status == TOKMAP_OK))
+        print_verdict(view, &report);
+    return cli_exit_code(&err);
+}
+
+static void print_refused(void *options, const char *path, const tokmap_error *err)
+{
+    json_out json;
+    if (!((verify_command_options *)options)->json)
+        return;
+    begin_json(&json, path);
+    put_verdict(&json, false);
+    json_out_string(&json, "error", err->text);
+    puts("}");
+}
+
+static int verify_one(void *command_options, const char *path, const tokmap_dataset *ds)
+{
+    const verify_command_options *options = command_options;
+    verify_view view = {.path = path, .info = cli_dataset_info(ds)};
+    cli_progress_begin(&view.progress, "verify", options->quiet);
+    int code = run_verify(ds, &view, options);
+    code = cli_first_failure(code, beside_check(ds, BESIDE_COLUMNS, true));
+    code = cli_first_failure(code, beside_check(ds, BESIDE_VIEWS, true));
+    report_unfinished(path);
+    beside_report_unused(ds);
+    return code;
+}
+
+/* ---- Command ---- */
+
+static int parse_sample(void *options, const char *text)
+{
+    char *end;
+    double *sample = &((verify_command_options *)options)->sample;
+    *sample = real_read(text, &end);
+    if (end == text || *end || !(*sample > 0 && *sample <= 1))
+        return cli_usage("--sample %s: must be a number above 0 and at most 1", text);
+    return CLI_OK;
+}
+
+#define TARGET(field) offsetof(verify_command_options, field)
+static const cli_option option_table[] = {
+    {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
+     .help = "number of reading threads, 1 to 64 [one per processor, at most 16]", .lowest = 1,
+     .highest = 64},
+    {"sample", 0, CLI_CALL, 0, "F",
+     .help =
+         "read only this fraction of the token blocks, above 0 and at most 1; the index is always "
+         "read completely [1]",
+     .call = parse_sample},
+    {"seed", 0, CLI_NUMBER, TARGET(seed), "N",
+     .help = "chooses the blocks that --sample reads [0]"},
+    {"json", 0, CLI_FLAG, TARGET(json),
+     .help = "print a JSON object for each dataset, one per line"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only damage, and no progress"},
+    {NULL},
+};
+
+static const cli_manual manual = {
+    .usage = "tokmap verify [OPTION]... P...",
+    .about = "Reads every byte of each dataset P, compares all checksums, checks the rules of the "
+             "format, and lists each damaged block with its tokens and documents; then checks the "
+             "late columns and the views beside P. P may be a pattern such as 'data/*'.",
+    .options = option_table,
+    .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot be "
+             "read. With several datasets, the first one that is not OK decides it.",
+    .examples = "  tokmap verify data/train\n"
+                "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n",
+    .operand = "dataset",
+    .n_least = 1,
+};
+
+int verify_command(int argc, char **argv)
+{
+    verify_command_options options = {0};
+    const each_command command = {&manual,        &options,           dataset_names_expand,
+                                  &options.quiet, .work = verify_one, .refuse = print_refused};
+    return each_run(&command, argc, argv);
+}

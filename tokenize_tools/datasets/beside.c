@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "datasets/beside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "system/files.h"
+#include "system/output_file.h"
+#include "tokmap_loader.h"
+
+enum {
+    REDACTED_DIGITS = 16 /* in the name of a file of redacted tokens */
+};
+
+/* ---- Names ---- */
+
+/* The names in a folder that may be files beside a dataset. Kept for the next dataset, which is
+ * often in the same folder, so what this command has written may be missing. */
+static struct {
+    path_text folder;
+    input_list names;
+    int code; /* not CLI_OK: the folder could not be listed */
+} listed;
+
+static bool see_name(void *context, const char *name)
+{
+    static const char *const suffixes[] = {BESIDE_COLUMNS, BESIDE_VIEWS, BESIDE_REDACTED};
+    failure *err = context;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (path_ends_with(name, suffixes[i]))
+            return input_list_append(&listed.names, strdup(name), err);
+    return true;
+}
+
+/* Lists the names of the dataset's folder, unless it is the one that was listed last. */
+static int list_folder(const char *index_path)
+{
+    const path_text folder = path_beside(index_path, ".");
+    failure err = {0};
+    if (strcmp(folder.s, listed.folder.s) == 0)
+        return listed.code;
+    input_list_free(&listed.names);
+    listed.names = (input_list){0};
+    listed.folder = folder;
+    const int sys_errno = file_list_folder(folder.s, see_name, &err);
+    listed.code = sys_errno   ? cli_fail_errno(index_path, "list the files beside it", sys_errno)
+                  : *err.text ? cli_print_failure(&err)
+                              : CLI_OK;
+    return listed.code;
+}
+
+/* Whether a late column may have this name (docs/FORMAT.md, section 14). */
+static bool is_column_name(const char *name, size_t n_bytes)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    return n_bytes <= 64 && strspn(name, allowed) >= n_bytes;
+}
+
+/* Says once that a file is not a late column, and forgets its name. */
+static void ignore_name(const char *index_path, char *name)
+{
+    cli_warn(
+        "%s: ignored: it is not a late column, whose name has 1 to 64 letters, digits, _ and -. "
+        "It may contain values of documents",
+        path_beside(index_path, name).s);
+    *name = '\0';
+}
+
+int beside_list(const tokmap_dataset *ds, const char *suffix, input_list *found)
+{
+    failure err;
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, ".");
+    const size_t n_begin = strlen(begin.s), n_end = strlen(suffix);
+    int code = list_folder(info.index_path);
+    *found = (input_list){0};
+    for (size_t i = 0; code == CLI_OK && i < listed.names.n_names; i++) {
+        const char *name = listed.names.names[i];
+        const size_t n = strlen(name);
+        if (n <= n_begin + n_end || strncmp(name, begin.s, n_begin) != 0 ||
+            !path_ends_with(name, suffix) || memchr(name + n_begin, '.', n - n_begin - n_end))
+            continue;
+        if (strcmp(suffix, BESIDE_COLUMNS) == 0 &&
+            !is_column_name(name + n_begin, n - n_begin - n_end))
+            ignore_name(info.index_path, listed.names.names[i]);
+        else if (!input_list_append(found, strndup(name + n_begin, n - n_begin - n_end), &err))
+            code = cli_print_failure(&err);
+    }
+    input_list_sort(found, 0);
+    return code;
+}
+
+path_text beside_path(const tokmap_dataset *ds, const char *name, const char *suffix)
+{
+    return path_of(path_of(path_prefix(cli_dataset_info(ds).index_path).s, ".").s,
+                   path_of(name, suffix).s);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void beside_report_unused(const tokmap_dataset *ds)
+{
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, ".");
+    const size_t n_begin = strlen(begin.s);
+    input_list names;
+    beside_list(ds, BESIDE_REDACTED, &names);
+    bool *is_used = calloc(names.n_names + 1, sizeof *is_used);
+    if (names.n_names > 0)
+        qsort(names.names, names.n_names, sizeof *names.names, compare_names);
+    for (uint64_t i = 0; is_used && names.n_names > 0 && i < info.n_segments; i++) {
+        tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
+        char key[REDACTED_DIGITS + 1] = "";
+        const char *const wanted = key;
+        tokmap_dataset_get_segment(ds, i, &segment);
+        if (segment.path_bytes == n_begin + REDACTED_DIGITS + strlen(BESIDE_REDACTED) &&
+            memcmp(segment.path, begin.s, n_begin) == 0)
+            memcpy(key, segment.path + n_begin, REDACTED_DIGITS);
+        char **found =
+            bsearch(&wanted, names.names, names.n_names, sizeof *names.names, compare_names);
+        is_used[found ? found - names.names : (ptrdiff_t)names.n_names] = true;
+    }
+    for (size_t i = 0; is_used && i < names.n_names; i++) {
+        const path_text path = beside_path(ds, names.names[i], BESIDE_REDACTED);
+        if (!is_used[i] && strlen(names.names[i]) == REDACTED_DIGITS && file_name_exists(path.s))
+            cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' wrote it, and it "
+                     "may contain the tokens of documents that were redacted since. Remove it, "
+                     "unless another dataset uses it (tokmap info --segments)",
+                     path.s, info.index_path);
+    }
+    free(is_used);
+    input_list_free(&names);
+}
+
+/* ---- Late columns and views ---- */
+
+static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const char *suffix,
+                               bool verify, tokmap_error *err)
+{
+    const bool is_view = strcmp(suffix, BESIDE_VIEWS) == 0;
+    const path_text path = beside_path(ds, name, suffix);
+    const tokmap_view_options o = {.struct_size = sizeof o, .path = path.s};
+    tokmap_column *column = NULL;
+    tokmap_view *view = NULL;
+    tokmap_status status =
+        is_view ? tokmap_view_open(&view, ds, &o, err) : tokmap_column_open(&column, ds, name, err);
+    if (status == TOKMAP_OK && verify)
+        status = is_view ? tokmap_view_verify(view, err) : tokmap_column_verify(column, err);
+    tokmap_column_close(column);
+    tokmap_view_close(view);
+    return status;
+}
+
+int beside_check(const tokmap_dataset *ds, const char *suffix, bool verify)
+{
+    input_list names;
+    int code = beside_list(ds, suffix, &names);
+    for (size_t i = 0; i < names.n_names; i++) {
+        tokmap_error err;
+        if (check_one(ds, names.names[i], suffix, verify, &err) != TOKMAP_OK)
+            code = cli_first_failure(code, cli_fail(&err));
+    }
+    input_list_free(&names);
+    return code;
+}
+
+int beside_remove_column(const tokmap_dataset *ds, const char *name)
+{
+    return output_remove(beside_path(ds, name, BESIDE_COLUMNS).s);
+}
+
+void beside_note_columns(const tokmap_dataset *ds, bool quiet)
+{
+    input_list names;
+    if (quiet)
+        return;
+    beside_list(ds, BESIDE_COLUMNS, &names);
+    if (names.n_names > 0)
+        cli_warn("%s: its late columns (%s%s) are not in the output",
+                 cli_dataset_info(ds).index_path, names.names[0],
+                 names.n_names > 1 ? " and others" : "");
+    input_list_free(&names);
+}
+
+void beside_advise_again(const char *dataset)
+{
+    cli_warn("%s: is complete, but not all files beside it: mend that, and run the command again "
+             "with --force",
+             dataset);
+}
+
+void beside_report_replaced(const char *dataset)
+{
+    static const char *const suffixes[] = {BESIDE_COLUMNS, BESIDE_VIEWS};
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (tokmap_dataset_open_index(&ds, dataset, &err) != TOKMAP_OK)
+        return;
+    for (int k = 0; k < 2; k++) {
+        input_list names;
+        beside_list(ds, suffixes[k], &names);
+        for (size_t i = 0; i < names.n_names; i++)
+            if (check_one(ds, names.names[i], suffixes[k], false, &err) == TOKMAP_ERR_MISMATCH)
+                cli_warn("%s: is of the dataset that was replaced: remove it",
+                         beside_path(ds, names.names[i], suffixes[k]).s);
+        input_list_free(&names);
+    }
+    tokmap_dataset_close(ds);
+}
