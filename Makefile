@@ -56,12 +56,13 @@ MAN_PAGES := $(wildcard docs/man/*.[1357])
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wundef -Wvla -Wwrite-strings -Wformat=2 -Wno-missing-field-initializers $(if $(WERROR),-Werror)
-# Headers are included by folder and name; `make lint` checks which ones.
+# Headers are included by folder and name; `make lint` checks which ones. Without -ffp-contract=off, compilers for
+# processors with a fused operation would round once where others round twice, and the order of samples would differ.
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden $(PREFIX_MAP) \
 	$(filter-out -pie -Wl%,$(HARDENING)) -I$(BUILD) -Iinclude \
 	-Isrc $(XXHASH_IN_TREE:%=-I%) $(if $(filter-out src/%,$<),-Itokenize_tools) \
 	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \
-	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
+	$(WARNINGS) $(CPPFLAGS) $(CFLAGS) -ffp-contract=off
 LINK = $(CC) $(filter -Wl% $(if $(findstring .so,$@),,-pie),$(HARDENING)) $(CFLAGS) -pthread -o $@ \
 	$(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -Wl,--as-needed $(LIBS)
 # A program for another processor becomes a script that runs it.
@@ -113,7 +114,7 @@ ifeq ($(HAVE_XXHASH)$(XXHASH_IN_TREE),no)
     $(error $(if $(call takes,-w),xxHash is required and was not found: install the package libxxhash-dev,$(strip \
 	a C compiler is required and '$(CC)' does not work: install the packages gcc and libc6-dev)))
 endif
-LIBS := $(if $(XXHASH_IN_TREE),,-lxxhash) -ldl $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
+LIBS := $(if $(XXHASH_IN_TREE),,-lxxhash) -ldl -lm $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
 	$(if $(filter yes,$(HAVE_ISAL)),-lisal)
 
 # The C library only fortifies what is optimized.

@@ -681,6 +681,20 @@ TOKMAP_API tokmap_status tokmap_loader_count_labels(tokmap_loader *l,
                                                     const tokmap_loader_labels *options,
                                                     tokmap_error *err);
 
+/* ---- Megatron's blends ---- */
+
+/* Sets sources[0 .. n) to the source of each sample of a blend, as the helpers of Megatron-core
+ * choose it: the one with the largest weights[k] * max(i, 1) - (the samples that it already has) at
+ * sample i, and of several the first. Megatron's weights are divided by their sum beforehand.
+ * limits: how many samples each source has at most; a source that has them is not chosen again.
+ * NULL: there are no limits. is_fused: 1 computes this with one rounding, as helpers that were
+ * compiled for aarch64 do, and 0 with two, as those for x86-64 do; the orders differ. Sample i of
+ * the blend is the next sample of its source. TOKMAP_ERR_ARGUMENT: n_sources is not 1 to 32,766, a
+ * weight is not finite or not above 0, or the limits leave less than n samples. */
+TOKMAP_API tokmap_status tokmap_blend_by_error(const double *weights, const uint64_t *limits,
+                                               uint32_t n_sources, int32_t is_fused, uint64_t n,
+                                               uint16_t *sources, tokmap_error *err);
+
 /* ---- The ledger of a run: docs/FORMAT.md, section 12 ---- */
 
 /* The contents of a ledger line beside the description of the loader. Text may be NULL: then it is

@@ -42,13 +42,14 @@ __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "
            "LockedError", "Measurement", "MismatchError", "NoMemoryError", "NotADatasetError", "Order", "Ranks", "Reading",
            "PackProgress", "PackReport", "Record", "Resume", "ResumeCheck", "Row", "Rows", "Run", "Sample", "Samples", "Segment", "Slots", "Source", "Span",
            "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "View", "Writer", "WrongStep",
-           "check_resume", "count_devices", "measure", "open", "pack"]
+           "check_resume", "count_devices", "measure", "megatron_source", "open", "pack"]
 
 # What few programs use is imported when it is asked for, because that takes as long as all the rest.
-_LATER = {"_frameworks.samples": "Samples", "_device.stage": "DeviceArray DeviceBatch Filled Stage count_devices",
+_LATER = {"_frameworks.samples": "Samples", "_frameworks.megatron_order": "megatron_source", "_device.stage": "DeviceArray DeviceBatch Filled Stage count_devices",
           "_data.tokenizer": "Tokenizer", "_data.pack": "PackProgress PackReport pack", "_run.measure": "Measurement measure", "_run.resume": "ResumeCheck WrongStep check_resume", "_run.trace": "Run TracedDocument TracedRow", "_data.writer": "Writer"}
 
 if TYPE_CHECKING:
+    from ._frameworks.megatron_order import megatron_source
     from ._frameworks.samples import Samples
     from ._device.stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
     from ._data.pack import PackProgress, PackReport, pack

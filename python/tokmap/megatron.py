@@ -10,7 +10,8 @@ import torch
 from ._c.arguments import flag
 from ._c.errors import MismatchError
 from ._loader.options import Order, Reading, Rows, group
-from ._frameworks.blends import open_prefixes, padding_id, refuse_options, sources_of
+from ._frameworks.blends import check_prefixes, open_prefixes, padding_id, refuse_options, sources_of, special_id
+from ._frameworks.megatron_order import MegatronSource, as_blend, ordered
 from ._frameworks.samples import check_whole_rows
 from .torch import MapDataset
 
@@ -28,6 +29,10 @@ class GPTDataset(MapDataset):
     options     as for a Loader without ledger, and n_samples as for Samples. Without max_epochs and n_samples there is one epoch
     inter_document_masking  replaces the option of the config, which Megatron-core up to 0.16.1 does not have. True:
                 cu_seqlens and max_seqlen take the place of attention_mask, and position_ids are reset
+    sample_order  "megatron": samples, their order and their masks are Megatron's own, so that losses can be compared. `sources`
+                is then a blend as for megatron_source, or what that returns; n_samples decides the order, as in Megatron,
+                and there may be more samples. Documents end at the end-of-document id, as for Megatron. None: tokmap's order
+    cache       with sample_order="megatron": Megatron's folder of caches, as for megatron_source
 
     A row that is shorter, with windows="within_document" or "best_fit", has inputs of pad_id, labels of 0 and a loss_mask
     of 0 after its end, whatever eod_mask_loss says. With "best_fit" the label after each document is 0 with a loss_mask
@@ -37,20 +42,25 @@ class GPTDataset(MapDataset):
     _is_blend = False
 
     def __init__(self, sources: Any, config: Any, *, inter_document_masking: Optional[bool] = None,
-                 rows: Optional[Rows] = None, **options: Any) -> None:
+                 rows: Optional[Rows] = None, sample_order: Optional[str] = None, cache: Any = None, **options: Any) -> None:
         rows = group(Rows, rows)
         if rows.mask_labels or rows.ignore_index != -100 or "outputs" in options:
             raise ValueError("mask_labels, outputs and ignore_index cannot be options here: Megatron takes a loss_mask, "
                              "which is 0 for labels that a row lacks and, with eod_mask_loss of the config, at the ends "
                              "of documents")
         refuse_options(config)
+        self._eod = check_order(sample_order, cache, options) and _eod_of(config)
+        if self._eod is not None:
+            sources = _in_megatrons_order(sources, config, options.pop("n_samples", None), cache)
+            options = {"shuffle": "none", "max_epochs": 1, **options}
         if inter_document_masking is None:
             inter_document_masking = getattr(config, "inter_document_masking", False)
         self._by_document = flag("inter_document_masking", inter_document_masking)
         self._has_mask = config.create_attention_mask and not self._by_document
-        needed = {"inputs": True, "labels": True, "loss_mask": config.eod_mask_loss,
-                  "position_ids": config.reset_position_ids or self._by_document,
-                  "document_ids": config.reset_attention_mask and self._has_mask, "cu_seqlens": self._by_document}
+        by_eod = self._eod is not None
+        needed = {"inputs": True, "labels": True, "loss_mask": config.eod_mask_loss and not by_eod,
+                  "position_ids": self._by_document or config.reset_position_ids and not by_eod,
+                  "document_ids": config.reset_attention_mask and self._has_mask and not by_eod, "cu_seqlens": self._by_document}
         outputs = [name for name, is_needed in needed.items() if is_needed]
         options = {"seed": config.random_seed, "framework": "torch", "rows": rows, **options, "outputs": outputs}
         super().__init__(sources, config.sequence_length, **options)
@@ -60,6 +70,8 @@ class GPTDataset(MapDataset):
     def __getitem__(self, sample: Optional[int]) -> Dict[str, Any]:
         found = super().__getitem__(sample or 0)
         length = self.config.sequence_length
+        if self._eod is not None:
+            found = {**self._found_by_id(found["inputs"]), **found}
         mask = torch.tril(torch.ones((length, length), dtype=torch.bool)) if self._has_mask else None
         if mask is not None and "document_ids" in found:
             mask &= found["document_ids"][:, None] == found["document_ids"]
@@ -85,9 +97,57 @@ class GPTDataset(MapDataset):
         return {"dataset_id": np.int16(where.source + where.dataset), **row}  # one of them is 0: see sources_of
 
 
+    def _found_by_id(self, inputs: Any) -> Dict[str, Any]:
+        """What Megatron finds out about a row by the id that ends documents."""
+        config, is_end = self.config, torch.as_tensor(inputs) == self._eod
+        number = torch.nn.functional.pad(is_end.cumsum(0)[:-1], (1, 0))  # of the document that an input is in
+        found: Dict[str, Any] = {"document_ids": number} if config.reset_attention_mask and self._has_mask else {}
+        if config.eod_mask_loss:
+            found["loss_mask"] = ~is_end
+        if config.reset_position_ids:
+            at = torch.arange(len(number))
+            begins = at.masked_fill(number.diff(prepend=number[:1] - 1) == 0, 0)
+            found["position_ids"] = at - begins.cummax(0).values
+        return found
+
+
+def check_order(sample_order: Optional[str], cache: Any, options: Dict[str, Any]) -> Optional[bool]:
+    """Whether it is Megatron's, or None. TypeError: beside it there is an option that says another order."""
+    if sample_order not in (None, "tokmap", "megatron"):
+        raise ValueError(f"sample_order is {sample_order!r}: must be 'tokmap' or 'megatron'")
+    if sample_order != "megatron":
+        if cache is not None:
+            raise TypeError("cache needs sample_order='megatron'")
+        return None
+    wrong = [name for name in ("seed", "shuffle", "windows", "order") if options.get(name) is not None]
+    if wrong:
+        raise TypeError(f"{', '.join(wrong)} cannot be given with sample_order='megatron': that is one order, with the random_seed of config")
+    return True
+
+
+def _eod_of(config: Any) -> int:
+    found = special_id(config, "eod")
+    if found is None:
+        raise ValueError("sample_order='megatron' needs a tokenizer in config that has an eod, by which Megatron makes masks")
+    return found
+
+
+def _in_megatrons_order(sources: Any, config: Any, n_samples: Optional[int], cache: Any) -> MegatronSource:
+    if isinstance(sources, MegatronSource):
+        if n_samples is not None or cache is not None:
+            raise TypeError("n_samples and cache are those of megatron_source here: give them to it")
+        return sources
+    blend = as_blend(sources)
+    opened = open_prefixes(blend[0])
+    check_prefixes(opened, config, mixed_tokenizers=False)
+    return ordered(blend, opened, (0, 1), "train", sequence_length=config.sequence_length, seed=config.random_seed,
+                   n_samples=n_samples, cache=cache, fused=None, surplus=config.mid_level_dataset_surplus)
+
+
 def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
              is_built_on_rank: Callable[[], bool] = lambda: True, *, order: Optional[Order] = None,
-             reading: Optional[Reading] = None, **options: Any) -> List[Any]:
+             reading: Optional[Reading] = None, sample_order: Optional[str] = None, cache: Any = None, fused: Optional[bool] = None,
+             **options: Any) -> List[Any]:
     """Train, valid and test, each a GPTDataset or None: what BlendedMegatronDatasetBuilder(GPTDataset, sizes,
     is_built_on_rank, config).build() returns, for train_valid_test_datasets_provider.
 
@@ -100,6 +160,10 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
                 caches and for reading mean nothing here. Options that are not supported, such as FIM, are refused
     sizes       the number of samples of each split; None: an epoch; 0: None is returned for this split. A blend of several
                 prefixes without weights has at most one epoch. The order of samples does not depend on sizes
+    sample_order, cache  "megatron": the samples that Megatron's builder returns, in its order: consumed_samples of a run that
+                Megatron's classes fed mean the same here. cache is Megatron's folder of caches; None: the order is computed in
+                each process. Prefixes must be datasets, and weights above 0
+    fused       for a blend with sample_order="megatron": as for megatron_source
     is_built_on_rank    where it returns False, there is None in place of a data set. Everything is checked nevertheless
     options     as for GPTDataset
 
@@ -115,8 +179,9 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
         raise ValueError("config has neither blend nor blend_per_split, and mock data are Megatron's")
     is_one = config.blend is not None  # blend for all splits
     blends = [config.blend if share else None for share in config.split_matrix] if is_one else config.blend_per_split
-    opened = open_prefixes((prefix for blend in blends if blend for prefix in blend[0]), config,
-                           group(Reading, reading).mixed_tokenizers)
+    opened = open_prefixes(prefix for blend in blends if blend for prefix in blend[0])
+    check_prefixes(opened, config, group(Reading, reading).mixed_tokenizers)
+    is_megatrons = check_order(sample_order, cache, {**options, "order": order})
     is_built = is_built_on_rank()
 
     def make(split: Any, size: Optional[int], prefixes: List[str], weights: Optional[List[float]]) -> Optional[GPTDataset]:
@@ -124,10 +189,16 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
             weights = None  # so does Megatron
         if weights is not None and size is None:
             raise ValueError(f"{split.name}: a blend with weights has no end, so its size cannot be None")
-        sources = sources_of((prefixes, weights), opened, config.split_matrix[split.value] if is_one else (0, 1), split.name)
-        max_epochs = 1 if size is None or weights is None and len(prefixes) > 1 else None
+        share = config.split_matrix[split.value] if is_one else (0, 1)
         try:
-            one = GPTDataset(sources, config, n_samples=size, max_epochs=max_epochs, order=order, reading=reading, **options)
+            if is_megatrons:
+                source = ordered((prefixes, weights), opened, share, split.name, sequence_length=config.sequence_length,
+                                 seed=config.random_seed, n_samples=size, cache=cache, fused=fused, surplus=config.mid_level_dataset_surplus)
+                one = GPTDataset(source, config, sample_order="megatron", reading=reading, **options)
+            else:
+                max_epochs = 1 if size is None or weights is None and len(prefixes) > 1 else None
+                one = GPTDataset(sources_of((prefixes, weights), opened, share, split.name), config, n_samples=size,
+                                 max_epochs=max_epochs, order=order, reading=reading, **options)
         except MismatchError as error:
             error.args = f"{split.name}: {error}", *error.args[1:]
             raise

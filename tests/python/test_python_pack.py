@@ -13,10 +13,10 @@ import sys
 import threading
 import time
 
-import numpy as np
 import package  # noqa: F401 - finds tokmap
 from ref_protocol import expect, expect_equal, run_in_folders
 
+import numpy as np
 import tokmap
 from tokmap._c.find import find_program
 from tokmap._data import pack as module

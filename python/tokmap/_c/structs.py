@@ -307,6 +307,7 @@ SIGNATURES = {
     "tokmap_ledger_check": _call(c_size_t, c_char_p, of=c_char_p),
     "tokmap_loader_locate": _call(c_uint64, POINTER(LoaderSample)),
     "tokmap_loader_get_info": (c_int, [c_void_p, POINTER(LoaderInfo)]),
+    "tokmap_blend_by_error": _call(c_void_p, c_uint32, c_int32, c_uint64, c_void_p),
     "tokmap_batch_gather": _call(POINTER(GatherOptions), of=POINTER(Batch)),
     "tokmap_batch_cu_seqlens": (c_size_t, [POINTER(Batch), c_uint32, c_void_p, POINTER(c_uint32)]),
 }

@@ -7,14 +7,14 @@ import math
 import os
 import shlex
 import warnings
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
 from .._c.arguments import flag, real
 from .._c.errors import MismatchError, make_error
 from .._data.dataset import Dataset, check_tokenizers
-from .._data.values import prefix_of
+from .._data.values import Array, prefix_of
 from .._data.view import View
 from .._loader.sources import Source, is_view, open_view
 
@@ -36,7 +36,7 @@ def refuse_options(config: Any) -> None:
         raise ValueError(f"{type(config).__name__}: {', '.join(wrong)}: tokmap supports only the default of these options")
 
 
-def _special_id(config: Any, name: str) -> Optional[int]:
+def special_id(config: Any, name: str) -> Optional[int]:
     try:
         found: Optional[int] = getattr(config.tokenizer, name)
     except (AttributeError, NotImplementedError):
@@ -46,11 +46,11 @@ def _special_id(config: Any, name: str) -> Optional[int]:
 
 def padding_id(config: Any) -> Optional[int]:
     """The id of padding in the data, as Megatron finds it, unless another special token has the same id."""
-    pad, *others = (_special_id(config, name) for name in ("pad", "eos", "eod"))
+    pad, *others = (special_id(config, name) for name in ("pad", "eos", "eod"))
     return None if pad in others and not config.allow_ambiguous_pad_tokens else pad
 
 
-def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) -> Dict[str, Union[Dataset, View]]:
+def open_prefixes(prefixes: Iterable[str]) -> Dict[str, Union[Dataset, View]]:
     """A prefix may also be the path of a view file."""
     found: Dict[str, Union[Dataset, View]] = {}
     unknown: List[str] = []
@@ -69,8 +69,12 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
         texts.append(f"{len(not_indexed)} of Megatron's have no .tmi yet, which is made once: tokmap index {files}")
     if texts:
         raise make_error("; ".join(texts), -3, errno.ENOENT, 0)
-    n_ids, eod = getattr(config.tokenizer, "vocab_size", None), _special_id(config, "eod")
-    datasets = {prefix: one.dataset if isinstance(one, View) else one for prefix, one in found.items()}
+    return found
+
+
+def check_prefixes(opened: Mapping[str, Union[Dataset, View]], config: Any, mixed_tokenizers: bool) -> None:
+    n_ids, eod = getattr(config.tokenizer, "vocab_size", None), special_id(config, "eod")
+    datasets = {prefix: one.dataset if isinstance(one, View) else one for prefix, one in opened.items()}
     for prefix, dataset in datasets.items():
         if n_ids is not None and dataset.largest_id >= n_ids:
             raise MismatchError(f"{prefix}: is of another tokenizer: it has the id {dataset.largest_id}, and the tokenizer of "
@@ -80,31 +84,76 @@ def open_prefixes(prefixes: Iterable[str], config: Any, mixed_tokenizers: bool) 
                           "is it of another tokenizer?", stacklevel=3)
     if not flag("mixed_tokenizers", mixed_tokenizers):
         check_tokenizers([shard for dataset in datasets.values() for shard in dataset._shards()])
-    return found
+
+
+class Sequences:
+    """The sequences of a prefix, by which Megatron counts: those of its .idx, where a document without tokens may have
+    none, and another one several; without an .idx, the documents."""
+
+    def __init__(self, prefix: str, dataset: Dataset) -> None:
+        self._prefix, self._dataset = prefix, dataset
+        self.n = self._n_documents = dataset.n_documents
+        self._is_file = False
+        if os.path.exists(prefix + ".idx"):
+            with open(prefix + ".idx", "rb") as file:
+                head = file.read(34)
+            self._is_file = len(head) == 34 and head[:7] == b"MMIDIDX"
+        if self._is_file:
+            self.n, self._n_documents = int.from_bytes(head[18:26], "little"), int.from_bytes(head[26:], "little") - 1
+
+    def _table(self, kind: str, offset: int, n: int) -> Array:
+        return np.memmap(self._prefix + ".idx", kind, "r", 34 + offset, (n,))
+
+    def cut(self, share: Tuple[float, float]) -> Tuple[int, int]:
+        """[first, end) of a part of a split."""
+        first, end = (int(round(place * float(self.n))) for place in share)
+        return first, end
+
+    def token_at(self, sequence: int) -> int:
+        if sequence >= self.n:
+            return self._dataset.n_tokens
+        if not self._is_file:
+            return self._dataset.document(sequence).first_token
+        return int(self._table("<i8", 4 * self.n, self.n)[sequence]) // self._dataset.dtype.itemsize
+
+    def documents_of(self, listed: Array, is_checked: bool = False) -> Optional[Tuple[Array, Array]]:
+        """The numbers of the documents of listed sequences, but for sequences without tokens, and for each place in `listed`
+        how many are left before it; None: each sequence is a document. is_checked: something else finds other ones."""
+        if self._n_documents != self._dataset.n_documents:
+            raise MismatchError(f"{self._prefix}.idx has {self._n_documents:,} documents, and the dataset has "
+                                f"{self._dataset.n_documents:,}: make its .tmi again with tokmap index", -7, file=self._prefix)
+        if not self._is_file:
+            return None
+        begins = self._table("<i8", 12 * self.n, self._n_documents + 1)
+        if self.n == self._n_documents and (is_checked or _counts_up(begins)):
+            return None
+        numbers = np.repeat(np.arange(self._n_documents, dtype=listed.dtype), np.diff(begins))
+        has_tokens = self._table("<i4", 0, self.n) > 0
+        if (np.diff(numbers[has_tokens]) == 0).any():
+            raise ValueError(f"{self._prefix}.idx: Megatron shuffles sequences, and some documents have several (--split-sentences): its "
+                             "order is not one of documents")
+        is_left = has_tokens[listed]
+        return numbers[listed[is_left]], np.cumsum(is_left) - is_left
+
+
+def _counts_up(array: Array, n: int = 2**20) -> bool:
+    """Whether array[i] is i, without as much memory again."""
+    return all(np.array_equal(array[i:i + n], np.arange(i, min(i + n, len(array)))) for i in range(0, len(array), n))
 
 
 def _documents(prefix: str, dataset: Dataset, share: Tuple[float, float]) -> Optional[Tuple[int, int]]:
-    """[first, end) as in Megatron's builder; None: all. It cuts between sequences: in an .idx, a document without tokens
-    may have none, and another one several."""
-    n = n_sequences = dataset.n_documents
-    head = b""
-    if os.path.exists(prefix + ".idx"):
-        with open(prefix + ".idx", "rb") as file:
-            head = file.read(26)
-    if head[:7] == b"MMIDIDX":
-        n_sequences = int.from_bytes(head[18:], "little")
-    first, end = (int(round(place * float(n_sequences))) for place in share)
-    if (first, end) == (0, n_sequences) and (n > 0 or share == (0, 1)):
+    """[first, end) as in Megatron's builder; None: all."""
+    n, sequences = dataset.n_documents, Sequences(prefix, dataset)
+    first, end = sequences.cut(share)
+    if (first, end) == (0, sequences.n) and (n > 0 or share == (0, 1)):
         return None
-    if n_sequences != n:
-        starts = np.memmap(prefix + ".idx", "<i8", "r", 34 + 4 * n_sequences, (n_sequences,))  # in bytes
-        first, end = (_document_at(prefix, dataset, starts[k] // dataset.dtype.itemsize) if 0 < k < n_sequences else k and n
-                      for k in (first, end))
+    if sequences.n != n:
+        first, end = (_document_at(prefix, dataset, sequences.token_at(k)) if 0 < k < sequences.n else k and n for k in (first, end))
     return first, end
 
 
 def _document_at(prefix: str, dataset: Dataset, token: int) -> int:
-    document = dataset.find_document(int(token))
+    document = dataset.find_document(token)
     if document.first_token != token:
         raise ValueError(f"{prefix}.idx: Megatron splits between two sequences of document {document.number}: tokmap only splits "
                          "between documents")
