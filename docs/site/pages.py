@@ -17,7 +17,7 @@ from report_table import short_number  # noqa: E402
 
 # The parts of the menu. README is the first page.
 MENU = {
-    "Use": ["docs/tutorial", "docs/concepts", "docs/recipes", "docs/frameworks", "docs/trained-on", "docs/resume",
+    "Use": ["docs/tutorial", "docs/concepts", "docs/recipes", "docs/frameworks", "docs/from-megatron", "docs/trained-on", "docs/resume",
             "docs/commands", "docs/SHARED", "docs/TOKENIZERS", "docs/agents"],
     "Reference": ["docs/python", "docs/from-c", "c", "manual", "docs/FORMAT", "docs/FORMAT-EXAMPLES", "docs/ORDER", "docs/VERSIONS"],
     "Figures": ["docs/BENCHMARKS", "bench/results/README", "bench/scale/README"],

@@ -311,6 +311,144 @@ def what_cannot_be_done_is_refused_on_every_rank(folder):
         assert len(tokmap.megatron.datasets(config_of(blend=blend, split="1", **used), (9, 0, 0))[0]) == 9
 
 
+# Resets of position ids and of attention, eod_mask_loss, whether there is an attention mask; tokenizer; what is blended; split;
+# sizes; whether Megatron's caches are read. All values that a run may have come in one of them, and 12 of their combinations.
+IN_ORDER = [
+    ((False, False, False, False), Tokenizer, [0], "1", (None, 0, 0), False), ((True, True, True, True), Tokenizer, [0], "98,1,1", (700, 9, 9), True),
+    ((True, False, True, False), Padded, [1], "1,1", (2500, 300, 0), False), ((False, True, False, True), Padded, [0, 1], "90,10", (None, None, 0), True),
+    ((False, False, True, True), Tokenizer, [(0, 0.3), (1, 0.7)], "949,50,1", (900, 70, 0), False),
+    ((True, True, False, True), Ambiguous, [(0, 0.37), (1, 0.21), (2, 0.42)], "9,1", (2000, 150, 0), True),
+    ((False, False, False, False), Tokenizer, [0, 1, 2], "1", (500, 0, 0), True), ((True, False, False, False), Tokenizer, [(2, 3)], "1", (1100, 0, 0), False),
+    ((False, True, True, True), Tokenizer, [(0, 1), (2, 1)], "7,2,1", (300, 200, 100), True),
+    ((True, True, True, False), Padded, [(1, 5), (2, 0.01)], "1", (800, 0, 0), False), ((False, False, True, False), Tokenizer, [2], "6,4", (3000, 1000, 0), True),
+    ((True, True, True, True), Ambiguous, [2, 0], "1", (None, 0, 0), False)]
+RESETS = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss", "create_attention_mask")
+HAS_INTER_DOCUMENT = "inter_document_masking" in GPTDatasetConfig.__dataclass_fields__
+
+
+def make_corpora(folder):
+    """Three pairs of files of Megatron, with documents of 0 to 90 tokens, some of which have an end id in the middle."""
+    rng, prefixes = np.random.default_rng(7), []
+    for k, n in enumerate((400, 90, 250)):
+        path = str(folder / f"corpus{k}")
+        builder = IndexedDatasetBuilder(path + ".bin", dtype=np.int32)
+        for _ in range(n):
+            ids = rng.integers(0, EOD, rng.integers(1, 90) if rng.random() < 0.95 else 0)
+            ids[rng.random(len(ids)) < 0.02] = EOD
+            builder.add_item(torch.from_numpy(np.append(ids, EOD) if len(ids) else ids))
+            builder.end_document()
+        builder.finalize(path + ".idx")
+        subprocess.run(["tokmap", "index", "-q", path + ".bin"], check=True, env=environment())
+        prefixes.append(path)
+    return prefixes
+
+
+def keys_and_order_are_megatrons(folder):
+    """Every key of every sample, in Megatron's order: computed, and from Megatron's caches after they were moved."""
+    prefixes, n_compared = make_corpora(folder), 0
+    # Megatron-core 0.16.1 asks for its rank where a blend is cached.
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/ranks", rank=0, world_size=1)
+    for number, (resets, tokenizer, blended, split, sizes, is_cached) in enumerate(IN_ORDER):
+        pairs = [one if isinstance(one, tuple) else (one, None) for one in blended]
+        blend = [prefixes[k] for k, _ in pairs], None if pairs[0][1] is None else [weight for _, weight in pairs]
+        given = dict(blend=blend, split=split, tokenizer=tokenizer(), allow_ambiguous_pad_tokens=True, **dict(zip(RESETS, resets)))
+        if HAS_INTER_DOCUMENT and number % 3 == 0:
+            given["inter_document_masking"] = True
+        config = config_of(**given, path_to_cache=str(folder / f"made{number}"))
+        truth = BlendedMegatronDatasetBuilder(GPTDataset, sizes, lambda: True, config).build()
+        (folder / f"made{number}").rename(folder / f"cache{number}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mine = tokmap.megatron.datasets(config_of(**given), sizes, sample_order="megatron", cache=folder / f"cache{number}" if is_cached else None)
+        for size, got, wanted in zip(sizes, mine, truth):
+            if size == 0 or wanted is None:
+                assert got is None
+                continue
+            for one in getattr(wanted, "datasets", [wanted]):
+                one.masks_and_position_ids_are_cacheable = False  # else the padding of a row is masked in all after it, too
+            assert len(got) == len(wanted), (number, len(got), len(wanted))
+            for i in [None, *range(len(wanted))] if not hasattr(wanted, "datasets") else range(len(wanted)):
+                compare_keys(got[i], wanted[i], (number, i))
+            n_compared += len(wanted)
+    torch.distributed.destroy_process_group()
+    assert n_compared > 10_000, n_compared
+    return f"{n_compared:,} samples"
+
+
+def compare_keys(got, wanted, what):
+    assert list(got) == list(wanted), what
+    for key, value in wanted.items():
+        if key == "cu_seqlens":  # a document without tokens has no place in ours
+            n = len(value)
+            value = torch.nn.functional.pad(found := value.unique(), (0, n - len(found)), value=int(value[-1]))
+        if key == "dataset_id":
+            assert got[key] == value and got[key].dtype == value.dtype, (what, key)
+        else:
+            assert got[key].dtype == value.dtype and torch.equal(got[key], value), (what, key)
+
+
+def losses_are_megatrons(folder):
+    """docs/examples/from_megatron.py: 200 steps, the second half on four ranks."""
+    prefix = make_corpora(folder)[0]
+    ran = subprocess.run([sys.executable, ROOT / "docs/examples/from_megatron.py", prefix, "200"], check=True, text=True, capture_output=True,
+                         env={**environment(), "OMP_NUM_THREADS": "1"})
+    assert ran.stdout.endswith("largest difference: 0.0\n") and ran.stdout.count("from Megatron") == 4, ran.stdout
+
+
+KILLED = """
+import sys, tokmap
+source = tokmap.megatron_source(sys.argv[1:3], sequence_length=32, seed=1, n_samples=4000)
+with tokmap.Loader(source, 32, 6) as loader:
+    for batch in loader:
+        print(batch.state.hex(), batch.inputs.tolist(), sep=";", flush=True)
+"""
+
+
+def a_killed_run_goes_on_in_megatrons_order(folder):
+    """On other ranks, and then, at a sample, in tokmap's order."""
+    prefixes = make_corpora(folder)[:2]
+    config = config_of(blend=(prefixes, None), split="1")
+    truth = BlendedMegatronDatasetBuilder(GPTDataset, (4000, 0, 0), lambda: True, config).build()[0]
+    truth = [truth[i]["tokens"].tolist() for i in range(len(truth))]
+    child = subprocess.Popen([sys.executable, "-c", KILLED, *prefixes], stdout=subprocess.PIPE, text=True, env=environment())
+    lines = [child.stdout.readline() for _ in range(37)]
+    child.kill()
+    child.wait()
+    seen = [row for line in lines for row in json.loads(line.split(";")[1])]
+    source = tokmap.megatron_source(prefixes, sequence_length=32, seed=1, n_samples=4000)
+    ranks = [tokmap.Loader(source, 32, 2, ranks=tokmap.Ranks(rank=rank, n_ranks=4)) for rank in range(4)]
+    for rank in ranks:
+        rank.restore(bytes.fromhex(lines[-1].split(";")[0]))
+    for _ in range(20):
+        batches = [next(rank) for rank in ranks]
+        seen += [row for batch in batches for row in batch.inputs.tolist()]
+    assert seen == truth[:len(seen)] and len(seen) == 37 * 6 + 20 * 8
+    phases = tokmap.Order(phases={len(seen): [0, 1]})
+    own = tokmap.Source(prefixes, 0)
+    with tokmap.Loader([source, own], 32, 8, order=phases, resume=tokmap.Resume(
+            amend=batches[0].state, amend_from={"weights": [1], "max_epochs": 1})) as loader, tokmap.Loader(tokmap.Source(prefixes), 32, 8) as alone:
+        assert all((next(loader).inputs == next(alone).inputs).all() for _ in range(30))
+
+
+def order_is_not_given_twice(folder):
+    prefixes = make_corpora(folder)
+    config = config_of(blend=(prefixes, [1.0, 2.0, 3.0]), split="1")
+    for options, kind, word in (({"seed": 3}, TypeError, "seed"), ({"shuffle": "full"}, TypeError, "shuffle"), ({"windows": "best_fit"}, TypeError, "windows"),
+                                ({"order": tokmap.Order()}, TypeError, "order"), ({"sample_order": "olmo"}, ValueError, "olmo"),
+                                ({"cache": folder / "nix"}, ValueError, "no cache"), ({"sample_order": None, "cache": folder}, TypeError, "cache")):
+        try:
+            tokmap.megatron.datasets(config, (50, 0, 0), **{"sample_order": "megatron", **options})
+        except kind as error:
+            assert word in str(error), error
+            continue
+        raise AssertionError(options)
+    one = tokmap.megatron.GPTDataset(prefixes[0], config, sample_order="megatron", n_samples=50)
+    two = tokmap.megatron.datasets(config_of(blend=(prefixes[:1], None), split="1"), (50, 0, 0), sample_order="megatron")[0]
+    again = pickle.loads(pickle.dumps(one))  # as for a worker that is spawned
+    assert len(one) == len(two) == len(again) and all((one[i]["tokens"] == two[i]["tokens"]).all() and (again[i]["tokens"] == two[i]["tokens"]).all()
+                                                      for i in range(50))
+
+
 def blends_are_measured(folder):
     """Not how fast anything is."""
     subprocess.run([sys.executable, ROOT / "bench/peers/blends.py", "--tokmap", "tokmap", "--prefixes", "3", "--rounds", "1",
