@@ -7,7 +7,9 @@ import dataclasses
 import itertools
 import json
 import logging
+import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
 import typing
@@ -30,7 +32,7 @@ from torch.utils.data import DataLoader  # noqa: E402
 
 import tokmap  # noqa: E402
 import tokmap.megatron  # noqa: E402
-from documents import environment  # noqa: E402
+from documents import blocks, changed_folder, environment  # noqa: E402
 
 
 class Tokenizer:
@@ -326,7 +328,7 @@ RESETS = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss", "create
 HAS_INTER_DOCUMENT = "inter_document_masking" in GPTDatasetConfig.__dataclass_fields__
 
 
-def make_corpora(folder):
+def make_corpora(folder, is_indexed=True):
     """Three pairs of files of Megatron, with documents of 0 to 90 tokens, some of which have an end id in the middle."""
     rng, prefixes = np.random.default_rng(7), []
     for k, n in enumerate((400, 90, 250)):
@@ -338,7 +340,8 @@ def make_corpora(folder):
             builder.add_item(torch.from_numpy(np.append(ids, EOD) if len(ids) else ids))
             builder.end_document()
         builder.finalize(path + ".idx")
-        subprocess.run(["tokmap", "index", "-q", path + ".bin"], check=True, env=environment())
+        if is_indexed:
+            subprocess.run(["tokmap", "index", "-q", path + ".bin"], check=True, env=environment())
         prefixes.append(path)
     return prefixes
 
@@ -388,11 +391,39 @@ def compare_keys(got, wanted, what):
 
 
 def losses_are_megatrons(folder):
-    """docs/examples/from_megatron.py: 200 steps, the second half on four ranks."""
-    prefix = make_corpora(folder)[0]
-    ran = subprocess.run([sys.executable, ROOT / "docs/examples/from_megatron.py", prefix, "200"], check=True, text=True, capture_output=True,
-                         env={**environment(), "OMP_NUM_THREADS": "1"})
+    """docs/from-megatron.md: 200 steps, the second half on four ranks; the provider; and from one order to the other."""
+    (index, compare), python = ([text for _, language, text in blocks("from-megatron.md") if language == kind] for kind in ("sh", "python"))
+    provider, leave = python
+    (folder / "data").mkdir()
+    for corpus, name in zip(make_corpora(folder, is_indexed=False), ("web", "code")):
+        for suffix in (".bin", ".idx"):
+            pathlib.Path(corpus + suffix).rename(folder / f"data/{name}_text_document{suffix}")
+    shutil.copy(ROOT / "docs/examples/from_megatron.py", folder)
+    (folder / "python").symlink_to(sys.executable)
+    given = {**environment(), "OMP_NUM_THREADS": "1"}
+    for text in (index, compare):
+        ran = subprocess.run(["bash", "-ec", text.replace("python ", "./python ")], cwd=folder, text=True, capture_output=True, env=given)
+        assert ran.returncode == 0, (text, ran.stderr)
     assert ran.stdout.endswith("largest difference: 0.0\n") and ran.stdout.count("from Megatron") == 4, ran.stdout
+    prefixes = [str(folder / f"data/{name}_text_document") for name in ("web", "code")]
+    config = config_of(blend=(prefixes, None), split="9,1,0")
+    names = {"tokmap": tokmap, "get_args": dict, "core_gpt_dataset_config_from_args": lambda args: config}
+    exec(provider, names)
+    train, valid, _ = names["train_valid_test_datasets_provider"]((100, 20, 0))
+    assert (len(train), len(valid)) == (100, 20) and train[0]["dataset_id"] in (0, 1)
+    for name, prefix in zip(("web", "code"), prefixes):
+        for suffix in (".bin", ".idx", ".tmi"):
+            pathlib.Path(prefix + suffix).rename(folder / f"data/{name}{suffix}")
+    with changed_folder(folder):
+        source = tokmap.megatron_source([("data/web", 0.7), ("data/code", 0.3)], "98,1,1", "train", sequence_length=64, seed=1234, n_samples=4_000,
+                                        fused=False)
+        with tokmap.Loader(source, 64, batch_rows=8, ledger="run.ledger") as loader:
+            loader.seek(800)
+            names["state"] = next(loader).state
+        names["source"] = source
+        exec(leave, names)
+        with tokmap.Loader(["data/web", "data/code"], 64, batch_rows=8) as alone:
+            assert all((next(names["loader"]).inputs == next(alone).inputs).all() for _ in range(30))
 
 
 KILLED = """
@@ -405,7 +436,7 @@ with tokmap.Loader(source, 32, 6) as loader:
 
 
 def a_killed_run_goes_on_in_megatrons_order(folder):
-    """On other ranks, and then, at a sample, in tokmap's order."""
+    """On other ranks."""
     prefixes = make_corpora(folder)[:2]
     config = config_of(blend=(prefixes, None), split="1")
     truth = BlendedMegatronDatasetBuilder(GPTDataset, (4000, 0, 0), lambda: True, config).build()[0]
@@ -423,11 +454,6 @@ def a_killed_run_goes_on_in_megatrons_order(folder):
         batches = [next(rank) for rank in ranks]
         seen += [row for batch in batches for row in batch.inputs.tolist()]
     assert seen == truth[:len(seen)] and len(seen) == 37 * 6 + 20 * 8
-    phases = tokmap.Order(phases={len(seen): [0, 1]})
-    own = tokmap.Source(prefixes, 0)
-    with tokmap.Loader([source, own], 32, 8, order=phases, resume=tokmap.Resume(
-            amend=batches[0].state, amend_from={"weights": [1], "max_epochs": 1})) as loader, tokmap.Loader(tokmap.Source(prefixes), 32, 8) as alone:
-        assert all((next(loader).inputs == next(alone).inputs).all() for _ in range(30))
 
 
 def order_is_not_given_twice(folder):

@@ -145,7 +145,7 @@ def make_olmo_core():
 
 # What an example takes for granted beyond `import tokmap`, if it has this text.
 MORE_NAMES = {"Stage(": make_stage, "tokmap.lightning": make_lightning, "tokmap.huggingface": make_huggingface,
-              "tokmap.megatron": make_megatron, "tokmap.torchtitan": make_torchtitan, "tokmap.olmo_core": make_olmo_core}
+              "tokmap.megatron.": make_megatron, "tokmap.torchtitan": make_torchtitan, "tokmap.olmo_core": make_olmo_core}
 
 
 def run_python(text, folder):
