@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blend.c - the sources of a blend, chosen as Megatron's helpers do. */
+/* blend_by_error.c - the sources of a blend, chosen as Megatron's helpers do. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -39,8 +39,8 @@ static tokmap_status check(const double *weights, const uint64_t *limits, uint32
     return TOKMAP_OK;
 }
 
-/* How far a source is behind its share at sample i. All the rest is the same on each processor, so
- * the two kinds differ here alone: the Makefile keeps compilers from making the second the first. */
+/* How far a source is behind its share at sample i. The two kinds differ here alone; the Makefile
+ * keeps compilers from making the second the first. */
 static double behind(const chosen_from *from, double i, bool is_fused)
 {
     return is_fused ? fma(from->weight, i, -from->n_chosen) : from->weight * i - from->n_chosen;
