@@ -479,7 +479,7 @@ def blends_are_measured(folder):
     subprocess.run([sys.executable, ROOT / "bench/peers/blends.py", "--tokmap", "tokmap", "--prefixes", "3", "--rounds", "1",
                     "--dir", folder, "--out", folder / "blends.json"], check=True, env=environment(), capture_output=True)
     found = {(row["line"], row["column"]): row["median"] for row in json.loads((folder / "blends.json").read_text())["rows"]}
-    assert len(found) == 5 * 3 * 4 and found["no weights: tokmap", "files"] == 0 < found["no weights: tokmap", "a split"]
+    assert len(found) == 5 * 5 * 4 and found["no weights: tokmap", "files"] == 0 < found["no weights: tokmap", "a split"]
 
 
 def packed_rows_are_imported(folder):
