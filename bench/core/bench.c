@@ -335,27 +335,32 @@ static void print_row(json_out *o, const bench_row *row)
     json_out_end(o, '}');
 }
 
-void bench_print_json(const bench_report *report, const char *command, FILE *out)
+void bench_json_machine(json_out *o)
 {
-    json_out o = {.out = out};
     struct utsname system;
     char line[256];
     uname(&system);
     const bool known = read_system_line("/proc/cpuinfo", "model name\t: ", line, sizeof line);
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    json_out_begin(o, "machine", '{');
+    json_out_string(o, "cpu", known ? line : "unknown");
+    json_out_print(o, "processors", "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    json_out_print(o, "memory_gib", "%.1f", memory / (1u << 30));
+    json_out_string(o, "kernel", system.release);
+    json_out_string(o, "architecture", system.machine);
+    json_out_end(o, '}');
+}
+
+void bench_print_json(const bench_report *report, const char *command, FILE *out)
+{
+    json_out o = {.out = out};
     json_out_begin(&o, NULL, '{');
     json_out_number(&o, "schema", 1);
     json_out_number(&o, "schema_version", 1);
     json_out_string(&o, "kind", "pages");
     json_out_string(&o, "tokmap", tokmap_version());
     json_out_string(&o, "command", command);
-    json_out_begin(&o, "machine", '{');
-    json_out_string(&o, "cpu", known ? line : "unknown");
-    json_out_print(&o, "processors", "%ld", sysconf(_SC_NPROCESSORS_ONLN));
-    json_out_print(&o, "memory_gib", "%.1f", memory / (1u << 30));
-    json_out_string(&o, "kernel", system.release);
-    json_out_string(&o, "architecture", system.machine);
-    json_out_end(&o, '}');
+    bench_json_machine(&o);
     json_out_begin(&o, "busy", '{');
     json_out_print(&o, "others_percent", "%.3g", report->others_percent);
     json_out_print(&o, "steal_percent", "%.3g", report->steal_percent);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/json_out.h"
 #include "system/platform_thread.h"
 #include "tokmap.h"
 
@@ -121,6 +122,8 @@ double bench_median(const bench_row *row);
 /* Prints the figures for people: a line for each row. bench/report.py makes tables of the JSON. */
 void bench_print_rows(const bench_report *report, FILE *out);
 void bench_print_json(const bench_report *report, const char *command, FILE *out);
+/* Adds the member "machine" of a result: processor, number of processors, memory, kernel. */
+void bench_json_machine(json_out *o);
 
 /* Reads the number after `key` at the beginning of a line of a file of /proc; -1 if no line has
  * it. */

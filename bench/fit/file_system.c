@@ -235,17 +235,13 @@ static void print_json(const options *o, const kind *k, const readings *r, FILE 
 {
     static const char *const columns[2][2] = {{"cold_full", "hot_full"},
                                               {"cold_block", "hot_block"}};
-    struct utsname system;
     char key[64];
     json_out j = json_out_begin_result(out);
-    uname(&system);
     json_out_string(&j, "kind", "file-system");
     json_out_string(&j, "tokmap", tokmap_version());
     json_out_string(&j, "file_system", k->name);
     json_out_string(&j, "mount_options", k->mount);
-    json_out_string(&j, "kernel", system.release);
-    json_out_string(&j, "architecture", system.machine);
-    json_out_print(&j, "processors", "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    bench_json_machine(&j);
     json_out_number(&j, "n_bytes", o->size);
     json_out_begin(&j, "tokens_per_second", '{');
     for (size_t i = 0; i < (N_WAYS + 1) * 4; i++) {

@@ -201,6 +201,7 @@ void fit_print_json(const fit_options *options, const fit_data *data, const fit_
     fit_describe(options, r, verdict, sizeof verdict);
     json_out_string(&o, "kind", "fit");
     json_out_string(&o, "tokmap", tokmap_version());
+    bench_json_machine(&o);
     json_out_string(&o, "verdict", !fit_is_fed(r) ? "waits" : r->cold.was_run ? "fed" : "hot only");
     json_out_string(&o, "text", verdict);
     json_out_begin(&o, "options", '{');

@@ -16,6 +16,7 @@ import ref_writer
 from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, run_program
 
 TRAINING = ("--gpus", "2", "--sequence-length", "64", "--batch-rows", "4", "--seconds", "2")
+MACHINE = {"cpu", "processors", "memory_gib", "kernel", "architecture"}
 
 
 def fit(*words, code=None):
@@ -40,6 +41,7 @@ def judged(*words):
 def the_verdict_follows_from_the_figures(folder):
     found = judged(make(folder / "a"), *TRAINING, "--step-ms", "5")
     expect_equal((found["schema_version"], found["kind"]), (1, "fit"), "what it is")
+    expect_equal(set(found["machine"]), MACHINE, "the machine")
     expect_equal(found["needed_tokens_per_second"], 2 * 4 * 64 * 1000 / 5, "tokens that are needed")
     cold = found["cold"]
     if cold is None:
@@ -199,6 +201,7 @@ def a_file_system_is_a_table(folder):
     expect(folder.name not in said and os.uname().nodename not in said.split(), "a place: %s" % said)
     found = json.loads(ask("--json"))
     expect_equal((found["schema_version"], found["kind"], found["n_bytes"]), (1, "file-system", 4 << 20), str(found))
+    expect_equal(set(found["machine"]), MACHINE, "the machine")
     expect_equal(set(found["calls_us"]), {"open", "stat", "rename", "lock", "fsync"}, "calls")
     rates = found["tokens_per_second"]
     expect({"auto_hot_full", "map_hot_block", "two_processes_hot_full"} <= set(rates) and min(rates.values()) > 0, str(rates))
