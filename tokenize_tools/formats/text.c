@@ -188,25 +188,12 @@ static reader_result next_record(reader *base, document *d, failure *err)
 static int seek_place(reader *base, reader_place to, uint64_t max_bytes, failure *err)
 {
     text_reader *r = (text_reader *)base;
-    window *w = &r->base.window;
     if (!text_begin_input(r, err))
         return -1;
     finish_record(r);
-    const uint64_t n_left = to.offset > w->offset ? to.offset - w->offset : 0;
-    const uint64_t n_bytes = n_left < max_bytes ? n_left : max_bytes;
-    uint64_t n_taken;
-    if (!window_take(w, NULL, n_bytes, &n_taken, err))
-        return -1;
-    if (n_taken < n_bytes) {
-        fail_changed(err,
-                     "has changed: it ends at byte %" PRIu64
-                     ", but an earlier run read up to byte %" PRIu64,
-                     w->offset, to.offset);
-        return -1;
-    }
     r->line = to.line;
     base->n_records = to.n_records;
-    return w->offset >= to.offset;
+    return window_seek(&base->window, to.offset, max_bytes, err);
 }
 
 static reader_place place_now(const reader *base)

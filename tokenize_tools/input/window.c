@@ -320,6 +320,23 @@ bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, fail
     return true;
 }
 
+int window_seek(window *w, uint64_t offset, uint64_t max_bytes, failure *err)
+{
+    const uint64_t n_left = offset > w->offset ? offset - w->offset : 0;
+    const uint64_t n_bytes = n_left < max_bytes ? n_left : max_bytes;
+    uint64_t n_taken;
+    if (!window_take(w, NULL, n_bytes, &n_taken, err))
+        return -1;
+    if (n_taken < n_bytes) {
+        fail_changed(err,
+                     "has changed: it ends at byte %" PRIu64
+                     ", but an earlier run read up to byte %" PRIu64,
+                     w->offset, offset);
+        return -1;
+    }
+    return w->offset >= offset;
+}
+
 bool window_find(window *w, const char *terminator, size_t terminator_bytes, size_t *n_bytes)
 {
     const uint8_t *from = window_text(w) + w->n_searched, *found = NULL;
