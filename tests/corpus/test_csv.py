@@ -171,7 +171,7 @@ CASES = [
     (b"a\tb\n1\t2\n", None, "has tabs between its columns, and no commas; use --format tsv"),
     (b"a" * (1 << 20) + b"a\n1\n", None, "line 1: byte 0: more than 1 MiB" + HEADER),
     (b"a,b\n" + b"1,2\n" * (1 << 18) + b"x,\n", 1 << 18, 'line 262146: byte 1048580: the value in the column "a" is not a '
-     "number, as those before it are; --meta-text a keeps the values of this column as strings"),
+     "number, and the values of this column are kept as numbers; --meta-text a keeps them as strings"),
     (b"a,b\nx,1\n" + b"1,2\n" * (1 << 18) + b"x,\n", (1 << 18) + 2, None),
     (b"a,b\n1,\n,2\n\"\",x\n", [[1, None], [None, b"2"], [None, b"x"]], None),
 ]

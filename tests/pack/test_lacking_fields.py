@@ -121,6 +121,17 @@ def many_documents_without_a_value_are_a_warning(folder):
            in said and "for @row" not in said, said)
 
 
+def an_updated_plan_has_the_same_rule(folder):
+    for ending in (".parquet", ".arrow"):
+        for name in ("a", "b"):
+            write(folder, name + ending, score=[1, 2])
+        pack(folder, "a" + ending, "b" + ending, "--meta", "score", "--cells", "cells", "-o", "plan", "-f", command="plan")
+        write(folder, "a" + ending, other=[1, 2])
+        pack(folder, "--update", "plan", command="plan")  # null there
+        write(folder, "b" + ending, other=[1, 2])
+        expect(NONE + "score; a" + ending in pack(folder, "--update", "plan", command="plan", status=3), ending)
+
+
 def a_join_names_fields_without_values(folder):
     """No task can know what the inputs of the others have."""
     write(folder, "a.jsonl", score=[1, 2])

@@ -220,7 +220,12 @@ def a_column_is_of_numbers_or_of_strings(folder):
     (folder / "d.csv").write_text("id,text\n18446744073709551616,x\n")
     pack(folder, "d.csv", "--meta", "id")
     (folder / "d.csv").write_text("id,text\n9007199254740993000,x\n9223372036854775809,x\n")
-    refused(folder, "d.csv", "--meta", "id", words=["d.csv:3: byte 30: --meta: the number in field id"])
+    refused(folder, "d.csv", "--meta", "id", words=["d.csv:3: byte 30: --meta: the number in field id is neither a signed integer of 64 "
+                                                    "bits nor exactly a float64; --meta-text id keeps the values of this column as strings"])
+    pack(folder, "d.csv", "--meta", "id", "--meta-text", "id", "--restart")
+    (folder / "e.csv").write_text("id,text\n,%s\nn/a,x\n" % ("x" * LOOK))  # the look finds no value
+    refused(folder, "e.csv", "--meta", "id", words=['the value in the column "id" is not a number, and the values of this column are '
+                                                    "kept as numbers; --meta-text id keeps them as strings"])
 
 
 def bad_rows_are_left_out_and_listed(folder):
@@ -263,9 +268,17 @@ def a_plan_does_not_cut_and_keeps_the_types(folder):
     expect_equal(values(folder, "j"), values(folder), "columns")
     write_csv(folder / "b.csv", [{**ROWS[0], "id": "y"}])
     run(folder, "plan", "--update", "p")
+
+    def refuse_update(*words):
+        refused(folder, "--update", "p", words=words, command=lambda folder, *a, **k: run(folder, "plan", *a, **k))
+
     (folder / "b.csv").write_text("id,text\n1,x\n")
-    refused(folder, "--update", "p", words=["b.csv: its columns are not those of a.csv"],
-            command=lambda folder, *a, **k: run(folder, "plan", *a, **k))
+    refuse_update("b.csv: its columns are not those of a.csv")
+    # A column of numbers in the plan stays one: its tasks cannot be told otherwise.
+    write_csv(folder / "b.csv", ROWS[:3])
+    plan(folder, "a.csv", "b.csv", "--meta", "id", "--cells", "e")
+    write_csv(folder / "b.csv", [{**ROWS[0], "id": "y"}])
+    refuse_update('b.csv: the column "id" has values that are not numbers, and was one of numbers when the plan was made; make a new plan')
 
 
 def other_columns_do_not_resume(folder):
@@ -295,6 +308,14 @@ def columns_are_added_from_tables(folder):
     refused(folder, "columns", "add", "o", "a.csv", "-f", "--fields", "none", command=run, words=['a.csv: it has no column "none"'])
     refused(folder, "columns", "add", "o", "a.csv", "-f", "--fields", "score", "--meta-text", "zip", command=run, code=USAGE,
             words=["--meta-text zip: is neither the key nor a field that is read"])
+    # A column has one type in all files.
+    (folder / "1.csv").write_text("zip,big\n1,2\n2,3\n")
+    (folder / "2.csv").write_text("zip,big\n03,4\n")
+    said = run(folder, "columns", "add", "o", "1.csv", "2.csv", "-f")
+    expect("zip: string" in said and "big: int64" in said, said)
+    (folder / "2.csv").write_text("zip,big\n3,18446744073709551617\n")
+    refused(folder, "columns", "add", "o", "1.csv", "2.csv", "-f", command=run,
+            words=["2.csv:2: byte 8: the number in 'big' is neither", "; --meta-text big keeps them as strings"])
     (folder / "b.csv").write_text("score\n1\n2,3\n")
     refused(folder, "columns", "add", "o", "b.csv", "-f", command=run, words=["b.csv:3: byte 8: the row has 2 fields"])
     (folder / "c.csv").write_text("text,n\nword word word word word,1\n12345,2\n")

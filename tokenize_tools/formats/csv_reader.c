@@ -369,11 +369,12 @@ static bool set_value(csv_reader *r, size_t i, size_t *used, failure *err)
     }
     if (!is_number(row, &f)) {
         const char *name = r->base.options->fields->names[i];
-        return fail(err,
-                    "line %" PRIu64 ": byte %" PRIu64 ": the value in the column \"%.200s\" is not "
-                    "a number, as those before it are; --meta-text %.200s keeps the values of this "
-                    "column as strings",
-                    r->line + 1, r->base.window.offset + f.begin, name, name);
+        return fail(
+            err,
+            "line %" PRIu64 ": byte %" PRIu64 ": the value in the column \"%.200s\" is not "
+            "a number, and the values of this column are kept as numbers; --meta-text %.200s "
+            "keeps them as strings",
+            r->line + 1, r->base.window.offset + f.begin, name, name);
     }
     *v = number_read((const char *)row + f.begin, f.end - f.begin);
     return true;
@@ -442,23 +443,11 @@ static int seek_row(reader *base, reader_place to, uint64_t max_bytes, failure *
     finish_row(r);
     if (to.offset < w->offset) /* before the row that names the columns */
         return 1;
-    const uint64_t n_left = to.offset - w->offset;
-    const uint64_t n_bytes = n_left < max_bytes ? n_left : max_bytes;
-    uint64_t n_taken;
-    if (!window_take(w, NULL, n_bytes, &n_taken, err))
-        return -1;
-    if (n_taken < n_bytes) {
-        fail_changed(err,
-                     "has changed: it ends at byte %" PRIu64
-                     ", but an earlier run read up to byte %" PRIu64,
-                     w->offset, to.offset);
-        return -1;
-    }
-    if (n_taken > 0)
+    if (to.offset > w->offset)
         r->row = (csv_scanner){.tabs = r->row.tabs, .fields = r->row.fields, .most = r->row.most};
     r->line = to.line;
     base->n_records = to.n_records;
-    return w->offset >= to.offset;
+    return window_seek(w, to.offset, max_bytes, err);
 }
 
 static reader_place place_of_csv(const reader *base)

@@ -117,10 +117,13 @@ static bool check_kept(const reader *r, const document *d, failure *err)
     if (i == r->options->n_kept)
         return true;
     reader_describe(r, place, d->offset, spot, sizeof spot);
+    const char *name = r->options->fields->names[i];
+    const bool is_table = reader_is_table(r);
     fail(err,
          "--meta: the number in field %.100s is neither a signed integer of 64 bits nor "
-         "exactly a float64; leave the field out of --meta",
-         r->options->fields->names[i]);
+         "exactly a float64; %s%.*s%s",
+         name, is_table ? "--meta-text " : "leave the field out of --meta", is_table ? 100 : 0,
+         name, is_table ? " keeps the values of this column as strings" : "");
     return fail_at(err, "%s: ", spot);
 }
 
@@ -151,6 +154,12 @@ reader_result reader_next(reader *r, document *d, failure *err)
     if (result == READER_FAILED)
         name_place(r, err);
     return result;
+}
+
+bool reader_is_table(const reader *r)
+{
+    const corpus_format format = reader_format(r);
+    return format == CORPUS_CSV || format == CORPUS_TSV;
 }
 
 bool reader_list_fields(reader *r, field_list *fields, failure *err)

@@ -68,6 +68,7 @@ void reader_describe(const reader *r, reader_place place, uint64_t offset, char 
                      size_t text_bytes);
 
 corpus_format reader_format(const reader *r); /* CORPUS_AUTO until the first call, or empty */
+bool reader_is_table(const reader *r);        /* CSV or TSV */
 bool reader_is_archive(const reader *r);      /* its members have this format */
 /* How many records the input or part says that it has; READER_UNKNOWN: it does not say. */
 uint64_t reader_n_records(const reader *r);

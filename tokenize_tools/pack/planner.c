@@ -225,9 +225,11 @@ static int update_input(void *context, size_t which, void *result)
     const corpus_cutter_info info =
         cutter ? corpus_cutter_describe(cutter) : (corpus_cutter_info){0};
     const bool is_table = info.format == CORPUS_CSV || info.format == CORPUS_TSV;
-    /* The members of an archive are of any format, and a table may have other columns. */
+    const bool has_columns = info.format == CORPUS_PARQUET || info.format == CORPUS_ARROW;
+    /* The members of an archive are of any format, and what has columns may have others. */
     const bool may_differ = strcmp(was, in->format) != 0 || info.is_archive;
-    p->n_other += is_table || (cutter && may_differ && p->options->input.format == CORPUS_AUTO);
+    p->n_other += is_table || (has_columns && p->options->input.n_kept > 0) ||
+                  (cutter && may_differ && p->options->input.format == CORPUS_AUTO);
     corpus_cutter_close(cutter);
     return code;
 }
@@ -244,7 +246,7 @@ int pack_planner_update(pack_planner *p)
                                 &(pack_input_work){describe_input, update_input,
                                                    sizeof(pack_described), PACK_MOST_LOOKS, p});
     if (code == CLI_OK && p->n_other > 0)
-        code = pack_inputs_check_kinds(&inputs, p->options);
+        code = pack_inputs_check_again(&inputs, p->options);
     p->plan->updated = p->plan->updated || p->n_changed + p->n_skipped > 0;
     p->inputs = NULL;
     pack_plan_inputs_free(&of_plan);

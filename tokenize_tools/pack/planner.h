@@ -23,7 +23,7 @@ typedef struct pack_planner {
     uint64_t n_large; /* inputs, or their parts, that make a cell more than twice --cell-size */
     size_t n_skipped, n_changed, n_touched; /* inputs left out, inputs and cells that an update
                                                changes */
-    size_t n_other;                         /* inputs that may have another format than before */
+    size_t n_other; /* inputs that may have another format or other columns */
 } pack_planner;
 
 /* Opens each input and finds its format, and the places for the cells. Prints a note for the first

@@ -352,16 +352,20 @@ int pack_inputs_refuse(const pack_inputs *inputs, const pack_options *options)
     return cli_first_failure(refuse_mixed(&l, inputs), CLI_INPUT);
 }
 
-int pack_inputs_check_kinds(pack_inputs *inputs, const pack_options *options)
+int pack_inputs_check_again(pack_inputs *inputs, const pack_options *options)
 {
-    look l = {.inputs = inputs, .options = options};
+    pack_options again = *options;
+    look l = {.inputs = inputs, .options = &again};
+    again.types_known = false;
     int code = look_at_all(&l);
+    if (code == CLI_OK)
+        code = check_lacking(&l);
     free_whys(&l);
     if (code == CLI_OK && inputs->unsuitable.n > 0)
         code = unsuitable_refuse(&inputs->unsuitable, true);
     unsuitable_free(&inputs->unsuitable);
     if (code == CLI_OK)
-        code = table_columns_check(&l.tables);
+        code = table_columns_check_again(&l.tables, options);
     return code == CLI_OK ? check_mixed(&l) : code;
 }
 

@@ -17,9 +17,10 @@ int pack_inputs_keep_failure(pack_inputs *inputs, size_t which, const failure *e
 /* Prints what a dry run says after its table, if not all inputs can be packed in one run. Returns
  * the exit code that the run would have. */
 int pack_inputs_refuse(const pack_inputs *inputs, const pack_options *options);
-/* Refuses text beside records, tables with other columns, and what cannot be packed, as
- * pack_inputs_look does, of inputs that were looked at before and have changed. */
-int pack_inputs_check_kinds(pack_inputs *inputs, const pack_options *options);
+/* Refuses text beside records, tables with other columns or types, fields that no input has, and
+ * what cannot be packed, as pack_inputs_look does, of inputs that were looked at before and have
+ * changed. */
+int pack_inputs_check_again(pack_inputs *inputs, const pack_options *options);
 const char *pack_kind_name(corpus_format kind); /* CORPUS_AUTO is "empty" */
 /* "118 jsonl, 2 parquet, 1 empty"; an empty text if none was looked at. */
 #define PACK_KINDS_BYTES 256

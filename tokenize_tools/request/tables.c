@@ -17,11 +17,15 @@ void table_columns_add(table_columns *t, const char *name, corpus_format format,
     }
     if (summary->header != t->header && !t->other)
         t->other = name;
+    for (size_t i = 0; i < FIELD_LIST_MAX; i++)
+        if ((summary->text_fields & ~t->text_fields) >> i & 1)
+            t->text_in[i] = name;
     t->text_fields |= summary->text_fields;
     t->number_fields |= summary->number_fields;
 }
 
-int table_columns_check(const table_columns *t)
+/* Refuses names of columns that differ. */
+static int check_names(const table_columns *t)
 {
     return t->other ? cli_error(CLI_INPUT,
                                 "%s: its columns are not those of %s; all CSV and TSV inputs of a "
@@ -46,10 +50,23 @@ static int check_where(const table_columns *t, const pack_options *options)
                                                : cli_error(CLI_INPUT, "%s: %s", t->first, err.text);
 }
 
+int table_columns_check_again(const table_columns *t, const pack_options *options)
+{
+    const uint64_t strings = t->text_fields & ~pack_reader_options(options).text_fields;
+    int code = check_names(t);
+    for (size_t i = 0; code == CLI_OK && i < options->fields.n_fields; i++)
+        if (strings >> i & 1)
+            code = cli_error(CLI_INPUT,
+                             "%s: the column \"%.200s\" has values that are not numbers, and was "
+                             "one of numbers when the plan was made; make a new plan",
+                             t->text_in[i], options->fields.names[i]);
+    return code;
+}
+
 int table_columns_settle(const table_columns *t, bool all_seen, pack_options *options)
 {
     const uint64_t given = pack_reader_options(options).text_fields;
-    int code = table_columns_check(t);
+    int code = check_names(t);
     if (t->n == 0 && t->n_others > 0 && all_seen && (options->input.columns || given))
         return cli_usage("%s: no input is CSV or TSV",
                          options->input.columns ? "--columns" : "--meta-text");

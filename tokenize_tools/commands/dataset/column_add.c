@@ -10,7 +10,9 @@
 #include "datasets/values.h"
 #include "corpus/open_input.h"
 #include "fields/field_list.h"
+#include "formats/wrong_file.h"
 #include "request/inputs.h"
+#include "system/files.h"
 #include "tokmap_writer.h"
 
 /* The documents by their keys. The keys themselves are in the dataset. */
@@ -29,6 +31,7 @@ typedef struct add_job {
     tokmap_column_writer *writers[FIELD_LIST_MAX];
     tokmap_column *key;
     key_table table;
+    uint64_t text_fields; /* bits of those that are strings in some CSV or TSV */
     uint64_t n_rows;
     uint64_t next; /* the document after the last one that got a row */
     /* For each field: the first file without a value for it, and whether a file has one. */
@@ -186,8 +189,11 @@ static int put_row(add_job *job, const tokmap_value *values)
         if (!number_is_storable(&values[i]))
             return cli_error(CLI_INPUT,
                              "%s: the number in '%s' is neither a signed integer of 64 bits nor "
-                             "exactly a float64",
-                             place_of(job).s, job->fields.names[i]);
+                             "exactly a float64%s%s%s",
+                             place_of(job).s, job->fields.names[i],
+                             reader_is_table(job->reader) ? "; --meta-text " : "",
+                             reader_is_table(job->reader) ? job->fields.names[i] : "",
+                             reader_is_table(job->reader) ? " keeps them as strings" : "");
         if (tokmap_column_writer_put(job->writers[i], number, &values[i], 1, &err) != TOKMAP_OK)
             code = cli_error(cli_exit_code(&err) == CLI_USAGE ? CLI_INPUT : cli_exit_code(&err),
                              "%s: %s", place_of(job).s, err.text);
@@ -216,7 +222,7 @@ static void note_missing(void *context, size_t field, const char *text)
 static reader_options options_of(add_job *job, const field_list *fields)
 {
     const column_add_options *o = job->options;
-    uint64_t text_fields = 0;
+    uint64_t text_fields = job->text_fields;
     for (size_t i = 0; fields && i < o->n_text_fields; i++) {
         const size_t at = field_list_find(fields, o->text_fields[i], strlen(o->text_fields[i]));
         text_fields |= at < fields->n_fields ? (uint64_t)1 << at : 0;
@@ -243,6 +249,32 @@ static int check_fields(const add_job *job)
             note_field((void *)job, job->missing[i]);
     }
     return code;
+}
+
+/* Finds which columns are strings: a column of CSV or TSV has one type in all files. What cannot be
+ * read is told when the rows are read. */
+static void find_text_fields(add_job *job, char *const *files, size_t n_files)
+{
+    uint64_t found = 0;
+    for (size_t i = 0; i < n_files; i++) {
+        file_facts facts;
+        const input_source source = {.path = files[i]};
+        reader_options options = options_of(job, &job->fields);
+        reader_summary summary = {0};
+        field_list names = {0};
+        failure err;
+        if (wrong_name_table(files[i]) == CORPUS_AUTO || file_describe(files[i], &facts) != 0 ||
+            facts.kind != FILE_REGULAR) /* what is not can be read once */
+            continue;
+        options.report = NULL; /* what there is to report comes with the rows */
+        reader *r = reader_open(&source, &options, -1, &err);
+        if (r && reader_list_fields(r, &names, &err))
+            reader_summarize(r, &summary);
+        found |= summary.text_fields;
+        field_list_free(&names);
+        reader_close(r);
+    }
+    job->text_fields = found;
 }
 
 static int read_rows(add_job *job, const char *path)
@@ -387,6 +419,8 @@ int column_add(const tokmap_dataset *ds, char *const *files, size_t n_files,
         code = choose_fields(job, files[0]);
     if (code == CLI_OK)
         code = open_writers(job);
+    if (code == CLI_OK && n_files > 1)
+        find_text_fields(job, files, n_files);
     for (size_t i = 0; i < n_files && code == CLI_OK; i++)
         code = read_rows(job, files[i]);
     if (code == CLI_OK)

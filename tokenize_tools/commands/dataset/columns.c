@@ -101,8 +101,9 @@ static const cli_option option_table[] = {
          "file, of JSON lines those of its first row, that are numbers, strings or truth values, "
          "but for the key]"},
     {"meta-text", 0, CLI_CALL, 0, "FIELD",
-     .help = "for add from CSV and TSV: FIELD is a string, also where all its values are numbers; "
-             "may be given several times [numbers, if all values in the first MiB of a file are]",
+     .help =
+         "for add from CSV and TSV: FIELD is a string, also where all its values are numbers; "
+         "may be given several times [numbers, if all values in the first MiB of each file are]",
      .call = add_text_field},
     {"missing", 0, CLI_WORD, TARGET(add.missing_is_null), "WORD",
      .help = "for add with --key: what becomes of a document without a row [error]",
