@@ -6,6 +6,17 @@
 #include "cli/paths.h"
 #include "system/files.h"
 
+/* Whether `suffix` is what follows P in the name of a list that --write-lists writes. */
+static bool is_list_suffix(const char *suffix)
+{
+    static const char *const of_lists[] = {PACK_OF_TEXT PACK_LIST_SUFFIX,
+                                           PACK_OF_RECORDS PACK_LIST_SUFFIX, PACK_LIST_SUFFIX};
+    bool found = false;
+    for (size_t i = 0; i < sizeof of_lists / sizeof *of_lists; i++)
+        found |= strcmp(suffix, of_lists[i]) == 0;
+    return found;
+}
+
 /* Whether `suffix` is what follows P, or P-NAME for a split, in the name of a file that a run
  * writes. */
 static bool is_own_suffix(const char *suffix, const pack_options *options)
@@ -36,6 +47,8 @@ bool pack_is_own_file(const char *name, const pack_options *options)
     if (strncmp(last, base, strlen(base)) != 0 || !file_in_same_folder(name, output))
         return false;
     const char *suffix = last + strlen(base);
+    if (is_list_suffix(suffix))
+        return true;
     return of_plan ? !*suffix || strcmp(suffix, ".partial") == 0 : is_own_suffix(suffix, options);
 }
 

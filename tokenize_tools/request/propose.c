@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "input/input_list.h"
 #include "plan/plan_file.h"
+#include "request/own_files.h"
 #include "system/files.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"
@@ -133,7 +134,7 @@ static bool is_plain(const char *name)
 
 static path_text list_path(const proposed *p)
 {
-    return path_of(path_of(p->options->output, p->ending).s, ".list");
+    return path_of(path_of(p->options->output, p->ending).s, PACK_LIST_SUFFIX);
 }
 
 static int write_list(const proposed *p)
@@ -259,8 +260,8 @@ static void print_merge(const pack_options *o, const proposed *a, const proposed
 
 int pack_propose_commands(const pack_inputs *inputs, const pack_options *options)
 {
-    proposed text = {inputs, options, true, .ending = "-text"};
-    proposed records = {inputs, options, false, .ending = "-records"};
+    proposed text = {inputs, options, true, .ending = PACK_OF_TEXT};
+    proposed records = {inputs, options, false, .ending = PACK_OF_RECORDS};
     fputs("Pack each kind by itself:\n", stderr);
     const int of_text = propose(&text), code = cli_first_failure(propose(&records), of_text);
     for (size_t i = 0; i <= options->n_splits && !options->cells_folder; i++)
