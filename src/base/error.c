@@ -120,6 +120,7 @@ bool fail_system(failure *f, int status, const char *format, ...)
     f->status = status;
     f->place = 0;
     f->has_place = false;
+    f->file_bytes = 0;
     f->kind = NULL;
     return false;
 }
@@ -140,9 +141,34 @@ bool fail_at(failure *f, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (!f->has_place)
+    if (!f->has_place) {
         set_text(f, format, args, f->text);
+        f->file_bytes = 0;
+    }
     va_end(args);
     f->has_place = true;
+    return false;
+}
+
+enum {
+    PATH_IN_TEXT = 200 /* bytes; what is longer is cut */
+};
+
+bool fail_in_file(failure *f, const char *path)
+{
+    const size_t n_bytes = strlen(path);
+    const bool has_place = f->has_place;
+    fail_at(f, "%.*s: ", PATH_IN_TEXT, path);
+    if (!has_place && n_bytes <= PATH_IN_TEXT)
+        f->file_bytes = (uint32_t)n_bytes;
+    return false;
+}
+
+bool fail_file(failure *f, int sys_errno, const char *path)
+{
+    const size_t n_bytes = strlen(path);
+    fail_system(f, sys_errno, "%.*s", 2 * PATH_IN_TEXT, path);
+    if (n_bytes <= 2 * PATH_IN_TEXT)
+        f->file_bytes = (uint32_t)n_bytes;
     return false;
 }

@@ -72,8 +72,10 @@ enum {
 
 typedef struct failure {
     int status;
-    uint64_t place;   /* a byte, character or line: the function that sets it says which */
-    bool has_place;   /* the text begins with it */
+    uint64_t place;      /* a byte, character or line: the function that sets it says which */
+    bool has_place;      /* the text begins with it */
+    uint32_t file_bytes; /* of the name of a file, with which the text begins; 0: with none, or with
+                            a part of one */
     const char *kind; /* what a file is that was not meant to be read, such as "a PDF document", or
                          NULL; lives as long as the program */
     char text[2048];  /* one line */
@@ -91,3 +93,7 @@ bool fail_memory(failure *f);
 bool fail_kind(failure *f, const char *kind);
 /* Puts the place before the text, unless it has one. */
 bool fail_at(failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As fail_at with "PATH: ". */
+bool fail_in_file(failure *f, const char *path);
+/* Stores "PATH: ", and the system's text for an errno value. */
+bool fail_file(failure *f, int sys_errno, const char *path);

@@ -3,6 +3,7 @@
 """tokmap.pack: every option of the command is an argument, the files are those of the command, and interrupts keep what was
 done."""
 
+import errno
 import inspect
 import json
 import os
@@ -102,7 +103,8 @@ def wrong_arguments_name_what_was_meant(folder):
             ({"plan": "x"}, TypeError, "tokmap pack --plan"), ({"format": "xml"}, ValueError, "must be one of 'auto', 'text'"),
             ({"split": "a=0.1"}, TypeError, "must be a dict"), ({"force": "no"}, TypeError, "True or False"),
             ({"include": 3}, TypeError, "a list of them"), ({"threads": 0}, ValueError, "threads"),
-            ({"where": "n <"}, ValueError, "where="), ({"progress": "x"}, TypeError, "progress"),
+            ({"where": "n <"}, ValueError, "where: character"), ({"limit_tokens": "x"}, ValueError, "limit_tokens=x: must be"),
+            ({"specials_file": "x"}, ValueError, "specials_file works only with"), ({"progress": "x"}, TypeError, "progress"),
             ({"eod": True}, TypeError, "eod is True"), ({"meta": ["n,lang"]}, ValueError, "a name with a comma"), ({"field": "a\0b"}, ValueError, "zero byte")):
         error = raises(kind, tokmap.pack, file, "bytes", P, **given)
         expect(text in str(error), f"{given}: {error}")
@@ -115,6 +117,11 @@ def errors_are_those_of_the_package(folder):
     file, P = lines_of(folder, 3), os.path.join(folder, "P")
     error = raises(FileNotFoundError, tokmap.pack, [file, file + ".no"], "bytes", P)
     expect(file + ".no" in str(error), str(error))
+    expect_equal((error.filename, error.errno), (file + ".no", errno.ENOENT), "an input that does not exist")
+    error = raises(FileNotFoundError, tokmap.pack, f"@{file}.list", "bytes", P)
+    expect_equal(error.filename, file + ".list", "a list that does not exist")
+    error = raises(NotADirectoryError, tokmap.pack, file, "bytes", os.path.join(file, "P"))
+    expect_equal(error.filename, os.path.join(file, "P.tmi.partial"), "an output below a file")
     error = raises(tokmap.ArgumentError, tokmap.pack, file, "bytes", P, field="txt")
     expect("use field= with one of text, lang" in str(error), str(error))
     tokmap.pack(file, "bytes", P)

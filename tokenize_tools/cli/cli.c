@@ -98,11 +98,10 @@ static tokmap_status status_of(int code)
     return code >= CLI_USAGE && code <= CLI_EXISTS ? statuses[code] : TOKMAP_ERR_IO;
 }
 
-static void __attribute__((format(printf, 3, 0)))
-print_errors(int code, int sys_errno, const char *format, va_list args)
+static void __attribute__((format(printf, 2, 0)))
+print_errors(int code, const char *format, va_list args)
 {
-    const tokmap_error cause = {.status = sys_errno ? TOKMAP_ERR_IO : status_of(code),
-                                .sys_errno = sys_errno};
+    const tokmap_error cause = {.status = status_of(code)};
     char text[MESSAGE_BYTES];
     vsnprintf(text, sizeof text, format, args);
     print_error(&cause, text);
@@ -112,17 +111,17 @@ int cli_error(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_errors(code, 0, format, args);
+    print_errors(code, format, args);
     va_end(args);
     return code;
 }
 
-int cli_error_of_system(int code, int sys_errno, const char *format, ...)
+int cli_error_of_system(int code, int sys_errno, uint32_t file_bytes, const char *text)
 {
-    va_list args;
-    va_start(args, format);
-    print_errors(code, sys_errno, format, args);
-    va_end(args);
+    const tokmap_error cause = {.status = sys_errno ? TOKMAP_ERR_IO : status_of(code),
+                                .sys_errno = sys_errno,
+                                .file_bytes = file_bytes};
+    print_error(&cause, text);
     return code;
 }
 
@@ -165,7 +164,7 @@ int cli_usage(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    print_errors(CLI_USAGE, 0, format, args);
+    print_errors(CLI_USAGE, format, args);
     va_end(args);
     fprintf(stderr, "Try '%s%s%s --help'.\n", current_program, current_command ? " " : "",
             current_command ? current_command : "");
@@ -203,7 +202,8 @@ int cli_print_failure(const failure *f)
 {
     const int code = cli_failure_exit_code(f);
     const tokmap_error cause = {.status = f->status > 0 ? TOKMAP_ERR_IO : status_of(code),
-                                .sys_errno = MAX(f->status, 0)};
+                                .sys_errno = MAX(f->status, 0),
+                                .file_bytes = f->file_bytes};
     print_error(&cause, f->text);
     return code;
 }

@@ -47,9 +47,9 @@ int cli_failure_exit_code(const failure *f);
 int cli_print_failure(const failure *f);
 /* Prints a message and returns `code`. */
 int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* As cli_error; sys_errno: of the system call that failed, or 0. */
-int cli_error_of_system(int code, int sys_errno, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Prints the text and returns `code`. sys_errno: of the system call that failed, or 0. file_bytes:
+ * of the name of a file, with which the text begins, or 0. */
+int cli_error_of_system(int code, int sys_errno, uint32_t file_bytes, const char *text);
 /* Prints "out of memory"; returns CLI_AGAIN. */
 int cli_no_memory(void);
 /* Prints a message and "Try 'tokmap COMMAND --help'."; returns CLI_USAGE. */

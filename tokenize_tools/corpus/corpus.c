@@ -446,7 +446,7 @@ static step end_input(corpus *c)
     c->reader = NULL;
     c->input++;
     const step added = add_end(c, end);
-    return added == STEP_FAILED ? fail_at(&c->error, "%.200s: ", c->names[c->input - 1]) : added;
+    return added == STEP_FAILED ? fail_in_file(&c->error, c->names[c->input - 1]) : added;
 }
 
 static step open_input(corpus *c)
@@ -529,7 +529,7 @@ int corpus_read(corpus *c, corpus_batch *batch, failure *err)
         return s == STEP_END && batch->n_ends == 0 ? 0 : hand_out(c, batch);
     /* Maybe in the middle of a record, so the place is not known. */
     if (c->input < c->n_names)
-        fail_at(&c->error, "%.200s: ", c->names[c->input]);
+        fail_in_file(&c->error, c->names[c->input]);
     const int result = batch->n_ends > 0 ? hand_out(c, batch) : -1;
     c->state = FAILED;
     *err = c->error;

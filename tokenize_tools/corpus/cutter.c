@@ -111,6 +111,6 @@ int corpus_cutter_next(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, fai
     if (result > 0)
         *cut = c->last = found;
     if (result < 0)
-        fail_at(err, "%.200s: ", c->name);
+        fail_in_file(err, c->name);
     return result;
 }

@@ -62,7 +62,7 @@ reader *reader_open(const input_source *source, const reader_options *options, i
     if (!r) {
         window_close(&begin.window);
         input_file_close(begin.fd);
-        fail_at(err, "%.200s: ", source->path);
+        fail_in_file(err, source->path);
     }
     return r;
 }

@@ -52,7 +52,7 @@ static bool name_place(const reader *r, failure *err)
     const window *w = &r->inner->window;
     if (r->names_byte && err->status <= 0)
         return fail_at(err, "%.200s: byte %" PRIu64 ": ", w->name, w->offset);
-    return fail_at(err, "%.200s: ", w->name);
+    return fail_in_file(err, w->name);
 }
 
 bool reader_check_where(const reader_options *o, const tokmap_value_type *types, failure *err)

@@ -190,7 +190,7 @@ static bool begin_part(input *in, const input_part *part, failure *err)
 static void name_place(const input *in, failure *err)
 {
     if (err->status > 0)
-        fail_at(err, "%.200s: ", in->name);
+        fail_in_file(err, in->name);
     else
         fail_at(err, "%.200s: byte %" PRIu64 ": ", in->name,
                 in->begin + in->n_read - in->buffers.in_bytes);
@@ -204,7 +204,7 @@ int input_open_file(const input_source *source, failure *err)
     else if (!source->version || input_version_check(source->version, fd, err))
         return fd;
     input_file_close(fd);
-    fail_at(err, "%.200s: ", source->path);
+    fail_in_file(err, source->path);
     return -1;
 }
 
@@ -223,7 +223,7 @@ input *input_open_at(const input_source *source, int fd, int stop_fd, failure *e
         free(in);
         input_file_close(fd);
         fail_memory(err);
-        fail_at(err, "%.200s: ", source->path);
+        fail_in_file(err, source->path);
         return NULL;
     }
     XXH3_64bits_reset(in->checksum);

@@ -18,7 +18,7 @@ static bool fail_missing(failure *err, const char *path, int sys_errno)
 {
     char target[256];
     if (sys_errno != ENOENT || !file_link_target(path, target, sizeof target))
-        return fail_system(err, sys_errno, "%.400s", path);
+        return fail_file(err, sys_errno, path);
     fail(err, "%.300s: is a symbolic link to %s, which does not exist", path, target);
     err->status = sys_errno;
     return false;
@@ -329,7 +329,7 @@ static bool find_snapshot(walk *w, folder_listing *l)
     free(revision.data);
     l->names = found.names;
     if (sys_errno || !found.ok)
-        return found.ok && fail_system(w->err, sys_errno, "%.400s", ref);
+        return found.ok && fail_file(w->err, sys_errno, ref);
     input_list_sort(&l->names, 0);
     if (l->names.n_names == 0)
         return fail(w->err, "%.300s: has no snapshot", l->path);
@@ -392,7 +392,7 @@ static bool walk_folder(walk *w, const char *path, file_id folder)
         return false;
     bool ok = find_snapshot(w, &l);
     const int sys_errno = ok && names->n_names == 0 ? file_list_folder(path, append_entry, &l) : 0;
-    ok = sys_errno ? fail_system(w->err, sys_errno, "%.400s", path) : ok && l.ok;
+    ok = sys_errno ? fail_file(w->err, sys_errno, path) : ok && l.ok;
     input_list_sort(names, 0);
     input_described *known = input_describe_all(names->names, names->n_names);
     ok = ok && (known || fail_memory(w->err));
@@ -704,7 +704,7 @@ static bool add_list(input_list *list, const char *name, failure *err)
     failure of_line; /* comes after those of the lines before it */
     name = f == stdin ? "stdin" : name;
     if (!f)
-        return fail_system(err, errno, "%.400s", name);
+        return fail_file(err, errno, name);
     const bool are_read = read_lines(f, &lines, &of_line);
     input_described *known = input_describe_all(lines.names, lines.n_names);
     bool ok = known != NULL || fail_memory(err);
@@ -716,7 +716,7 @@ static bool add_list(input_list *list, const char *name, failure *err)
         ok = fail_line(name, lines.n_names + 1, false, err);
     }
     if (ok && ferror(f))
-        ok = fail_system(err, errno ? errno : EIO, "%.400s", name);
+        ok = fail_file(err, errno ? errno : EIO, name);
     free(known);
     input_list_free(&lines);
     input_file_close_text(f);

@@ -17,6 +17,7 @@ int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
     err->start_over = err->of_output = false;
     err->hint = NULL;
     err->sys_errno = 0;
+    err->file_bytes = 0;
     return exit_code;
 }
 
@@ -28,6 +29,7 @@ int pack_error_from_writer(pack_error *err, const tokmap_error *from)
     err->start_over = from->status == TOKMAP_ERR_MISMATCH;
     err->of_output = true;
     err->sys_errno = from->sys_errno;
+    err->file_bytes = from->file_bytes;
     return err->exit_code;
 }
 
@@ -36,6 +38,7 @@ int pack_error_from_system(pack_error *err, const char *path, const char *what, 
     pack_error_set(err, cli_errno_exit_code(sys_errno), "%.500s: cannot %s: %s", path, what,
                    strerror(sys_errno));
     err->sys_errno = sys_errno;
+    err->file_bytes = (uint32_t)strnlen(path, 500);
     return err->exit_code;
 }
 

@@ -8,11 +8,12 @@
 
 typedef struct pack_error {
     int exit_code;
-    bool start_over;  /* resuming at the last checkpoint would fail again */
-    const char *hint; /* a sentence that says what to do, or NULL */
-    bool of_output;   /* not of an input */
-    int sys_errno;    /* of the system call that failed, or 0 */
-    char text[768];   /* one line */
+    bool start_over;     /* resuming at the last checkpoint would fail again */
+    const char *hint;    /* a sentence that says what to do, or NULL */
+    bool of_output;      /* not of an input */
+    int sys_errno;       /* of the system call that failed, or 0 */
+    uint32_t file_bytes; /* of the name of a file, with which the text begins; 0: with none */
+    char text[768];      /* one line */
 } pack_error;
 
 /* Returns exit_code. */

@@ -30,8 +30,11 @@ pack_described pack_input_describe(const char *name)
 
 int pack_input_accept(const char *name, const pack_described *d)
 {
-    if (d->sys_errno)
-        return cli_error(cli_errno_exit_code(d->sys_errno), "%s: %s", name, strerror(d->sys_errno));
+    failure err;
+    if (d->sys_errno) {
+        fail_file(&err, d->sys_errno, name);
+        return cli_print_failure(&err);
+    }
     if (d->facts.kind == FILE_FOLDER)
         return cli_error(CLI_INPUT, "%s: is a folder", name);
     return path_protect(&d->facts, "an input");

@@ -59,7 +59,7 @@ static bool prepare_call(script_call *call, const char *const *argv, size_t argc
 static bool fail_start(failure *err, const script_call *call, int sys_errno)
 {
     if (sys_errno != ENOENT)
-        return fail_system(err, sys_errno, "%.400s", call->script.s);
+        return fail_file(err, sys_errno, call->script.s);
     return fail(err, "%.400s: its Python interpreter is missing: install the Python package again",
                 call->script.s);
 }

@@ -202,7 +202,11 @@ def _translate(text: str) -> str:
         if value and (value in _words_of(_TYPES[name]) or re.fullmatch("[0-9]+[A-Za-z]*|none", value)):
             return f'{name}="{value}"' if not value.isdigit() else f"{name}={value}"
         follows = value and (value.isupper() or value.startswith("'"))
-        return f"{name}={value}" if follows else f"{name}={f' {value}' if value else ''}"
+        ends = text[found.end():found.end() + 1] == ":"  # what follows is said of the argument
+        if value and (follows or ends):
+            return f"{name}={value}"
+        sign = "" if ends or found.start() == 0 else "="
+        return f"{name}{sign}{f' {value}' if value else ''}"
 
     text = text.replace("run the same command again", "call it again with the same arguments")
     return re.sub(r"--([a-z][a-z0-9-]*[a-z0-9])(?: ([A-Za-z0-9_.]+|'[^']*'))?", as_argument, text)

@@ -86,7 +86,7 @@ static bool begin_schema(arrow_reader *r, const arrow_message *m, failure *err)
     r->columns = arrow_columns_new(r->base.options, m, err);
     r->base.lacking = r->columns ? arrow_columns_lacking(r->columns) : 0;
     const bool done = r->columns && (!r->listed || arrow_columns_list(r->columns, r->listed, err));
-    return done ? check_last_bytes(r, err) : fail_at(err, "%.200s: ", r->name);
+    return done ? check_last_bytes(r, err) : fail_in_file(err, r->name);
 }
 
 /* Goes on to the next message. */
