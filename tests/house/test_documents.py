@@ -76,6 +76,19 @@ def scale_quotes_the_committed_figures(folder):
     expect(n_figures > 20, f"only {n_figures} figures were found")
 
 
+def shared_quotes_the_committed_figures(folder):
+    text = (ROOT / "docs/SHARED.md").read_text()
+    known = {row["name"]: row["median"] for row in json.loads((ROOT / "bench/results/file-systems-epyc-a-2core.json").read_text())["rows"]}
+    head, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in
+                       re.search(r"^\| \[measured\].*(?:\n\|.*)+", text, re.MULTILINE)[0].splitlines()]
+    for name, *cells in lines:
+        for column, cell in zip(head[1:], cells):
+            value = known.get(f"{name}, {column}, concat, rate, new auto")
+            wanted = "-" if value is None else f"{float(f'{value:.3g}'):,.0f}" if value >= 1000 else f"{value:.3g}"
+            expect_equal(cell, wanted, f"{name}, {column}")
+    expect(len(lines) > 5, f"{len(lines)} lines")
+
+
 def the_readme_quotes_the_committed_figures(folder):
     """Its picture is what the script draws from the results, and its figures are in results that it links to."""
     sys.path.insert(0, str(ROOT / "docs/site"))

@@ -65,9 +65,9 @@ void window_consume(window *w, size_t n_bytes);
 void window_limit(window *w, uint64_t n_bytes);
 /* Copies the next n_bytes, less at the end, to dst and consumes them. dst may be NULL. */
 bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, failure *err);
-/* Passes over bytes, at most max_bytes, up to an offset of the input. Returns 1 if the window begins
- * there or after it, 0 if it does not yet, and -1 for a failure: an input that ends before has
- * changed. */
+/* Passes over bytes, at most max_bytes, up to an offset of the input. Returns 1 if the window
+ * begins there or after it, 0 if it does not yet, and -1 for a failure: an input that ends before
+ * has changed. */
 int window_seek(window *w, uint64_t offset, uint64_t max_bytes, failure *err);
 /* Whether the terminator is in the window. *n_bytes is the number of bytes before it; if it was not
  * found, those in which it cannot begin. No terminator: never found. */

@@ -10,7 +10,6 @@
 #include "datasets/values.h"
 #include "corpus/open_input.h"
 #include "fields/field_list.h"
-#include "formats/wrong_file.h"
 #include "request/inputs.h"
 #include "system/files.h"
 #include "tokmap_writer.h"
@@ -251,25 +250,26 @@ static int check_fields(const add_job *job)
     return code;
 }
 
-/* Finds which columns are strings: a column of CSV or TSV has one type in all files. What cannot be
- * read is told when the rows are read. */
+/* Finds which columns are strings, if the files are CSV or TSV: a column has one type in all of
+ * them. What cannot be read is told when the rows are read. */
 static void find_text_fields(add_job *job, char *const *files, size_t n_files)
 {
     uint64_t found = 0;
-    for (size_t i = 0; i < n_files; i++) {
+    bool is_other = false; /* the last one has another format */
+    for (size_t i = 0; i < n_files && !is_other; i++) {
         file_facts facts;
         const input_source source = {.path = files[i]};
         reader_options options = options_of(job, &job->fields);
         reader_summary summary = {0};
         field_list names = {0};
         failure err;
-        if (wrong_name_table(files[i]) == CORPUS_AUTO || file_describe(files[i], &facts) != 0 ||
-            facts.kind != FILE_REGULAR) /* what is not can be read once */
-            continue;
+        if (file_describe(files[i], &facts) != 0 || facts.kind != FILE_REGULAR)
+            continue;          /* a pipe can be read only once */
         options.report = NULL; /* what there is to report comes with the rows */
         reader *r = reader_open(&source, &options, -1, &err);
-        if (r && reader_list_fields(r, &names, &err))
+        if (r && reader_list_fields(r, &names, &err) && reader_is_table(r))
             reader_summarize(r, &summary);
+        is_other = r && reader_format(r) != CORPUS_AUTO && !reader_is_table(r);
         found |= summary.text_fields;
         field_list_free(&names);
         reader_close(r);
