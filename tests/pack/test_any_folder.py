@@ -233,6 +233,8 @@ def a_list_beside_the_output_is_not_packed(folder):
     fill(folder / "in", [*((f"text{i}", TEXT) for i in range(6)), ("r.jsonl", '{"text": "b"}\n')])
     _, said = run("pack", "in", "-o", "in/out", "--write-lists", status=3, cwd=folder)
     expect("(6 inputs of text, 1 input of records)" in said and (folder / "in/out-text.list").exists(), said)
+    run("pack", "in", "-o", "new/out", status=3, cwd=folder)
+    expect(not (folder / "new").exists(), "a folder for the output of a run that was refused")
     for output in ("in/out", "in/out-text"):
         _, said = run("pack", "in", "-o", output, status=3, cwd=folder)
         expect("left out 1 file of the output" in said and "(6 inputs of text, 1 input of records)" in said, said)

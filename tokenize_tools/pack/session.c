@@ -243,7 +243,7 @@ int pack_run(pack_options *options, char **names, size_t n_names)
     if (code == CLI_OK)
         code = pack_tokens_open(&tokens, &file, options);
     if (code == CLI_OK)
-        code = pack_names_check(options);
+        code = pack_names_check(options, false);
     if (code == CLI_OK && !options->dry_run)
         process_catch_interrupts();
     if (code == CLI_OK)
@@ -251,7 +251,9 @@ int pack_run(pack_options *options, char **names, size_t n_names)
     if (options->dry_run && (code == CLI_OK || (code == CLI_INPUT && inputs.seen))) {
         code = code == CLI_OK ? pack_dry_run(&parts, &inputs) : pack_dry_run_refused(&parts);
     } else if (code == CLI_OK) {
-        code = pack_report_begin(&report, options);
+        code = pack_names_check(options, true);
+        if (code == CLI_OK)
+            code = pack_report_begin(&report, options);
         if (code == CLI_OK)
             code = pack_report_end(&report, pack_session_run(&parts, &report.json));
         if (code == CLI_OK)

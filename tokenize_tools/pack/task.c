@@ -203,7 +203,7 @@ static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
     options.restart = options.restart || found->discard;
     options.force = options.force || state == CELL_DAMAGED || state == CELL_OUTDATED ||
                     was_being_replaced(&t->plan, cell);
-    int code = pack_names_check(&options);
+    int code = pack_names_check(&options, true);
     if (code != CLI_OK)
         return code;
     code = pack_session_run(&parts, &t->report.json);

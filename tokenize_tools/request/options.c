@@ -623,7 +623,7 @@ static int check_regular(const char *path, const char *option)
     return CLI_OK;
 }
 
-int pack_names_check(const pack_options *options)
+int pack_names_check(const pack_options *options, bool makes_folders)
 {
     name_list *list = malloc(sizeof *list);
     if (!list)
@@ -641,7 +641,7 @@ int pack_names_check(const pack_options *options)
     if (options->input.on_error == ON_ERROR_SKIP)
         add_beside(list, path_of(options->prefix, PACK_SKIPPED_SUFFIX).s);
     int code = check_regular(options->report, "--report");
-    for (size_t i = 0; i < list->n && code == CLI_OK && !options->dry_run; i++)
+    for (size_t i = 0; i < list->n && code == CLI_OK && makes_folders; i++)
         code = output_make_folders(list->names[i].s);
     for (size_t i = 0; i < list->n && code == CLI_OK; i++)
         code = path_check_output(list->names[i].s);

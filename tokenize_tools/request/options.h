@@ -120,6 +120,7 @@ uint32_t pack_token_bytes(const pack_tokens *tokens, const pack_options *options
 #define PACK_SKIPPED_SUFFIX ".skipped"
 /* Checks the names of all outputs, including temporary names, after all inputs are protected
  * (paths.h): no file may be both read and written, or be two outputs, and only a regular file may
- * be replaced. Creates the folders of the outputs, except in a dry run. Returns an exit code, and
+ * be replaced. makes_folders: creates the folders of the outputs first; without them, two names in
+ * a folder that does not exist are the same only if they are spelt alike. Returns an exit code, and
  * prints the error. */
-int pack_names_check(const pack_options *options);
+int pack_names_check(const pack_options *options, bool makes_folders);
