@@ -71,7 +71,7 @@ class GPTDataset(MapDataset):
         found = super().__getitem__(sample or 0)
         length = self.config.sequence_length
         if self._eod is not None:
-            found = {**self._found_by_id(found["inputs"]), **found}
+            found = {**self._found_by_id(found["inputs"], self._eod), **found}
         mask = torch.tril(torch.ones((length, length), dtype=torch.bool)) if self._has_mask else None
         if mask is not None and "document_ids" in found:
             mask &= found["document_ids"][:, None] == found["document_ids"]
@@ -97,9 +97,9 @@ class GPTDataset(MapDataset):
         return {"dataset_id": np.int16(where.source + where.dataset), **row}  # one of them is 0: see sources_of
 
 
-    def _found_by_id(self, inputs: Any) -> Dict[str, Any]:
+    def _found_by_id(self, inputs: Any, eod: int) -> Dict[str, Any]:
         """What Megatron finds out about a row by the id that ends documents."""
-        config, is_end = self.config, torch.as_tensor(inputs) == self._eod
+        config, is_end = self.config, torch.eq(torch.as_tensor(inputs), eod)
         number = torch.nn.functional.pad(is_end.cumsum(0)[:-1], (1, 0))  # of the document that an input is in
         found: Dict[str, Any] = {"document_ids": number} if config.reset_attention_mask and self._has_mask else {}
         if config.eod_mask_loss:

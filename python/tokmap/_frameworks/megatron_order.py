@@ -271,14 +271,14 @@ def ordered(blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tupl
         raise ValueError(f"{views[0]}: is a view, and Megatron's order is one of all documents of a prefix")
     if weights is not None and not all(0 < weight < math.inf for weight in weights):
         raise ValueError(f"the weights of the blend are {weights}: Megatron wants each above 0")
-    if weights is not None and n_samples is None:
-        raise ValueError("n_samples is missing: a blend with weights has no end")
     corpora = [_open_corpus(prefix, opened[prefix], share, length) for prefix in prefixes]
     known = None if cache is None else Cache(cache, part, length, seed)
     is_alone = len(prefixes) == 1 and weights is None
     counts: List[Optional[int]] = [n_samples if is_alone else None] * len(prefixes)
     n = 0
     if weights is not None:
+        if n_samples is None:
+            raise ValueError("n_samples is missing: a blend with weights has no end")
         weights = _normalized(weights)
         wanted = [math.ceil(n_samples * weight) for weight in weights]
         counts, n = [int(math.ceil(one * (1 + surplus))) for one in wanted], sum(wanted)
@@ -312,7 +312,7 @@ def _compose(prefixes: Sequence[str], sources: Array, lists: Sequence[Lists]) ->
         raise ValueError(f"the blend takes {counts[k]:,} samples of {prefixes[k]}, which has {len(lists[k].windows):,}: Megatron stops here, "
                          "too; a larger surplus helps")
     before, chosen = 0, []
-    kind = np.uint32 if sum(len(one.windows) for one in lists) < 2**32 else np.uint64
+    kind: Any = np.uint32 if sum(len(one.windows) for one in lists) < 2**32 else np.uint64
     for count, one in zip(counts, lists):
         chosen.append(one.windows[:count].astype(kind) + kind(before))
         before += len(one.windows)
