@@ -249,6 +249,18 @@ def sequences_without_tokens_and_documents_without_sequences(folder):
             expect("--split-sentences" in str(error), str(error))
 
 
+def a_loader_of_another_length_is_refused(folder):
+    corpus(folder, "one", [30] * 20)
+    source = tokmap.megatron_source(os.path.join(folder, "one"), sequence_length=8, seed=1)
+    for one in (source, pickle.loads(pickle.dumps(source))):
+        tokmap.Loader(one, 8).close()
+        try:
+            tokmap.Loader(one, 4)
+            raise AssertionError("taken")
+        except ValueError as error:
+            expect("made for 8" in str(error), str(error))
+
+
 def what_is_refused(folder):
     corpus(folder, "one", [30] * 20)
     corpus(folder, "two", [30] * 20, 5000)
@@ -260,7 +272,7 @@ def what_is_refused(folder):
             (one, {"part": "eval"}, ValueError, "train, valid, test"), (one, {"split": "1,0,0", "part": "valid"}, ValueError, "nothing for valid"),
             (one, {"split": "a"}, ValueError, "99,1,0"), ([], {}, ValueError, "empty"), (3, {}, TypeError, ""),
             (one, {"seed": 2**32}, ValueError, "2^32"), (one, {"sequence_length": 700}, ValueError, "takes 701"),
-            (one, {"cache": folder}, ValueError, "no cache"), (os.path.join(folder, "three"), {}, OSError, "three"),
+            (one, {"cache": folder}, ValueError, "no cache"), (one, {"fused": "no"}, TypeError, "fused"), (os.path.join(folder, "three"), {}, OSError, "three"),
             ([one, two], {"n_samples": 10**6}, None, ""), (["0.3", one, "0.7", two], {}, None, ""), ({one: 1, two: 2}, {}, None, "")):
         try:
             with warnings.catch_warnings():

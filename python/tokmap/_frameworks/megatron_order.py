@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 import numpy as np
 
-from .._c.arguments import number, real
+from .._c.arguments import flag, number, real
 from .._c.errors import MismatchError, call
 from .._c.structs import lib
 from .._data.dataset import Dataset, Path
@@ -188,24 +188,29 @@ class Cache:
         self._found: List[Tuple[str, Dict[str, Any]]] = []
         for path in sorted(glob.glob(os.path.join(glob.escape(self._folder), f"*-{part}-description.txt"))):
             with open(path, encoding="utf-8") as file:
-                self._found.append((path[:-len("description.txt")], json.load(file)))
+                try:
+                    self._found.append((path[:-len("description.txt")], dict(json.load(file))))
+                except (ValueError, TypeError) as error:
+                    raise ValueError(f"{path}: is no description of Megatron's: {error}") from None
         if not self._found:
             raise ValueError(f"{self._folder}: has no cache of Megatron's for {part} (a file *-{part}-description.txt)")
 
     def _is_of(self, has: Mapping[str, Any], corpus: Corpus, share: Tuple[float, float]) -> bool:
         matrix = has.get("split_matrix")
-        own = share if matrix is None else tuple(matrix[_PARTS.index(self._part)] or ())
-        return os.path.basename(has["dataset_path"]) == os.path.basename(corpus.prefix) and own == share
+        own = (0, 1) if matrix is None else tuple(matrix[_PARTS.index(self._part)] or ())
+        return os.path.basename(has["dataset_path"]) == os.path.basename(corpus.prefix) and own == share and \
+            all(has.get(name) == value for name, value in self._same.items())
 
     def lists(self, corpus: Corpus, share: Tuple[float, float], n_samples: Optional[int]) -> Lists:
-        mine = [(base, has) for base, has in self._found if has.get("class") == "GPTDataset" and self._is_of(has, corpus, share)]
-        wanted = {**self._same, "num_samples": n_samples}
-        fitting = [base for base, has in mine if all(has.get(name) == value for name, value in wanted.items())]
+        fitting = [base for base, has in self._found if has.get("class") == "GPTDataset" and has.get("num_samples") == n_samples
+                   and self._is_of(has, corpus, share)]
         if len(fitting) != 1:
-            others = "; ".join(", ".join(f"{name} {has.get(name)}" for name in wanted) for _, has in mine)
-            raise ValueError(f"{self._folder}: {len(fitting) or 'no'} caches for {os.path.basename(corpus.prefix)} have "
-                             f"{', '.join(f'{name} {value}' for name, value in wanted.items())}, and one must. For this split of it "
-                             f"there are: {others or 'none'}")
+            name, wanted = os.path.basename(corpus.prefix), {**self._same, "num_samples": n_samples, "split_matrix": share}
+            others = "; ".join(", ".join(f"{key} {has.get(key)}" for key in wanted) for _, has in self._found
+                               if os.path.basename(has.get("dataset_path", "")) == name)
+            raise ValueError(f"{self._folder}: {len(fitting) or 'no'} caches for {name} have "
+                             f"{', '.join(f'{key} {value}' for key, value in wanted.items())}, and one must. For {name} there are: "
+                             f"{others or 'none'}")
         base = fitting[0]
         listed, starts, windows = (np.load(f"{base}{name}_index.npy", mmap_mode="r") for name in ("document", "sample", "shuffle"))
         epochs = corpus.n_epochs(self._same["sequence_length"], n_samples)
@@ -220,12 +225,12 @@ class Cache:
             starts = np.stack((places[starts[:, 0]], starts[:, 1]), axis=1)
         return Lists(DocumentList(listed, starts), windows)
 
-    def blend(self, corpora: Sequence[Corpus], weights: Sequence[float], size: Optional[int]) -> Optional[Array]:
+    def blend(self, corpora: Sequence[Corpus], share: Tuple[float, float], weights: Sequence[float],
+              size: Optional[int]) -> Optional[Array]:
         """The source of each sample; None: it is not in the folder, as where Megatron was given no --data-cache-path."""
         found = [base for base, has in self._found if has.get("class") == "BlendedDataset" and has.get("size") == size
-                 and has.get("weights") == list(weights) and
-                 [os.path.basename(one["dataset_path"]) for one in has["datasets"]] == [os.path.basename(one.prefix) for one in corpora] and
-                 all(one.get(name) == value for one in has["datasets"] for name, value in self._same.items())]
+                 and has.get("weights") == list(weights) and len(has["datasets"]) == len(corpora) and
+                 all(self._is_of(one, corpus, share) for one, corpus in zip(has["datasets"], corpora))]
         if len(found) > 1:
             raise ValueError(f"{self._folder}: has {len(found)} blends of these prefixes and weights: leave one in the folder: "
                              f"{', '.join(map(os.path.basename, found))}")
@@ -244,7 +249,7 @@ def _choose_kind(weights: Sequence[float], n: int, limits: Optional[Sequence[int
     """The source of each sample, and the kind of arithmetic; None: both kinds begin alike."""
     first = min(n, _COMPARED)
     kinds = [_choose(weights, first, kind, limits) for kind in (False, True)]
-    differ = not np.array_equal(*kinds)
+    differ = not np.array_equal(kinds[0], kinds[1])
     if cached is not None:
         fitting = [kind for kind in (False, True) if np.array_equal(kinds[kind], cached[:first])]
         if len(cached) != n or not fitting:
@@ -265,6 +270,7 @@ def ordered(blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tupl
     """The part of each prefix is [share[0], share[1]) of its sequences."""
     prefixes, weights = blend
     length, seed = number("sequence_length", sequence_length, 2**24), number("seed", seed, 2**32 - 1)
+    fused = None if fused is None else flag("fused", fused)
     if n_samples is not None and number("n_samples", n_samples, 2**48) < 1:
         raise ValueError("n_samples is 0: must be at least 1")
     if views := [prefix for prefix in prefixes if is_view(prefix)]:
@@ -295,12 +301,12 @@ def ordered(blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tupl
             size = None if n_samples is None else n
             if n_samples is None:
                 limits, described = lengths, lengths
-        cached = known.blend(corpora, described, size) if known else None
+        cached = known.blend(corpora, share, described, size) if known else None
         sources, kind = _choose_kind(shares, n, limits, cached, fused)
         windows = _compose(prefixes, sources, lists)
     found = MegatronSource([corpus.dataset for corpus in corpora], document_list=[one.documents for one in lists], window_list=windows,
                            max_epochs=1)
-    found.fused = kind
+    found.fused, found._made_for = kind, length
     return found
 
 

@@ -55,6 +55,10 @@ class Opener:
     def __init__(self, given: Options) -> None:
         sources, order, rows, ranks, reading = given.sources, given.order, given.rows, given.ranks, given.reading
         self._sources = sources
+        for s in sources:
+            if s._made_for not in (None, given.sequence_length):
+                raise ValueError(f"sequence_length is {given.sequence_length}: a source was made for {s._made_for}, and its order of "
+                                 "windows would be another one")
         outputs: Set[str] = {*given.outputs}
         self.masks_labels, span_mask = rows.mask_labels, False
         if any(s.has_spans for s in sources):

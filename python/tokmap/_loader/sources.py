@@ -47,6 +47,8 @@ class Source:
                 their numbers, in any order and any number of times. An epoch then has as many samples as there are numbers.
                 Not with shuffle="block" or weights="tokens", and its array is used as that of a DocumentList"""
 
+    _made_for: Optional[int] = None  # the only sequence_length for which its lists mean what they were made for
+
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
                  masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,
                  order_of: Union[None, str, Sequence[Optional[str]]] = None,
