@@ -107,7 +107,8 @@ typedef struct tokmap_stage_options {
     uint32_t max_boundaries;
     int32_t no_thread; /* 1: no thread; next does all the work */
     void *context;     /* passed to the functions below */
-    /* Receives a line of text, at most a few times, in any thread. May be NULL. */
+    /* Receives a line of text, at most a few times, in any thread, but never in two at the same
+     * time. May be NULL. */
     void (*log)(void *context, const char *text);
     /* May change the rows of a batch before they are transferred: point `tokens` and `loss_mask`
      * to other memory, which must stay valid until the next call of edit, and lower n_tokens and

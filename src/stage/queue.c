@@ -50,16 +50,16 @@ void tokmap_i_stage_note(tokmap_stage *s, const char *why, const char *what)
 
 void tokmap_i_stage_send_notes(tokmap_stage *s)
 {
-    for (;;) {
-        const char *text = NULL;
-        tokmap_i_mutex_lock(&s->mutex);
-        if (s->n_sent < s->n_notes)
-            text = s->notes[s->n_sent++];
+    tokmap_i_mutex_lock(&s->mutex);
+    while (!s->sending && s->n_sent < s->n_notes) {
+        const char *text = s->notes[s->n_sent++]; /* a note never changes */
+        s->sending = true;
         tokmap_i_mutex_unlock(&s->mutex);
-        if (!text)
-            return;
-        s->options.log(s->options.context, text); /* a note never changes */
+        s->options.log(s->options.context, text);
+        tokmap_i_mutex_lock(&s->mutex);
+        s->sending = false;
     }
+    tokmap_i_mutex_unlock(&s->mutex);
 }
 
 /* ---- Failures ---- */

@@ -112,9 +112,10 @@ struct tokmap_stage {
     bool closed;            /* closed, but tensors remain */
     tokmap_stage *next_unfreed;
     /* Lines for `log`, which is called without the mutex: it may wait for a thread that needs the
-     * mutex. */
+     * mutex. sending: a thread is calling it. */
     char notes[TOKMAP_I_STAGE_NOTES][600];
     uint32_t n_notes, n_sent;
+    bool sending;
 
     uint64_t n_freed, n_batches, bytes_moved, n_waits, ns_waited, n_late;
     tokmap_i_latency waits;
@@ -181,7 +182,8 @@ tokmap_status tokmap_i_stage_check(const tokmap_stage *s, int error, const char 
 void tokmap_i_stage_lose(tokmap_stage *s, const tokmap_error *why);
 /* Adds a line for `log`, "why; what". The mutex is held. */
 void tokmap_i_stage_note(tokmap_stage *s, const char *why, const char *what);
-/* Passes new lines to `log`. The mutex is not held. */
+/* Passes new lines to `log`, one after another. If another thread is doing that, it passes these
+ * lines too. The mutex is not held. */
 void tokmap_i_stage_send_notes(tokmap_stage *s);
 
 /* ---- fill.c: rows into host slots ---- */

@@ -124,7 +124,7 @@ void case_watch(void)
     alarm(600);
 }
 
-/* A line is written under the stage's mutex, or before there is a thread. */
+/* The stage logs one line at a time. */
 static void case_log(void *context, const char *text)
 {
     stage_case *c = context;
@@ -142,7 +142,7 @@ tokmap_status case_try_stage(stage_case *c, tokmap_stage_options o, tokmap_error
     o.pad_id = CASE_PAD;
     o.input_bytes = o.input_bytes ? o.input_bytes : 4;
     o.label_bytes = o.label_bytes ? o.label_bytes : 8;
-    o.log = case_log;
+    o.log = o.log ? o.log : case_log;
     o.context = c;
     c->options = o;
     c->n_logs = 0;

@@ -308,9 +308,12 @@ TEST(any_call_may_fail_with_a_thread)
 /* ---- A loss while the next batch is queued ---- */
 
 static struct gate {
-    atomic_int n_copies; /* begun, of batches */
-    atomic_bool open;    /* for the second copy and those after it */
-    atomic_bool fails;   /* events and waits */
+    atomic_int n_copies;   /* begun, of batches */
+    atomic_bool open;      /* for the second copy and those after it; for waits for events */
+    atomic_bool fails;     /* events and waits */
+    atomic_bool is_waited; /* the stage's thread waits for an event */
+    atomic_uint n_logs;
+    atomic_bool overlap; /* a line was logged during another one */
 } gate;
 
 static int gate_copy(tokmap_i_address to, const void *from, size_t n_bytes, tokmap_i_stream stream)
@@ -367,6 +370,61 @@ TEST(what_is_queued_during_a_loss_does_not_come_after_it)
     CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_DEVICE);
     case_settle();
     case_close_stage(&c);
+    case_driver = &fake_driver;
+    close_corpus();
+}
+
+/* ---- Two losses at the same time ---- */
+
+static int gate_wait_event(tokmap_i_event event)
+{
+    (void)event;
+    atomic_store(&gate.is_waited, true);
+    while (!atomic_load(&gate.open))
+        sched_yield();
+    return 700;
+}
+
+/* The first line takes until the stage's thread logs another one, or should have. Relaxed, so that
+ * ThreadSanitizer sees no order between the two. */
+static void gate_log(void *context, const char *text)
+{
+    stage_case *c = context;
+    if (atomic_fetch_add_explicit(&gate.n_logs, 1, memory_order_relaxed) == 0) {
+        atomic_store(&gate.open, true);
+        for (int i = 0; i < 100; i++) {
+            usleep(1000);
+            if (atomic_load_explicit(&gate.n_logs, memory_order_relaxed) > 1)
+                atomic_store(&gate.overlap, true);
+        }
+    }
+    snprintf(c->log, sizeof c->log, "%s", text);
+}
+
+TEST(lines_are_logged_one_after_another)
+{
+    stage_case c;
+    tokmap_stage_batch memory;
+    tokmap_error err;
+    case_open();
+    fake_begin(FAKE_EAGER, 1);
+    tokmap_i_driver driver = fake_driver;
+    driver.wait_event = gate_wait_event;
+    driver.record = gate_record;
+    driver.wait_stream = gate_wait_stream;
+    case_driver = &driver;
+    atomic_store(&gate.open, false);
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 4, .n_host_slots = 1, .log = gate_log});
+    memory = case_memory(&c);
+    while (!atomic_load(&gate.is_waited))
+        sched_yield();
+    atomic_store(&gate.fails, true);
+    CHECK_INT(case_try_fill(&c, &memory, NULL, &err), TOKMAP_ERR_DEVICE);
+    atomic_store(&gate.fails, false);
+    case_settle();
+    case_close_stage(&c);
+    CHECK(atomic_load(&gate.n_logs) == 2 && !atomic_load(&gate.overlap));
+    CHECK_SAYS(c.log, "waiting for a copy: error 700");
     case_driver = &fake_driver;
     close_corpus();
 }
