@@ -33,15 +33,16 @@
  *           open the same sources with the same options, except `rank`. The rows of a step go to
  *           rank 0 first, then to rank 1, and so on. Each window of a source comes once in an
  *           epoch, unless its sample is skipped or the source has a list of windows.
- * Memory    The datasets belong to the caller, and must stay open until the loader is closed. So do
- *           the numbers of lists of documents and of windows, which must not change meanwhile. The
- *           other arrays in the options are copied by open. Rows and everything that a batch points
- *           to are valid until the next call of next, seek, restore, set_batch or close. Rows and
- *           pieces point into the maps of the datasets; with DIRECT, READ and COPY, into the
- *           loader's memory. A row that is not in one map is a copy: a row that joins the end of a
- *           dataset to its beginning (random_offset), a row of documents that are not next to each
- *           other (views, lists of documents), and in a joined dataset a row that crosses token
- *           files or is in a file without a map.
+ * Memory    The datasets belong to the caller, and must stay open until the loader is closed. An
+ *           array of a list of documents or of windows that has 64 MiB or more also belongs to the
+ *           caller, and must stay as it is until then. The other arrays in the options are copied
+ *           by open. Rows and everything that a batch points to are valid until the next call of
+ *           next, seek, restore, set_batch or close. Rows and pieces point into the maps of the
+ *           datasets; with DIRECT, READ and COPY, into the loader's memory. A row that is not in
+ *           one map is a copy: a row that joins the end of a dataset to its beginning
+ *           (random_offset), a row of documents that are not next to each other (views, lists of
+ *           documents), and in a joined dataset a row that crosses token files or is in a file
+ *           without a map.
  * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
@@ -73,9 +74,10 @@
  *           raises it if the index was shortened or cannot be read: in open, and with MAP also in
  *           next and locate, unless a stage uses the loader. So does reading the metadata: in open,
  *           for tokenizers and order_of, and in restore, if the state was saved with other data.
- *           All other lookups read the index, and rows files, without a map. The numbers of lists
- *           are read where the caller has them, also by threads of the library; in the map of a
- *           file that was shortened, this raises it. */
+ *           All other lookups read the index, and rows files, without a map. An array of a list
+ *           that has 64 MiB or more is read where the caller has it, also by threads of the
+ *           library; in the map of a file that was shortened, this raises it. A smaller one is read
+ *           only in open. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 

@@ -11,10 +11,31 @@
 #include "base/options.h"
 
 #define MOST_NUMBERS ((uint64_t)1 << 48)
+#define START_BYTES 16 /* of those that are found here */
+#define COPIED_BYTES ((uint64_t)64 << 20)
 
-tokmap_status tokmap_i_numbers_check(const tokmap_i_numbers *numbers, uint64_t end,
-                                     bool ends_with_1, const char *what, const tokmap_dataset *ds,
-                                     uint64_t *hash, tokmap_error *err)
+/* Copies an array that is small enough, so that what the caller does with it changes no row. */
+static tokmap_status copy_numbers(tokmap_i_numbers *numbers, void **own, tokmap_error *err)
+{
+    const uint64_t n_bytes = numbers->n * numbers->number_bytes; /* checked by the callers */
+    *own = NULL;
+    if (n_bytes == 0 || n_bytes >= COPIED_BYTES)
+        return TOKMAP_OK;
+    *own = malloc(n_bytes);
+    if (!*own)
+        return FAIL_MEMORY(err);
+    numbers->bytes = memcpy(*own, numbers->bytes, n_bytes);
+    return TOKMAP_OK;
+}
+
+uint64_t tokmap_i_numbers_bytes(const tokmap_i_numbers *numbers, const void *own)
+{
+    return own ? numbers->n * numbers->number_bytes : 0;
+}
+
+tokmap_status tokmap_i_numbers_take(tokmap_i_numbers *numbers, void **own, uint64_t end,
+                                    bool ends_with_1, const char *what, const tokmap_dataset *ds,
+                                    uint64_t *hash, tokmap_error *err)
 {
     uint64_t run[512];
     if (!numbers->bytes || (numbers->number_bytes != 4 && numbers->number_bytes != 8) ||
@@ -22,6 +43,9 @@ tokmap_status tokmap_i_numbers_check(const tokmap_i_numbers *numbers, uint64_t e
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: its list of %s must have 1 to 2^48 numbers of 4 or 8 bytes",
                     ds->index_path, what);
+    const tokmap_status status = copy_numbers(numbers, own, err);
+    if (status)
+        return status;
     tokmap_i_hasher *hasher = tokmap_i_hasher_open();
     if (!hasher)
         return FAIL_MEMORY(err);
@@ -160,18 +184,19 @@ static tokmap_status find_starts(tokmap_i_document_list *l, tokmap_error *err)
                                    tokmap_i_number_at(&l->documents, place), &d))
             return tokmap_i_index_cache_fail(NULL, l->ds, err);
         for (; n * l->length < n_tokens + d.n_tokens; n++) {
-            if (!array_grow(&l->found_starts, n, 2 * sizeof *l->found_starts))
+            if (!array_grow(&l->own_starts, n, START_BYTES))
                 return FAIL_MEMORY(err);
-            le_put64((uint8_t *)&l->found_starts[2 * n], place);
-            le_put64((uint8_t *)&l->found_starts[2 * n + 1], n * l->length - n_tokens);
+            uint8_t *start = (uint8_t *)l->own_starts + START_BYTES * n;
+            le_put64(start, place);
+            le_put64(start + 8, n * l->length - n_tokens);
         }
         n_tokens += d.n_tokens;
     }
-    if (n > 0 && !array_resize((array_elements *)&l->found_starts, n, 2 * sizeof *l->found_starts))
+    if (n > 0 && !array_resize(&l->own_starts, n, START_BYTES))
         return FAIL_MEMORY(err);
     const uint64_t n_labels = n_tokens - MIN(n_tokens, 1);
     l->n_windows = l->keeps_rest ? div_up(n_labels, l->length) : n_labels / l->length;
-    l->starts = (tokmap_i_numbers){(const uint8_t *)l->found_starts, 2 * l->n_windows, 8};
+    l->starts = (tokmap_i_numbers){l->own_starts, 2 * l->n_windows, START_BYTES / 2};
     return TOKMAP_OK;
 }
 
@@ -217,21 +242,27 @@ tokmap_status tokmap_i_document_list_open(tokmap_i_document_list **out, const to
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its document boundaries are not known; a list of documents needs them",
                     ds->index_path);
-    const tokmap_status status = tokmap_i_numbers_check(
-        &l->documents, ds->header.n_documents, l->keeps_rest, "documents", ds, &l->hash, err);
+    tokmap_status status =
+        tokmap_i_numbers_take(&l->documents, &l->own_documents, ds->header.n_documents,
+                              l->keeps_rest, "documents", ds, &l->hash, err);
+    if (!status && given->starts)
+        status = copy_numbers(&l->starts, &l->own_starts, err);
     return status ? status : given->starts ? check_end(l, err) : find_starts(l, err);
 }
 
 void tokmap_i_document_list_close(tokmap_i_document_list *l)
 {
-    if (l)
-        free(l->found_starts);
+    if (!l)
+        return;
+    free(l->own_documents);
+    free(l->own_starts);
     free(l);
 }
 
 uint64_t tokmap_i_document_list_bytes(const tokmap_i_document_list *l)
 {
-    return sizeof *l + (l->found_starts ? 2 * l->n_windows * sizeof *l->found_starts : 0);
+    return sizeof *l + tokmap_i_numbers_bytes(&l->documents, l->own_documents) +
+           tokmap_i_numbers_bytes(&l->starts, l->own_starts);
 }
 
 /* ---- From tokens to windows ---- */

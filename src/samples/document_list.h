@@ -14,15 +14,19 @@ typedef struct tokmap_i_document_list {
     bool keeps_rest;
     tokmap_i_numbers documents;
     tokmap_i_numbers starts; /* two for each window */
-    uint64_t *found_starts;  /* `starts`, if they were found here; else NULL */
+    /* the memory of `documents` and of `starts`; NULL if that is the caller's */
+    void *own_documents, *own_starts;
     uint64_t n_windows, hash;
 } tokmap_i_document_list;
 
-/* Checks that numbers, which a message calls `what`, are of 4 or 8 bytes and below `end`, and
- * hashes them, and a 1 if ends_with_1. */
-tokmap_status tokmap_i_numbers_check(const tokmap_i_numbers *numbers, uint64_t end,
-                                     bool ends_with_1, const char *what, const tokmap_dataset *ds,
-                                     uint64_t *hash, tokmap_error *err);
+/* Takes an array of the caller, which a message calls `what`: copies it to *own if it has less than
+ * 64 MiB, and checks that its numbers are of 4 or 8 bytes and below `end`. Hashes them, and a 1 if
+ * ends_with_1. The caller frees *own, also after an error. */
+tokmap_status tokmap_i_numbers_take(tokmap_i_numbers *numbers, void **own, uint64_t end,
+                                    bool ends_with_1, const char *what, const tokmap_dataset *ds,
+                                    uint64_t *hash, tokmap_error *err);
+/* Returns the size of an array that was copied, else 0. */
+uint64_t tokmap_i_numbers_bytes(const tokmap_i_numbers *numbers, const void *own);
 
 /* Opens a list, for windows of `length` inputs. */
 tokmap_status tokmap_i_document_list_open(tokmap_i_document_list **out, const tokmap_dataset *ds,

@@ -13,6 +13,7 @@ typedef struct tokmap_i_source {
     tokmap_i_windows windows;
     tokmap_i_shuffle shuffle; /* without cached permutations; samplers copy it */
     uint64_t list_hash;       /* of the list of windows in `shuffle`, if there is one */
+    void *own_list;           /* its memory; NULL if that is the caller's */
     uint32_t token_bytes;
     bool masked;
 } tokmap_i_source;

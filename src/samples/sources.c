@@ -172,8 +172,8 @@ static tokmap_status apply_window_list(tokmap_i_source *s, const tokmap_loader_s
     s->shuffle.n_windows = given->n_window_list;
     s->shuffle.list = (tokmap_i_numbers){given->window_list, given->n_window_list,
                                          (uint32_t)given->window_list_bytes};
-    return tokmap_i_numbers_check(&s->shuffle.list, s->windows.n_windows, false, "windows",
-                                  s->windows.datasets[0], &s->list_hash, err);
+    return tokmap_i_numbers_take(&s->shuffle.list, &s->own_list, s->windows.n_windows, false,
+                                 "windows", s->windows.datasets[0], &s->list_hash, err);
 }
 
 typedef struct served {
@@ -415,6 +415,7 @@ void tokmap_i_sources_close(tokmap_i_samples *samples)
             tokmap_i_document_list_close(w->ranges[d].list);
         tokmap_i_windows_close(w);
         free(samples->sources[k].order_ids);
+        free(samples->sources[k].own_list);
         free(w->ranges);
     }
     free(samples->sources);

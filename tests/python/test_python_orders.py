@@ -111,6 +111,25 @@ def a_mapped_array_is_pickled_as_its_path(folder):
                 for _ in range(50):
                     assert np.array_equal(next(loader).inputs, next(again).inputs)
                 assert loader.state() == again.state()
+    numbers[1], data = 59 - numbers[1], pickle.dumps(tokmap.DocumentList(mapped))
+    for wrong in (numbers, numbers[:-1]):
+        np.save(folder / "new.npy", wrong)
+        os.replace(folder / "new.npy", folder / "order.npy")
+        assert "order.npy: has other numbers" in str(raises(tokmap.MismatchError, pickle.loads, data))
+
+
+def an_array_below_64_mib_is_copied(folder):
+    """A loader that is pickled takes the arrays as they are then, so its state does not go with them."""
+    numbers, windows = np.arange(60), np.arange(5)
+    lengths = [d[1] - d[0] for d in documents_of(tokmap.open(folder / "a"))]
+    starts = np.array([(place, token) for place in range(60) for token in range(lengths[place])][:-1:8][:(sum(lengths) - 1) // 8])
+    source = tokmap.Source(folder / "a", document_list=tokmap.DocumentList(numbers, starts), window_list=windows)
+    with open_loader(source, 8) as loader, open_loader(tokmap.Source(folder / "a", window_list=list(range(5))), 8) as plain:
+        for array in (numbers, starts, windows):
+            array[:] = 1
+        for _ in range(10):
+            assert np.array_equal(next(loader).inputs, next(plain).inputs)
+        assert "does not go with its starts" in str(raises(tokmap.MismatchError, pickle.loads, pickle.dumps(loader)))
 
 
 def starts_are_those_of_the_windows(folder):

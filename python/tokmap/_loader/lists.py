@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.DocumentList, and the arrays of numbers that are an order: of documents, or of windows."""
 
+import hashlib
+import math
+import os
 from typing import Any, Optional, Tuple
 
 import numpy as np
 
 from .._c.arguments import flag
+from .._c.errors import MismatchError
 from .._data.values import Array
 
 
@@ -20,7 +24,7 @@ def as_numbers(name: str, values: Any) -> Array:
 
 
 class Numbers:
-    """An array, which is pickled as the path of its file if it is in the map of one."""
+    """An array, which is pickled as the path of its file and its hash if it is in the map of one."""
 
     def __init__(self, array: Array) -> None:
         self.array = array
@@ -32,11 +36,20 @@ class Numbers:
         if not isinstance(root, np.memmap):
             return Numbers, (np.asarray(self.array),)
         at = self.array.ctypes.data - root.ctypes.data
-        return _map_again, (str(root.filename), self.array.dtype.str, root.offset + at, self.array.shape)
+        return _map_again, (str(root.filename), self.array.dtype.str, root.offset + at, self.array.shape, _hash_of(self.array))
 
 
-def _map_again(path: str, dtype: str, offset: int, shape: Tuple[int, ...]) -> Numbers:
-    return Numbers(np.memmap(path, np.dtype(dtype), "r", offset, shape))
+def _hash_of(array: Array) -> bytes:
+    return hashlib.blake2b(array.view(np.uint8).data, digest_size=16).digest()
+
+
+def _map_again(path: str, dtype: str, offset: int, shape: Tuple[int, ...], hashed: bytes) -> Numbers:
+    """Raises MismatchError if the file does not have the numbers that were pickled."""
+    n_bytes = offset + np.dtype(dtype).itemsize * math.prod(shape)
+    mapped = np.memmap(path, np.dtype(dtype), "r", offset, shape) if os.path.getsize(path) >= n_bytes else None
+    if mapped is None or _hash_of(mapped) != hashed:
+        raise MismatchError(f"{path}: has other numbers than when a list of them was pickled", -7, file=path)
+    return Numbers(mapped)
 
 
 class DocumentList:
