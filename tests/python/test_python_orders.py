@@ -3,15 +3,18 @@
 """Orders that the caller gives, in the Python package: lists of documents and of windows are compared with a second
 implementation of docs/ORDER.md; runs that go on with them, and what ledgers say. test_lists.c tries the loader itself."""
 
+import json
 import os
 import pickle
 import random
+import subprocess
 import sys
+import warnings
 
 from grouped import open_loader
 from package import raises
 from ref_order import DocumentList, Order, Phase, Source, quotas_of
-from ref_protocol import run_in_folders
+from ref_protocol import program, run_in_folders
 
 import numpy as np
 import tokmap
@@ -162,7 +165,8 @@ def wrong_lists_are_refused(folder):
     raises(TypeError, tokmap.Source, ds, window_list=["x"])
     for text, options, more in (
             ("-1", {}, {"window_list": [0, -1]}), ("60 at place 1", {}, {"document_list": tokmap.DocumentList([3, 60])}),
-            ("another kind than concat", {"windows": "best_fit"}, {}), ("random_offset", {"random_offset": True}, {}),
+            ("another kind than concat", {"windows": "best_fit"}, {}), ("another kind than concat", {"windows": "within_document"}, {}),
+            ("list of windows does not work with weights", {"weights": "tokens"}, {"document_list": None, "window_list": [1]}), ("random_offset", {"random_offset": True}, {}),
             ("shares of tokens", {"weights": "tokens"}, {}), ("a range of documents", {}, {"documents": (3, 50)}),
             ("a view", {}, {"keep": [i % 2 for i in range(60)]}),
             ("shuffle in blocks", {"shuffle": "block"}, {"window_list": [1]})):
@@ -182,7 +186,9 @@ def a_run_goes_on_with_its_lists(folder):
         assert [loader.locate(g).window for g in range(8)] == [5, 1, 3, 3, 0, 5, 1, 3]
         document = run.documents(run.row(1))[0].number
         assert 1 in [row.sample for row in run.samples(folder / "a", document)]
-        assert "not counted" in str(raises(tokmap.ArgumentError, run.report))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert run.report() == [] and "not counted: source 0 " in str(said[0].message)
     assert b'{"ledger":3,' in ledger.read_bytes() and b'"window_list":{"hash":"' in ledger.read_bytes()
     with open_loader(source_of(folder), 8, batch_rows=1, n_ranks=2, rank=1) as again:
         again.restore(state)
@@ -191,7 +197,38 @@ def a_run_goes_on_with_its_lists(folder):
     with open_loader(other, 8, batch_rows=2) as changed:
         assert "lists" in str(raises(tokmap.MismatchError, changed.restore, state))
     assert "only the hash" in str(raises(tokmap.MismatchError, lambda: tokmap.Run(ledger, 8).row(1)))
+    assert "only the hash" in str(raises(tokmap.MismatchError, tokmap.Run, ledger, state))
     assert "another run" in str(raises(tokmap.MismatchError, lambda: next(open_loader(other, 8, batch_rows=2, ledger=ledger))))
+
+
+def a_report_goes_on_without_sources_with_lists(folder):
+    """Also if only the ledger is there, which says neither their epochs nor their rows. The source that is counted has as
+    many labels as if the others had no lists."""
+    plain, (a, b) = tokmap.Source(folder / "b"), [folder / name for name in NAMES]
+    listed = [tokmap.Source(a, 2, document_list=tokmap.DocumentList([3, 1, 4, 1, 5, 9, 2, 6]), max_epochs=30), tokmap.Source(b, 1, window_list=[1, 0])]
+    with open_loader([listed[0], plain, listed[1]], 8, batch_rows=4, ledger=folder / "run.ledger") as loader, \
+            open_loader([tokmap.Source(a, 2), plain, tokmap.Source(b)], 8, batch_rows=4) as other:
+        for _ in range(60):
+            next(loader)
+            next(other)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [tokmap.Run(one, 240).report(by) for one in (loader, folder / "run.ledger") for by in ("source", "input")]
+            wanted = [one for one in tokmap.Run(other).report() if one.name == 1]
+        assert found[0] == found[2] == wanted and wanted[0].tokens == 60 * 8
+        assert found[1] == found[3] == [wanted[0]._replace(name=None)]
+        assert all(list(one.not_counted) == [0, 2] for one in found) and "not counted" in found[3]._repr_html_()
+        run = tokmap.Run(folder / "run.ledger", 240)
+        assert "epoch" in run._repr_html_() and len([sample for sample in range(240) if loader.locate(sample).source == 1]) == 60
+        samples = {loader.locate(sample).source: sample for sample in range(20)}
+        assert run.row(samples[1])[:-1] == tokmap.Run(loader).row(samples[1])[:-1]
+        raises(tokmap.MismatchError, run.row, samples[0])
+        raises(tokmap.MismatchError, run.samples, b, 0)
+    told = subprocess.run([program("tokmap"), "report", "--ledger", folder / "run.ledger", *("--json",)], check=True, capture_output=True)
+    told = json.loads(told.stdout)
+    assert [one["source"] for one in told["not_counted"]] == [0, 2] and told["tokens"] == 480 and len(told["shares"]) == 1
+    told = subprocess.run([program("tokmap"), "report", "--ledger", folder / "run.ledger"], check=True, capture_output=True, text=True)
+    assert told.stdout.endswith("480 tokens in all\n") and told.stderr.count("tokmap report: not counted: source ") == 2, told
 
 
 def a_phase_leads_out_of_a_list(folder):

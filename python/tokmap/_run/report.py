@@ -32,11 +32,11 @@ class Share(NamedTuple):
 
 class Report(List[Share]):
     """The shares of a run, which a notebook shows as a table. what: what their names are. shown: by the name of a share what is
-    shown in its place."""
+    shown in its place. not_counted: the sources that are not in the shares, by their numbers."""
 
-    def __init__(self, found: List[Share], what: str, shown: Dict[Any, str]) -> None:
+    def __init__(self, found: List[Share], what: str, shown: Dict[Any, str], not_counted: Dict[int, str]) -> None:
         super().__init__(found)
-        self.what, self.shown = what, shown
+        self.what, self.shown, self.not_counted = what, shown, not_counted
 
     def _repr_html_(self) -> str:
         return html.shown("of_report", self)
@@ -106,18 +106,19 @@ def _values_of(dataset: Dataset, name: str, by: str) -> _Groups:
     return lambda first, labels: column.groups(first, len(labels))
 
 
-def shares(spans: List[Tuple[Loader[Any], int, int]], by: str, column: str = "",
+def shares(spans: List[Tuple[Loader[Any], List[int], int, int]], by: str, column: str = "",
            go_through: Callable[[Iterable[int]], Iterable[int]] = iter) -> List[Share]:
-    """Counts in the samples [begin, end) of each loader. by: "source", "input", "value" or "host" of the column. The
-    largest share comes first. go_through: gives the chunks of documents, each when it is begun."""
+    """Counts in the samples [begin, end) of each loader, without some of its sources. by: "source", "input", "value" or "host"
+    of the column. The largest share comes first. go_through: gives the chunks of documents, each when it is begun."""
     found: Dict[Any, List[int]] = {}
     uses: Dict[Tuple[int, str], List[_Use]] = {}  # of a dataset; by source: in that source
-    for loader, begin, end in spans:
+    for loader, without, begin, end in spans:
         for k, source in enumerate(loader._sources):
-            for d, dataset in enumerate(source.datasets):
+            for d, dataset in enumerate(source.datasets if k not in without else ()):
                 uses.setdefault((k if by == "source" else 0, dataset.paths[0]), []).append(_Use(loader, k, d, begin, end))
     datasets = [some[0].loader._sources[some[0].source].datasets[some[0].dataset] for some in uses.values()]
-    there = {name: None for dataset in datasets for name in _meta.columns_of(dataset._shards()[0])} if column else {}
+    every = [dataset for loader, *_ in spans for source in loader._sources for dataset in source.datasets]
+    there = {name: None for dataset in every for name in _meta.columns_of(dataset._shards()[0])} if column else {}
     if column and column not in there:
         raise LookupError(f"the documents of the run have no values {column!r}: there are {', '.join(map(repr, there)) or 'none'}")
     for dataset, ((k, _), some) in zip(datasets, uses.items()):
@@ -129,8 +130,7 @@ def shares(spans: List[Tuple[Loader[Any], int, int]], by: str, column: str = "",
             total = found.setdefault(name, [0, 0])
             total[0] += tokens
             total[1] += documents
-    every = [Share(name, *total) for name, total in found.items()]
-    return sorted(every, key=lambda share: (-share.tokens, str(share.name)))
+    return sorted((Share(name, *total) for name, total in found.items()), key=lambda share: (-share.tokens, str(share.name)))
 
 
 def count_labels(loader: Loader[Any], source: int, dataset: int, first_document: int, n_documents: int,

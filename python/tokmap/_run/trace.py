@@ -4,6 +4,7 @@
 import ctypes
 import glob
 import os
+import warnings
 from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
@@ -133,7 +134,8 @@ class Run:
     def _set(self, segments: List[Segment], begin: int, end: int) -> None:
         """The answers are about the samples from `begin` on."""
         self.end = end
-        self.loader = _open(segments[-1].line, _skips_of(segments, end))
+        self._line = segments[-1].line
+        self.loader = _open(self._line, _skips_of(segments, end))
         self.loader.seek(end)
         self._datasets = [source.datasets for source in self.loader._sources]
         self._parts = list(self._plan(segments))
@@ -218,6 +220,7 @@ class Run:
     def _row(self, sample: int) -> TracedRow:
         position = self.loader._turns.steps.position(sample)
         at = self.loader.locate(sample)
+        _check_lists(self._line, [at.source])
         part = next(part for part in self._parts if part.segment.begin <= sample < part.end)
         n_batches, within = divmod(position - part.first_position, part.batch_rows)
         step, micro_batch = divmod(part.n_before + n_batches, part.micro_batches)
@@ -236,11 +239,23 @@ class Run:
 
     def report(self, by: str = "source", column: str = "") -> List[Share]:
         """How many tokens were labels up to here, the largest share first. by: "source" (its number), "input", "value"
-        of a column that the documents kept, or "host" of a column of URLs."""
+        of a column that the documents kept, or "host" of a column of URLs. The labels of a source that has a list of
+        documents or of windows are not counted: a warning says so, and `not_counted` of the result has its number."""
         if by not in ("source", "input", "value", "host") or bool(column) != (by in ("value", "host")):
             raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
-        found = shares(self._uses(), by, column)
-        return Report(found, column or by, {one.name: self._name_of_source(one.name) for one in found} if by == "source" else {})
+        found, not_counted = shares(self._uses(), by, column), self._not_counted()
+        for why in not_counted.values():
+            warnings.warn(f"not counted: {why}", stacklevel=2)
+        return Report(found, column or by, {one.name: self._name_of_source(one.name) for one in found} if by == "source" else {},
+                      not_counted)
+
+    def _unknown(self) -> List[int]:
+        """The sources of which neither epochs nor rows are known."""
+        return _unknown(self._line)
+
+    def _not_counted(self) -> Dict[int, str]:
+        return {k: f"source {self._name_of_source(k)}, which has a list of documents or of windows"
+                for k in sorted({k for run in self._attempts for k in _with_lists(run._line)})}
 
     def _path_of_source(self, source: int) -> Optional[str]:
         """That of its first dataset; None if attempts had different ones."""
@@ -255,9 +270,10 @@ class Run:
         return str(source) if found else f"{source} {paths[0]}" + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") + "".join(
             f" where {where}" if where else " through a view" for where in views)
 
-    def _uses(self) -> List[Tuple[Loader[Any], int, int]]:
-        """The samples that were used, or skipped, of each loader: from which one, and up to which."""
-        return [(run.loader, *span) for run in self._attempts for span in run._spans]
+    def _uses(self) -> List[Tuple[Loader[Any], List[int], int, int]]:
+        """The samples that were used, or skipped, of each loader: its sources that are not counted, from which sample, and
+        up to which."""
+        return [(run.loader, _with_lists(run._line), *span) for run in self._attempts for span in run._spans]
 
     def samples(self, path: Path, first_document: int, n_documents: int = 1) -> List[TracedRow]:
         """The rows that had one of these documents of a dataset, in the order of training."""
@@ -274,6 +290,7 @@ class Run:
         found: Set[int] = set()
         for source, datasets in enumerate(self._datasets):
             for k in [k for k, dataset in enumerate(datasets) if dataset.paths[0] in paths]:
+                _check_lists(self._line, [source])
                 for epoch in self._epochs(source):
                     found.update(find_samples(self.loader, source, k, epoch, first_token, n_tokens).tolist())
         return [self._row(sample) for sample in sorted(found) if self._has(sample)]
@@ -316,6 +333,7 @@ def _check_state(state: bytes, segments: Sequence[Segment]) -> None:
     """Checks a state of the last segment, or, where this begins, of the segment before it."""
     begins = segments[-1].begin == int.from_bytes(state[24:32], "little")
     for segment in segments[:-3:-1] if begins else segments[-1:]:
+        _check_lists(segment.line, _with_lists(segment.line))
         with _open(segment.line, segment.line.skips) as loader:
             try:
                 return loader._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
@@ -345,6 +363,23 @@ def _index_of(path: Path) -> str:
     return text if text.endswith(".tmi") else f"{text}.tmi"
 
 
+def _with_lists(line: Line) -> List[int]:
+    """The sources that have a list of documents or of windows."""
+    return [k for k, source in enumerate(line.fields["sources"])
+            if "window_list" in source or any("document_list" in one for one in source["datasets"])]
+
+
+def _unknown(line: Line) -> List[int]:
+    """The sources with lists that are not known: a ledger has only their hashes."""
+    return [] if line.sources else _with_lists(line)
+
+
+def _check_lists(line: Line, sources: Container[int]) -> None:
+    for k in [k for k in _unknown(line) if k in sources]:
+        raise MismatchError(f"{line.place}: source {k} has a list of documents or of windows, of which a ledger has only the hash: "
+                            "open a tokmap.Loader with the same lists, and give it to tokmap.Run", -7, file=line.place)
+
+
 def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
     """The loader of a line, which skips what the run has skipped up to now."""
     fields, mixture = line.fields, line.mixture()
@@ -352,13 +387,11 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
                       order_of=[id for id, *_ in _ledger.order_ids(source)],
                       documents=[one and (int(one[0]), int(one[1])) for _, one, *_ in _ledger.order_ids(source)])
                for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
-    for k, (source, given) in enumerate(zip(sources, fields["sources"])):
-        if "window_list" not in given and not any("document_list" in one for one in given["datasets"]):
-            continue
-        if not line.sources:
-            raise MismatchError(f"{line.place}: source {k} has a list of documents or of windows, of which a ledger has only the hash: "
-                                "open a tokmap.Loader with the same lists, and give it to tokmap.Run", -7, file=line.place)
-        source.document_lists, source.window_list = line.sources[k].document_lists, line.sources[k].window_list
+    for k in _with_lists(line):
+        if line.sources:
+            sources[k].document_lists, sources[k].window_list = line.sources[k].document_lists, line.sources[k].window_list
+        else:  # its samples are not known, but how many it had is
+            sources[k].max_epochs = 0
     for source, given in zip(sources, fields["sources"]):
         for dataset, of_ledger in zip(source.datasets, given["datasets"]):
             if dataset.dataset_id != of_ledger["id"] and of_ledger["id"] not in dataset.metadata.get("redacted_from", ()):

@@ -170,7 +170,8 @@ def _report(run: Run, given: Given) -> None:
         found = found[:math.ceil(len(found) * top / 100)]
     name = column or by
     if given.json:
-        print_json(until=run.end, tokens=total, by=by, column=column or None, shares=[{
+        print_json(until=run.end, tokens=total, by=by, column=column or None, not_counted=[
+            {"source": k, "path": run._path_of_source(k)} for k in run._not_counted()], shares=[{
             **one._asdict(), "name": value_for_json(one.name), **({"path": run._path_of_source(one.name)} if by == "source" else {})}
             for one in found])
     elif given.format == "csv":
@@ -183,6 +184,8 @@ def _report(run: Run, given: Given) -> None:
         if by == "source":
             found = [one._replace(name=run._name_of_source(one.name)) for one in found]
         _print_table(name, found, total)
+    for why in run._not_counted().values() if not given.json else ():
+        warn("report", f"not counted: {why}")
 
 
 def _print_table(name: str, found: List[Share], total: int) -> None:

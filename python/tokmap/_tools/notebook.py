@@ -150,15 +150,16 @@ def of_run(run: Any) -> str:
     loader, facts = run.loader, [("steps", f"{run.n_steps:,}"), ("ranks", f"{run.n_ranks:,}"), ("sequence length", f"{run.loader.sequence_length:,}")]
     facts += [("given up", ", ".join(f"samples {begin:,} to {end:,}" if end is not None else f"from sample {begin:,} on" for begin, end in
                                      run.given_up[:_N_BARS]))] if run.given_up else []
-    found = loader.metrics()["sources"]
+    found, unknown = loader.metrics()["sources"], run._unknown()
     return _page(repr(run).strip("<>"), ("", facts), ("sources by samples", _shares(
         [(_shards(source), one["samples"]) for source, one in zip(loader._sources, found)], [
-            f", {one['samples']:,} samples, epoch {one['epochs']:.2f}" for one in found])))
+            f", {one['samples']:,} samples" + f", epoch {one['epochs']:.2f}" * (k not in unknown) for k, one in enumerate(found)])))
 
 
 def of_report(report: Any) -> str:
     total = sum(one.tokens for one in report)
-    return _page(f"{total:,} tokens that were labels", (f"by {report.what}", _shares(
+    facts = [("not counted", html.escape(why)) for why in report.not_counted.values()]
+    return _page(f"{total:,} tokens that were labels", ("", facts), (f"by {report.what}", _shares(
         [(report.shown.get(one.name) or name_of(one) or "(none)", one.tokens) for one in report],
         [f", {one.tokens:,} tokens of {one.documents:,} document{'s' * (one.documents != 1)}" for one in report])))
 
