@@ -46,7 +46,8 @@ static void add_documents(tokmap_i_index_writer *w, uint64_t n_tokens, uint64_t 
     const uint64_t mean = n_tokens / n_documents;
     for (uint64_t i = 1; i < n_documents; i++) {
         const uint64_t half = bench_random(&seed) % (2 * mean + 1); /* half of the largest length */
-        end = MIN(end + bench_random(&seed) % (2 * half + 1), n_tokens);
+        const uint64_t length = bench_random(&seed) % (2 * half + 1);
+        end = MIN(end + length, n_tokens);
         bench_check(tokmap_i_index_writer_document(w, end, &bench_error));
     }
     bench_check(tokmap_i_index_writer_document(w, n_tokens, &bench_error));
