@@ -161,7 +161,9 @@ def wrong_lists_are_refused(folder):
     raises(ValueError, tokmap.DocumentList, [1, 2], [0, 1])
     raises(TypeError, tokmap.Source, ds, document_list=[1, 2])
     raises(ValueError, tokmap.Source, ds, document_list=[listed, listed])
-    raises(ValueError, tokmap.Source, ds, window_list=[[1]])
+    raises(ValueError, tokmap.Source, ds, window_list=np.array([[1]]))
+    for one_each in ([[1], [2]], [np.arange(3), np.arange(3)], ([1], None)):
+        assert "one list of windows" in str(raises(TypeError, tokmap.Source, [ds, folder / "b"], window_list=one_each))
     raises(TypeError, tokmap.Source, ds, window_list=["x"])
     for text, options, more in (
             ("-1", {}, {"window_list": [0, -1]}), ("60 at place 1", {}, {"document_list": tokmap.DocumentList([3, 60])}),

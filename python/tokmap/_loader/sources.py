@@ -44,7 +44,8 @@ class Source:
                 which windows are cut. Only with windows="concat", and not with random_offset, weights="tokens", or
                 documents or a view of the same dataset
     window_list  the windows of the source in the order of its samples, in each epoch and whatever `shuffle` is: an array of
-                their numbers, in any order and any number of times. An epoch then has as many samples as there are numbers.
+                their numbers, which go through all of its datasets, in any order and any number of times. An epoch then has as
+                many samples as there are numbers.
                 Not with shuffle="block" or weights="tokens", and its array is used as that of a DocumentList"""
 
     _made_for: Optional[int] = None  # the only sequence_length for which its lists mean what they were made for
@@ -93,6 +94,9 @@ class Source:
         self.document_lists: List[Any] = list(document_list) if isinstance(document_list, (list, tuple)) else [document_list]
         if any(one is not None and not isinstance(one, DocumentList) for one in self.document_lists):
             raise TypeError(f"document_list is {document_list!r:.80}: must be a tokmap.DocumentList, or a list of them")
+        if isinstance(window_list, (list, tuple)) and any(hasattr(one, "__len__") or one is None for one in window_list):
+            raise TypeError("window_list is a list of lists: a source has one list of windows, which are numbered through all of its "
+                            "datasets; datasets with a list each are sources")
         self.window_list = None if window_list is None else Numbers(as_numbers("window_list", window_list))
         if self.window_list is not None and self.window_list.array.ndim != 1:
             raise ValueError(f"window_list has the shape {self.window_list.array.shape}: must have one dimension")
