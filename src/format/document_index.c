@@ -151,6 +151,15 @@ tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, tokmap_i_pi
                 : read_document(docs, NULL, group, j, out);
 }
 
+void tokmap_i_documents_prefetch_get(const tokmap_i_documents *docs, uint64_t index)
+{
+    const uint64_t group = index / TOKMAP_I_GROUP_DOCUMENTS, j = index % TOKMAP_I_GROUP_DOCUMENTS;
+    const uint8_t *record = docs->bytes + group * TOKMAP_I_GROUP_BYTES;
+    __builtin_prefetch(docs->bytes + docs->layout.level_offset[0] + 8 * group);
+    __builtin_prefetch(record + 4 * j);
+    __builtin_prefetch(record + SPAN_OFFSET);
+}
+
 /* Fetches what the levels below will most likely need: the tokens from a key to the next one are
  * about evenly spread over the groups between them. */
 LOOKUP void fetch_guess(const tokmap_i_documents *docs, uint32_t level, uint64_t entry,

@@ -60,6 +60,8 @@ void tokmap_i_documents_view(tokmap_i_documents *out, const uint8_t *bytes, uint
  * TOKMAP_ERR_CORRUPT: the entry is impossible, or a piece could not be read. */
 tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                      uint64_t index, tokmap_document *out);
+/* Fetches what get needs for a document of a section in memory; index < n_documents. */
+void tokmap_i_documents_prefetch_get(const tokmap_i_documents *docs, uint64_t index);
 /* Fetches what find will most likely need for a token of a section in memory. */
 void tokmap_i_documents_prefetch(const tokmap_i_documents *docs, uint64_t token);
 /* Returns the document that holds a token; token < n_tokens, and n_documents > 0. `from` and errors

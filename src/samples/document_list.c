@@ -11,6 +11,7 @@
 #include "base/options.h"
 
 #define MOST_NUMBERS ((uint64_t)1 << 48)
+#define AHEAD 16       /* documents that are fetched before they are looked up */
 #define START_BYTES 16 /* of those that are found here */
 #define COPIED_BYTES ((uint64_t)64 << 20)
 
@@ -108,8 +109,18 @@ typedef struct walk {
     tokmap_i_extent *ranges; /* filled in unless it is NULL: tokens of the dataset, in order */
     size_t n_ranges;
     uint64_t n_tokens;
-    position last; /* the last token */
+    position last;       /* the last token */
+    uint64_t likely_end; /* documents before this place are fetched ahead */
 } walk;
+
+/* Fetches what the walk needs for the document at a place before `end`. */
+static void fetch_ahead(const tokmap_i_document_list *l, uint64_t place, uint64_t end)
+{
+    const uint64_t document =
+        place < MIN(end, l->documents.n) ? tokmap_i_number_at(&l->documents, place) : UINT64_MAX;
+    if (document < l->ds->header.n_documents)
+        tokmap_i_documents_prefetch_get(&l->ds->documents, document);
+}
 
 /* Goes over most_tokens from a position on, or fewer where the list ends. No tokens: there is no
  * such position, or the list was changed. */
@@ -117,11 +128,15 @@ static tokmap_status walk_from(const tokmap_i_document_list *l, tokmap_i_index_c
                                position from, uint64_t most_tokens, walk *w, tokmap_error *err)
 {
     uint64_t at = from.token;
+    const uint64_t end = index ? 0 : w->likely_end;
+    for (uint64_t place = from.place; place < MIN(end, from.place + AHEAD); place++)
+        fetch_ahead(l, place, end);
     w->n_tokens = w->n_ranges = 0;
     for (uint64_t place = from.place; place < l->documents.n && w->n_tokens < most_tokens;
          place++) {
         const uint64_t document = tokmap_i_number_at(&l->documents, place);
         tokmap_document d;
+        fetch_ahead(l, place + AHEAD, end);
         const bool exists = document < l->ds->header.n_documents;
         if (exists && tokmap_i_documents_get(&l->ds->documents,
                                              tokmap_i_index_cache_of(index, l->ds), document, &d))
@@ -151,14 +166,14 @@ static tokmap_status walk_window(const tokmap_i_document_list *l, tokmap_i_index
 {
     const bool is_last = window + 1 == l->n_windows;
     const position start = start_of(l, window);
+    const position next = is_last ? (position){l->documents.n, 0} : start_of(l, window + 1);
+    w->likely_end = next.place + 1;
     const tokmap_status status = walk_from(l, index, start, l->length + 1ull, w, err);
     if (status)
         return status;
     bool fits = w->n_tokens == l->length + 1ull || (is_last && l->keeps_rest && w->n_tokens > 1);
-    if (fits && !is_last) {
-        const position next = start_of(l, window + 1);
-        fits = w->last.place == next.place && w->last.token == next.token;
-    }
+    if (!is_last)
+        fits &= w->last.place == next.place && w->last.token == next.token;
     return fits ? TOKMAP_OK : fail_starts(l, window, err);
 }
 
