@@ -52,6 +52,8 @@ static const struct {
      .help = "mixtures of 1 to 64 sources, with limits on epochs, and with changing weights"},
     {"views", bench_views, true, " documents load-mib data ",
      .help = "views of a hundred million documents written and opened, and their rows"},
+    {"lists", bench_lists, true, " documents load-mib data ",
+     .help = "lists of a hundred million documents: opening them, and their rows"},
     {"scan", bench_scan, true, " load-mib ",
      .help = "looking for n-grams of examples, and for documents with the same tokens"},
     {"gpu", bench_gpu, true, " load-mib data ",
@@ -111,7 +113,7 @@ static const cli_option option_table[] = {
      .help = "number of rounds of each page, 1 to 101 [depends on the page]", .lowest = 1,
      .highest = BENCH_MAX_ROUNDS},
     {"documents", 0, CLI_NUMBER, TARGET(options.n_documents), "N",
-     .help = "documents in the large dataset of lookup and of views [lookup: 1000000000; views: "
+     .help = "documents in the large dataset of lookup, views and lists [lookup: 1000000000; else "
              "100000000]",
      .lowest = 1},
     {"verify-mib", 0, CLI_NUMBER, TARGET(options.verify_mib), "N",

@@ -14,7 +14,12 @@
 enum {
     DOCUMENT_TOKENS = 1000,
     AT_ONCE = 1 << 19,
-    LOCATES = 200000
+    LOCATES = 200000,
+    /* rows in several places */
+    PLACES_ROUNDS = 11,
+    PLACES_LENGTH = 8192,
+    PLACES_ROWS = 8,
+    PLACES_STEPS = 2000
 };
 
 path_text load_data_name(const bench_options *options, size_t i)
@@ -219,4 +224,54 @@ double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint
     }
     bench_keep(sum);
     return bench_ns_since(start) / LOCATES;
+}
+
+/* ---- Rows in several places ---- */
+
+static tokmap_loader *open_rows(const tokmap_dataset *ds, tokmap_loader_source source)
+{
+    source.datasets = &ds;
+    source.n_datasets = 1;
+    source.weight = 1;
+    const tokmap_loader_options o = {.sources = &source,
+                                     .n_sources = 1,
+                                     .sequence_length = PLACES_LENGTH,
+                                     .batch_rows = PLACES_ROWS,
+                                     .view_pieces = 1,
+                                     .io = TOKMAP_IO_MAP};
+    return load_data_loader(o);
+}
+
+void load_data_compare_places(const bench_options *options, bench_report *report,
+                              const load_data *data, const tokmap_loader_source *source,
+                              const char *const *names)
+{
+    static const char *const figures[2][2] = {{"located", "ns"}, {"gathered", "ns"}};
+    const size_t n_bytes = (size_t)PLACES_ROWS * PLACES_LENGTH * sizeof(int64_t);
+    const uint64_t n_steps = data->is_trial ? 20 : PLACES_STEPS;
+    const tokmap_gather_options gather = {.struct_size = sizeof gather,
+                                          .format = TOKMAP_GATHER_I64,
+                                          .inputs = bench_memory(n_bytes),
+                                          .labels = bench_memory(n_bytes)};
+    bench_row *rows[2][2];
+    load_data_warm_up(data->ds);
+    for (int i = 0; i < 2; i++) {
+        rows[0][i] = bench_add_cell(report, figures[i], "%s, in %s", names[0], names[1]);
+        rows[1][i] = bench_add_cell(report, figures[i], "%s", names[2]);
+    }
+    tokmap_loader *loaders[2] = {open_rows(data->ds, *source),
+                                 open_rows(data->ds, (tokmap_loader_source){0})};
+    for (uint32_t i = 0; i < 2 * bench_rounds(options, PLACES_ROUNDS); i++) {
+        bench_add_value(rows[i % 2][0], load_data_locate_ns(loaders[i % 2], 0, 2 * i + 1, 4095));
+        bench_add_value(rows[i % 2][1], load_data_steps_ns(loaders[i % 2], n_steps, &gather));
+    }
+    bench_set_goal(rows[0][0], BENCH_AT_MOST, 2000);
+    bench_set_limit(rows[0][1], rows[1][1], 1);
+    bench_row *ratio =
+        bench_add_ratio(report, rows[1][1], rows[0][1], "gathered %s / %s", names[0], names[2]);
+    bench_set_goal(ratio, BENCH_AT_LEAST, 0.7);
+    for (int i = 0; i < 2; i++)
+        tokmap_loader_close(loaders[i]);
+    free(gather.inputs);
+    free(gather.labels);
 }

@@ -76,3 +76,9 @@ void load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_optio
 double load_data_steps_ns(tokmap_loader *l, uint64_t n_steps, const tokmap_gather_options *gather);
 /* Measures the ns to locate a sample: the samples first + (i * step & mask) for many i. */
 double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint64_t mask);
+/* Measures rows of 8,192 tokens in several places of the dataset, as `source` says, whose datasets
+ * and weight are set here, beside rows in one place. names: of the rows, how many places, and of
+ * rows in one place. */
+void load_data_compare_places(const bench_options *options, bench_report *report,
+                              const load_data *data, const tokmap_loader_source *source,
+                              const char *const *names);

@@ -12,6 +12,7 @@ void bench_stall(const bench_options *options, bench_report *report);
 void bench_start(const bench_options *options, bench_report *report);
 void bench_mix(const bench_options *options, bench_report *report);
 void bench_views(const bench_options *options, bench_report *report);
+void bench_lists(const bench_options *options, bench_report *report);
 void bench_scan(const bench_options *options, bench_report *report);
 void bench_gpu(const bench_options *options, bench_report *report);
 void bench_tokenize(const bench_options *options, bench_report *report);

@@ -10,9 +10,7 @@ enum {
     ROUNDS = 5,
     MEAN_LENGTH = 1000,
     AT_ONCE = 1 << 16, /* values that are given to a column */
-    N_OPEN = 200,
-    LENGTH = 8192,
-    STEPS = 2000
+    N_OPEN = 200
 };
 
 /* ---- Many documents: writing and opening ---- */
@@ -102,55 +100,21 @@ static void measure_many(const bench_options *options, bench_report *report)
 
 /* ---- Rows ---- */
 
-static tokmap_loader *open_rows(const tokmap_dataset *ds, const tokmap_view *view)
-{
-    const tokmap_loader_source source = {
-        .datasets = &ds, .n_datasets = 1, .views = view ? &view : NULL, .weight = 1};
-    const tokmap_loader_options o = {.sources = &source,
-                                     .n_sources = 1,
-                                     .sequence_length = LENGTH,
-                                     .batch_rows = 8,
-                                     .view_pieces = 1,
-                                     .io = TOKMAP_IO_MAP};
-    return load_data_loader(o);
-}
-
 static void measure_rows(const bench_options *options, bench_report *report)
 {
-    static const char *const subjects[] = {"rows of a view, in 8 or 9 places", "rows in one place"};
-    static const char *const figures[2][2] = {{"located", "ns"}, {"gathered", "ns"}};
+    static const char *const names[] = {"rows of a view", "8 or 9 places", "rows in one place"};
     load_data data = load_data_open(options, LOAD_DATA_USUAL_MIB);
     uint8_t *keep = bench_memory((size_t)data.info.n_documents + 1);
     for (uint64_t d = 0; d < data.info.n_documents; d += 2)
         keep[d] = 1;
     const tokmap_view_options by_mask = {
         .struct_size = sizeof by_mask, .keep = keep, .n_keep = data.info.n_documents};
-    tokmap_gather_options gather = {.struct_size = sizeof gather,
-                                    .format = TOKMAP_GATHER_I64,
-                                    .inputs = bench_memory(8 * LENGTH * sizeof(int64_t)),
-                                    .labels = bench_memory(8 * LENGTH * sizeof(int64_t))};
     tokmap_view *view;
-    bench_row *rows[2][2];
     bench_check(tokmap_view_open(&view, data.ds, &by_mask, &bench_error));
-    load_data_warm_up(data.ds);
-    for (int i = 0; i < 4; i++)
-        rows[i / 2][i % 2] = bench_add_cell(report, figures[i % 2], "%s", subjects[i / 2]);
-    tokmap_loader *loaders[2] = {open_rows(data.ds, view), open_rows(data.ds, NULL)};
-    for (uint32_t i = 0; i < 2 * bench_rounds(options, 11); i++) {
-        bench_add_value(rows[i % 2][0], load_data_locate_ns(loaders[i % 2], 0, 2 * i + 1, 4095));
-        bench_add_value(rows[i % 2][1],
-                        load_data_steps_ns(loaders[i % 2], data.is_trial ? 20 : STEPS, &gather));
-    }
-    bench_set_goal(rows[0][0], BENCH_AT_MOST, 2000);
-    bench_set_limit(rows[0][1], rows[1][1], 1);
-    bench_row *ratio = bench_add_ratio(report, rows[1][1], rows[0][1],
-                                       "gathered rows of a view / rows in one place");
-    bench_set_goal(ratio, BENCH_AT_LEAST, 0.7);
-    for (int i = 0; i < 2; i++)
-        tokmap_loader_close(loaders[i]);
+    const tokmap_view *const views[] = {view};
+    load_data_compare_places(options, report, &data, &(tokmap_loader_source){.views = views},
+                             names);
     tokmap_view_close(view);
-    free(gather.inputs);
-    free(gather.labels);
     free(keep);
     load_data_close(&data);
 }

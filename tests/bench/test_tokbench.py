@@ -21,7 +21,7 @@ BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
 TOKBENCH, TOKMAP = BUILD / "tokbench", BUILD / "tokmap"
 SMALL = ["--rounds", "3", "--documents", "100000", "--verify-mib", "3", "--load-mib", "16",
          "--step-ms", "1,2.5"]
-PAGES = {"verify", "lookup", "load", "cold", "stall", "start", "mix", "views", "scan"}
+PAGES = {"verify", "lookup", "load", "cold", "stall", "start", "mix", "views", "lists", "scan"}
 WAYS = ("direct", "populate", "read", "plain map", "populate, block shuffle")
 
 
