@@ -129,8 +129,8 @@ static void add_sources(text *t, const tokmap_loader *l)
             add(t, "}");
         }
         add(t, "]");
-        if (s->shuffle.list.bytes)
-            add_list(t, "window_list", s->list_hash, s->shuffle.list.n);
+        if (s->window_list.bytes)
+            add_list(t, "window_list", s->window_list_hash, s->window_list.n);
         add(t, ",\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->samples.o.sources[k].max_epochs,
             s->masked ? "true" : "false");
     }

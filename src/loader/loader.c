@@ -457,8 +457,8 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
                    (sizeof *l->samples.o.phases + l->samples.n_sources * sizeof(double));
     for (uint32_t k = 0; k < l->samples.n_sources; k++) {
         const tokmap_i_windows *w = &l->samples.sources[k].windows;
-        n_bytes += tokmap_i_numbers_bytes(&l->samples.sources[k].shuffle.list,
-                                          l->samples.sources[k].own_list);
+        n_bytes += tokmap_i_numbers_bytes(&l->samples.sources[k].window_list,
+                                          l->samples.sources[k].own_window_list);
         n_bytes += w->n_datasets *
                    (sizeof *w->before + sizeof *l->samples.sources->order_ids + sizeof *w->ranges);
         for (uint32_t d = 0; w->has_lists && d < w->n_datasets; d++)

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/numbers.h"
 #include "order/order_key.h"
 #include "order/permute.h"
 #include "tokmap_loader.h"
@@ -21,7 +20,6 @@ typedef struct tokmap_i_shuffle {
     uint64_t block_windows, group_blocks; /* with BLOCK; their product is at most 2^48 */
     uint64_t n_chunks;                    /* BLOCK with best fit: blocks that are permuted */
     bool by_chunks;                       /* with n_chunks, and the blocks begin at window 0 */
-    tokmap_i_numbers list; /* with NONE: the n_windows windows of an epoch, which may repeat */
 
     uint64_t epoch, group, rotation; /* identify the permutations below; UINT64_MAX: none */
     tokmap_i_permutation windows;    /* FULL: of the epoch; BLOCK: of the group */
@@ -35,10 +33,9 @@ typedef struct tokmap_i_shuffle {
 
 /* Marks the permutations as unknown. The caller has set the fields above them. */
 void tokmap_i_shuffle_init(tokmap_i_shuffle *s);
-/* Returns the window at number x < n_windows of the epoch; that of a list may be any number, if
- * the list was changed. */
+/* Returns the window at number x < n_windows of the epoch. */
 uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x);
-/* Returns the x whose window is w < n_windows, without a list. */
+/* Returns the x whose window is w < n_windows. */
 uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t w);
 /* The windows of the block at a position of the epoch, in order, with BLOCK. Window 0 follows the
  * last one. */

@@ -172,7 +172,7 @@ static void add_sample(tokmap_loader_search *s, uint64_t sample)
 static void add_windows(const searched_dataset *v, tokmap_loader_search *s, uint64_t window,
                         uint64_t n)
 {
-    const tokmap_i_numbers *list = &v->sampler->shuffles[v->source].list;
+    const tokmap_i_numbers *list = &v->samples->sources[v->source].window_list;
     for (uint64_t x = 0; list->bytes && n > 0 && x < list->n; x++)
         if (tokmap_i_number_at(list, x) - window < n)
             add_sample(s, sample_at(v, s->epoch, x));

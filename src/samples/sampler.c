@@ -129,6 +129,27 @@ static tokmap_status locate_in_list(tokmap_i_sampler *s, const tokmap_i_windows 
     return status;
 }
 
+/* Locates a window that is a row of documents, or that a list has. *found: whether it did; else the
+ * window is located as any other. */
+static tokmap_status look_up(tokmap_i_sampler *s, const tokmap_i_source *source, tokmap_sample *out,
+                             bool *found, tokmap_error *err)
+{
+    const tokmap_i_windows *w = &source->windows;
+    *found = true;
+    if (source->window_list.bytes)
+        out->window = tokmap_i_number_at(&source->window_list, out->window);
+    if (out->window >= w->n_windows)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: its list of windows has %" PRIu64 ", but there are %" PRIu64
+                    " windows: it was changed",
+                    w->datasets[0]->index_path, out->window, w->n_windows);
+    if (w->rows)
+        return locate_row(s, w, out, err);
+    out->dataset = tokmap_i_windows_dataset(w, out->window);
+    *found = w->ranges[out->dataset].list != NULL;
+    return *found ? locate_in_list(s, w, out, err) : TOKMAP_OK;
+}
+
 tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokmap_sample *out,
                                       tokmap_error *err)
 {
@@ -144,19 +165,11 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
                            .window = window,
                            .pieces = s->pieces,
                            .n_pieces = 1};
-    if (window >= w->n_windows)
-        return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: its list of windows has %" PRIu64 ", but there are %" PRIu64
-                    " windows: it was changed",
-                    w->datasets[0]->index_path, window, w->n_windows);
-    if (w->rows)
-        return locate_row(s, w, out, err);
-    if (w->has_lists) {
-        out->dataset = tokmap_i_windows_dataset(w, window);
-        if (w->ranges[out->dataset].list)
-            return locate_in_list(s, w, out, err);
-    }
-    const tokmap_status status = tokmap_i_windows_span(w, s->views, at.epoch, window, out, err);
+    bool found = false;
+    tokmap_status status = source->looks_up ? look_up(s, source, out, &found, err) : TOKMAP_OK;
+    if (found || status)
+        return status;
+    status = tokmap_i_windows_span(w, s->views, at.epoch, out->window, out, err);
     const tokmap_i_range *range = &w->ranges[out->dataset];
     if (status || (range->view && !w->within) ||
         out->n_tokens > range->tokens.end - out->first_token)

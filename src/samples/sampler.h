@@ -11,9 +11,13 @@ typedef struct tokmap_i_source {
     uint32_t first_dataset;   /* in the list of all sources */
     uint8_t (*order_ids)[16]; /* one for each dataset: docs/ORDER.md, section 1 */
     tokmap_i_windows windows;
-    tokmap_i_shuffle shuffle; /* without cached permutations; samplers copy it */
-    uint64_t list_hash;       /* of the list of windows in `shuffle`, if there is one */
-    void *own_list;           /* its memory; NULL if that is the caller's */
+    /* Without cached permutations; samplers copy it. With a list of windows it is NONE, and its
+     * windows are places in the list. */
+    tokmap_i_shuffle shuffle;
+    tokmap_i_numbers window_list; /* its numbers may be changed by the caller */
+    void *own_window_list;        /* their memory; NULL if that is the caller's */
+    uint64_t window_list_hash;
+    bool looks_up; /* its windows are rows of documents, or it has a list */
     uint32_t token_bytes;
     bool masked;
 } tokmap_i_source;

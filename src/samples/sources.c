@@ -35,16 +35,16 @@ uint64_t tokmap_i_source_add_id(uint64_t h, const tokmap_i_source *s, uint32_t d
         h = tokmap_i_hash_add(tokmap_i_hash_add(h, UINT64_MAX), range->view->header.set_hash);
     if (range->list)
         h = tokmap_i_hash_add(tokmap_i_hash_add(h, UINT64_MAX - 1), range->list->hash);
-    if (s->shuffle.list.bytes && d + 1 == s->windows.n_datasets) {
-        h = tokmap_i_hash_add(tokmap_i_hash_add(h, UINT64_MAX - 2), s->shuffle.list.n);
-        h = tokmap_i_hash_add(h, s->list_hash);
+    if (s->window_list.bytes && d + 1 == s->windows.n_datasets) {
+        h = tokmap_i_hash_add(tokmap_i_hash_add(h, UINT64_MAX - 2), s->window_list.n);
+        h = tokmap_i_hash_add(h, s->window_list_hash);
     }
     return h;
 }
 
 bool tokmap_i_source_has_list(const tokmap_i_source *s)
 {
-    return s->windows.has_lists || s->shuffle.list.bytes;
+    return s->windows.has_lists || s->window_list.bytes;
 }
 
 /* Numbers equal order ids: sets `copy` to the number of earlier sources with the same id. Uses an
@@ -170,10 +170,10 @@ static tokmap_status apply_window_list(tokmap_i_source *s, const tokmap_loader_s
                     given->window_list_bytes);
     s->shuffle.mode = TOKMAP_SHUFFLE_NONE;
     s->shuffle.n_windows = given->n_window_list;
-    s->shuffle.list = (tokmap_i_numbers){given->window_list, given->n_window_list,
-                                         (uint32_t)given->window_list_bytes};
-    return tokmap_i_numbers_take(&s->shuffle.list, &s->own_list, s->windows.n_windows, false,
-                                 "windows", s->windows.datasets[0], &s->list_hash, err);
+    s->window_list = (tokmap_i_numbers){given->window_list, given->n_window_list,
+                                        (uint32_t)given->window_list_bytes};
+    return tokmap_i_numbers_take(&s->window_list, &s->own_window_list, s->windows.n_windows, false,
+                                 "windows", s->windows.datasets[0], &s->window_list_hash, err);
 }
 
 typedef struct served {
@@ -402,6 +402,7 @@ tokmap_status tokmap_i_sources_open(tokmap_i_samples *samples, tokmap_error *err
         s->shuffle.group_blocks = samples->group_blocks;
         if (!status)
             status = apply_window_list(s, &o->sources[k], o, err);
+        s->looks_up = s->windows.rows || tokmap_i_source_has_list(s);
         tokmap_i_shuffle_init(&s->shuffle);
     }
     return status ? status : set_order_ids(samples, err);
@@ -415,7 +416,7 @@ void tokmap_i_sources_close(tokmap_i_samples *samples)
             tokmap_i_document_list_close(w->ranges[d].list);
         tokmap_i_windows_close(w);
         free(samples->sources[k].order_ids);
-        free(samples->sources[k].own_list);
+        free(samples->sources[k].own_window_list);
         free(w->ranges);
     }
     free(samples->sources);
