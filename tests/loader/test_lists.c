@@ -222,18 +222,6 @@ typedef struct rows {
     int64_t inputs[MAX_ROWS * MAX_LENGTH], labels[MAX_ROWS * MAX_LENGTH];
 } rows;
 
-static void gather(const tokmap_batch *b, bool masks, rows *out)
-{
-    tokmap_error err;
-    const tokmap_gather_options o = {.struct_size = sizeof o,
-                                     .format = TOKMAP_GATHER_I64,
-                                     .pad_id = 7,
-                                     .mask_labels = masks,
-                                     .inputs = out->inputs,
-                                     .labels = out->labels};
-    CHECK_OK(tokmap_batch_gather(b, &o, &err), err);
-}
-
 /* Returns the place in its row of input i of a slice. */
 static uint32_t place_in_row(const tokmap_loader_options *o, uint32_t i)
 {
@@ -253,8 +241,8 @@ static void compare_row(const tokmap_batch *a, uint32_t i, const tokmap_batch *b
     const uint32_t length = a->sequence_length;
     const bool masks = any(3) > 0;
     const bool is_short = o->windows == TOKMAP_WINDOWS_CONCAT && n_tokens <= o->sequence_length;
-    gather(a, masks, &x);
-    gather(b, masks, &y);
+    corpus_gather(a, masks, x.inputs, x.labels);
+    corpus_gather(b, masks, y.inputs, y.labels);
     CHECK(r->dataset == s->dataset && n_tokens > 1);
     for (uint32_t j = 0; j < length; j++) {
         const size_t at = (size_t)i * length + j;

@@ -233,25 +233,14 @@ typedef struct rows {
     int64_t inputs[MAX_ROWS * MAX_LENGTH], labels[MAX_ROWS * MAX_LENGTH];
 } rows;
 
-static void gather(const tokmap_batch *b, bool masks, rows *out)
-{
-    tokmap_error err;
-    const tokmap_gather_options o = {.struct_size = sizeof o,
-                                     .format = TOKMAP_GATHER_I64,
-                                     .pad_id = 7,
-                                     .mask_labels = masks,
-                                     .inputs = out->inputs,
-                                     .labels = out->labels};
-    memset(out, 0, sizeof *out);
-    CHECK_OK(tokmap_batch_gather(b, &o, &err), err);
-}
-
 static void compare_rows(const tokmap_batch *a, const tokmap_batch *b)
 {
     static rows x, y;
     const bool masks = any(3) > 0;
-    gather(a, masks, &x);
-    gather(b, masks, &y);
+    memset(&x, 0, sizeof x);
+    memset(&y, 0, sizeof y);
+    corpus_gather(a, masks, x.inputs, x.labels);
+    corpus_gather(b, masks, y.inputs, y.labels);
     CHECK(memcmp(&x, &y, sizeof x) == 0);
     for (uint32_t i = 0; i < a->n_rows; i++) {
         const tokmap_row *r = &a->rows[i], *s = &b->rows[i];

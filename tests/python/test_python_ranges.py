@@ -11,6 +11,7 @@ import sys
 
 import ref_rows
 from grouped import grouped, open_loader
+from ordered_rows import check_rows
 from package import raises
 from ref_order import Order, Phase, Source, quotas_of
 from ref_protocol import program, run_in_folders
@@ -96,22 +97,9 @@ def ranges_have_the_order_of_the_specification(folder):
         tokens = {name: ds.tokens() for name, ds in opened.items()}
         loader.seek(rng.choice((0, 0, rng.randint(0, 1000))))
         for _ in range(60 // options["batch_rows"]):
-            batch = next(loader)
-            for i, g in enumerate(batch.sample_ids.tolist()):
-                wanted, row = order.sample(g), batch.rows[i]
-                n, about = wanted.row.n_inputs, order.about(wanted)
-                assert (row.source, row.dataset, row.epoch, row.window, row.first_token) == (
-                    wanted.source, wanted.row.dataset, wanted.epoch, wanted.window, wanted.row.first), (seed, g)
-                numbers = wanted.row.tokens()
-                ids = tokens[sources[row.source][row.dataset][0]]
-                assert row.tokens.tolist() == [0 if k is None else ids[k] for k in numbers], (seed, g)
-                assert batch.inputs[i][:n].tolist() == row.tokens[:n].tolist()
-                assert batch.loss_mask[i].tolist() == about.loss_mask and row.cu_seqlens.tolist() == about.starts, (seed, g)
-                assert batch.position_ids[i][:n].tolist() == about.position_ids
-                assert batch.document_ids[i][:n].tolist() == about.document_ids
-                n_rows += 1
-                n_wrapped += options["windows"] == "concat" and max(numbers) - numbers[0] < n
-            assert batch.state == order.state(batch.next_sample), seed
+            found = check_rows(next(loader), order, lambda source, dataset: tokens[sources[source][dataset][0]], seed)
+            n_rows += len(found)
+            n_wrapped += sum(options["windows"] == "concat" and max(numbers) - numbers[0] < wanted.row.n_inputs for wanted, numbers in found)
         loader.close()
     assert n_wrapped > n_rows // 100
     return "%d rows, %d of them round the end" % (n_rows, n_wrapped)

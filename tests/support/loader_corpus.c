@@ -93,6 +93,18 @@ tokmap_batch corpus_next(tokmap_loader *l)
     return b;
 }
 
+void corpus_gather(const tokmap_batch *b, bool mask_labels, int64_t *inputs, int64_t *labels)
+{
+    tokmap_error err;
+    const tokmap_gather_options o = {.struct_size = sizeof o,
+                                     .format = TOKMAP_GATHER_I64,
+                                     .pad_id = 7,
+                                     .mask_labels = mask_labels,
+                                     .inputs = inputs,
+                                     .labels = labels};
+    CHECK_OK(tokmap_batch_gather(b, &o, &err), err);
+}
+
 void corpus_set_mode(tokmap_loader_options *o, int mode)
 {
     static const tokmap_shuffle shuffles[] = {TOKMAP_SHUFFLE_NONE, TOKMAP_SHUFFLE_FULL,

@@ -42,6 +42,8 @@ tokmap_loader *corpus_open_loader(const tokmap_loader_options *o);
 tokmap_io corpus_way_in_memory(void);
 /* The next batch, which must come. */
 tokmap_batch corpus_next(tokmap_loader *l);
+/* Puts it together; an input that a row lacks is 7. */
+void corpus_gather(const tokmap_batch *b, bool mask_labels, int64_t *inputs, int64_t *labels);
 /* Its shuffle, offset and windows. */
 void corpus_set_mode(tokmap_loader_options *o, int mode);
 /* The piece that has place i of the row, or NULL. */
