@@ -85,6 +85,7 @@ make all build/tokbench > "$folder/log" 2>&1 || { tail "$folder/log"; exit 1; }
 result "" tokbench all
 result cold- tokbench cold --rounds 6
 result views- tokbench views
+result lists- tokbench lists
 result scan- tokbench scan
 for kind in one-letter blanks base64 digits cjk; do
     result long-$kind- long_word $kind
