@@ -4,9 +4,12 @@
 and its checkpoint continues with another data-parallel degree.
 
 torchtitan looks for a GPU. Here it gets the CPU in its place, and an attention that computes its mask in full, because
-FlexAttention has no backward on the CPU; all else is torchtitan's."""
+FlexAttention has no backward on the CPU; all else is torchtitan's.
+
+TORCHTITAN_MAIN is a checkout of its main branch. All of this runs a second time with it, as `torchtitan_main_...`."""
 
 import dataclasses
+import importlib.util
 import json
 import os
 import pathlib
@@ -40,6 +43,7 @@ import tokmap  # noqa: E402
 import tokmap.torchtitan  # noqa: E402
 
 LENGTH, N_ROWS, SEED = 32, 8, 3  # N_ROWS: of a step of all ranks
+IS_MAIN = importlib.util.find_spec("torchtitan.components.dataloader") is None
 
 
 def attend(q, k, v, *, score_mod, block_mask, scale, enable_gqa, **_):
@@ -71,9 +75,13 @@ def run_rank(folder, name, n_steps, kill_at, dataloader=tokmap.torchtitan.DataLo
     config.model_spec.model.layers = config.model_spec.model.layers[:1]
     config.tokenizer, config.dump_folder = NoTokenizer.Config(), str(folder / name)
     config.dataloader = dataloader.Config(dataset_path=str(folder / "train"), seed=SEED)
-    config.training.seq_len, config.training.local_batch_size = LENGTH, 2
-    config.training.global_batch_size, config.training.steps = N_ROWS, n_steps
-    config.training.disable_cuda_graphs, config.debug.seed = True, 1
+    values = {"seq_len": LENGTH, "local_batch_size": 2, "global_batch_size": N_ROWS}
+    if IS_MAIN:
+        values = {"max_context_length": LENGTH, "num_tokens_per_microbatch_per_dp_rank": 2 * LENGTH,
+                  "num_tokens_per_train_step": N_ROWS * LENGTH}
+    for field, value in {**values, "steps": n_steps, "disable_cuda_graphs": True}.items():
+        setattr(config.training, field, value)
+    config.debug.seed = 1
     config.training.mixed_precision_param = "float32"
     config.lr_scheduler.min_lr_factor, config.lr_scheduler.warmup_steps = 1.0, 0  # it depends on the number of steps
     config.checkpoint.enable, config.checkpoint.interval = True, 4
@@ -85,7 +93,7 @@ def run_rank(folder, name, n_steps, kill_at, dataloader=tokmap.torchtitan.DataLo
 
     def noted(iterable):
         for found, labels in batches(iterable):
-            rows.append([found["input"].tolist(), found["positions"].tolist(), labels.tolist()])
+            rows.append([array.view(-1, LENGTH).tolist() for array in (found["input"], found["positions"], labels)])
             yield found, labels
 
     def log(step, loss, max_loss, norm, extra_metrics=None):
@@ -148,10 +156,16 @@ def a_checkpoint_continues_with_another_degree(folder):
 
 # ---- The data alone ----
 
+def build(config, length, n_rows):
+    """As a Trainer and a Validator do."""
+    sizes = ({"max_context_length": length, "num_tokens_per_batch": n_rows * length} if IS_MAIN else
+             {"seq_len": length, "local_batch_size": n_rows, "snapshot_every_n_steps": 1})
+    return config.build(dp_world_size=1, dp_rank=0, tokenizer=None, **sizes)
+
+
 def batches_of(folder, n_rows=4, **fields):
     config = tokmap.torchtitan.DataLoader.Config(**{"dataset_path": str(folder / "short"), "seed": SEED, **fields})
-    return config.build(dp_world_size=1, dp_rank=0, seq_len=LENGTH, local_batch_size=n_rows, tokenizer=None,
-                        snapshot_every_n_steps=1)
+    return build(config, LENGTH, n_rows)
 
 
 def write_short(folder, name="short"):
@@ -162,7 +176,6 @@ def write_short(folder, name="short"):
 
 def masks_are_those_of_the_documents(folder):
     write_short(folder)
-    causal = torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril()
     config = config_registry.llama3_debugmodel().model_spec.model
     config.layers = config.layers[:1]
     model = config.build()
@@ -174,18 +187,24 @@ def masks_are_those_of_the_documents(folder):
                                outputs=("inputs", "document_ids", "labels", "cu_seqlens"))
         n = 0
         for (found, labels), wanted in zip(batches_of(folder, n_rows, options=options), loader, strict=True):
-            assert list(found) == ["input", "positions"] and torch.equal(found["input"], wanted.inputs)
-            assert torch.equal(labels, wanted.labels)
+            assert list(found) == ["input", "positions"] and (found["input"].ndim == 1) == IS_MAIN
+            assert torch.equal(found["input"].view(n_rows, LENGTH), wanted.inputs)
+            assert torch.equal(labels.view(n_rows, LENGTH), wanted.labels) and labels.shape == found["positions"].shape
+            ids = wanted.document_ids
+            if IS_MAIN:  # one row after another
+                ids = (ids + LENGTH * torch.arange(n_rows)[:, None]).view(1, -1)
+            n_masks, length = ids.shape
             masks = model.get_attention_masks(found["positions"])
-            got = create_mask(masks.mask_mod, n_rows, 1, LENGTH, LENGTH, device="cpu")[:, 0]
-            assert torch.equal(got, causal & (wanted.document_ids[:, None] == wanted.document_ids[:, :, None]))
+            got = create_mask(masks.mask_mod, n_masks, 1, length, length, device="cpu")[:, 0]
+            assert torch.equal(got, torch.ones(length, length, dtype=torch.bool).tril() & (ids[:, None] == ids[:, :, None]))
             lengths = attention.create_varlen_metadata_for_document(found["positions"])
             assert torch.equal(lengths.cu_seq_q, wanted.cu_seqlens) and lengths.max_q == wanted.max_seqlen
             n += 1
         assert n > 20
     whole, plain = batches_of(folder, documents=False), tokmap.Loader(folder / "short", LENGTH, 4, seed=SEED)
     for (found, labels), batch in zip(take(9, whole), plain):
-        assert labels.tolist() == batch.labels.tolist() and (found["positions"] == torch.arange(LENGTH)).all()
+        assert labels.view(4, -1).tolist() == batch.labels.tolist()
+        assert (found["positions"].view(4, -1) == torch.arange(LENGTH)).all()
 
 
 def the_command_line_changes_the_recipe(folder):
@@ -197,8 +216,7 @@ def the_command_line_changes_the_recipe(folder):
     config = ConfigManager().parse_args(["--module=runs", f"--config={name}", "--dataloader.no-documents",
                                          f"--dataloader.dataset_path={folder / 'short'}"])
     assert config.dataloader.seed == 1 and json.dumps(config.to_dict()["dataloader"]) and not config.dataloader.documents
-    assert isinstance(config.dataloader.build(dp_world_size=1, dp_rank=0, seq_len=64, local_batch_size=2),
-                      tokmap.torchtitan.DataLoader)
+    assert isinstance(build(config.dataloader, 64, 2), tokmap.torchtitan.DataLoader)
 
 
 def what_does_not_fit_is_refused(folder):
@@ -210,9 +228,19 @@ def what_does_not_fit_is_refused(folder):
         except ValueError:
             continue
         raise AssertionError(wrong)
-    ends = batches_of(folder, infinite=False, first_sample=20)
-    n = len(list(ends))
-    assert n == tokmap.Loader(folder / "short", LENGTH, 1, max_epochs=1).n_samples // 4 - 5 and not list(ends)
+    for name in ("infinite", "repeat"):  # a Validator sets one of them
+        ends = batches_of(folder, first_sample=20, **{name: False})
+        n = len(list(ends))
+        assert n == tokmap.Loader(folder / "short", LENGTH, 1, max_epochs=1).n_samples // 4 - 5 and not list(ends)
+    ends.close()
+    for n_tokens in (LENGTH - 1, 2 * LENGTH + 1):
+        try:
+            tokmap.torchtitan.DataLoader.Config(dataset_path=str(folder / "short")).build(
+                dp_world_size=1, dp_rank=0, tokenizer=None, max_context_length=LENGTH, num_tokens_per_batch=n_tokens)
+        except ValueError as error:
+            assert f"num_tokens_per_batch is {n_tokens}: must be a multiple of max_context_length, {LENGTH}" in str(error)
+            continue
+        raise AssertionError(n_tokens)
 
 
 if __name__ == "__main__":
@@ -220,4 +248,8 @@ if __name__ == "__main__":
         place, *arguments = json.loads(sys.argv[1])
         run_rank(pathlib.Path(place), *arguments)
         sys.exit()
-    sys.exit(run_checks("torchtitan_"))
+    status, checkout = run_checks("torchtitan_main_" if IS_MAIN else "torchtitan_"), os.environ.get("TORCHTITAN_MAIN")
+    if checkout and not IS_MAIN:
+        path = os.pathsep.join([checkout, os.environ.get("PYTHONPATH", "")])
+        status = subprocess.run([sys.executable, *sys.argv], env={**os.environ, "PYTHONPATH": path}).returncode or status
+    sys.exit(status)
