@@ -145,6 +145,7 @@ class _Iteration(Iterator[Dict[str, Any]]):
 class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
     """Its persistent workers end when the dataset has loaded a state."""
 
+    _is_accelerate_prepared = True  # else accelerate would distribute it a second time
     _n_loads = 0
     _when_empty = ""  # a warning for an iteration without a batch
 

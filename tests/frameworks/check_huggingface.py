@@ -382,6 +382,22 @@ def accelerate_prepares_and_saves_a_stream(folder):
             at += n_ranks * n_rows
 
 
+def plain_rank(place):
+    """One of several ranks, with accelerate and a DataLoader that has its share already."""
+    accelerator, place = Accelerator(cpu=True), pathlib.Path(place)
+    data = tokmap.torch.IterableDataset(place / "train", 32, 4, seed=3)
+    loader = accelerator.prepare(tokmap.torch.data_loader(data))
+    (place / f"rank{accelerator.process_index}.json").write_text(json.dumps([batch["inputs"].tolist() for batch in take(3, loader)]))
+
+
+def accelerate_leaves_a_loader_as_it_is(folder):
+    ranks = run_ranks(folder, 2, "plain_rank")
+    assert isinstance(ranks, list), ranks[-1500:]
+    for rank in range(2):
+        loader = tokmap.Loader(folder / "train", 32, 4, seed=3, ranks=tokmap.Ranks(rank=rank, n_ranks=2))
+        assert ranks[rank] == [batch.inputs.tolist() for batch in take(3, loader)]
+
+
 def trl_trains_and_resumes(folder):
     try:
         import trl

@@ -123,7 +123,8 @@ class IterableDataset(_Stream):
                                "accelerate). If all are to get the same rows, give them dataset.shard(1, 0)")
         if epoch > 0:
             warnings.warn(f"epoch {epoch} has the same rows in the same order as epoch 0, because set_epoch leaves the "
-                          "order alone: without max_epochs the data have no end, and each of their epochs is shuffled")
+                          "order alone, and a resume in it may begin at its first row: without max_epochs the data have no end, and "
+                          "each of their epochs is shuffled")
 
     def state_dict(self) -> Dict[str, Any]:
         """Where the last iteration is, or where the next one begins. As with a Loader, it is the same for any number of
