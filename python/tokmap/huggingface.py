@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any, Dict
 
 from ._c.arguments import number
 from ._frameworks.rows import check_options, row_of
+from ._frameworks.tried import warn_of_untried
 from .torch import MapDataset
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
     from ._frameworks.hf_stream import Callback as Callback, IterableDataset as IterableDataset
     from ._loader.options import SampleOptions
+
+warn_of_untried("transformers", "accelerate", "trl", "datasets")
 
 
 def __getattr__(name: str) -> Any:

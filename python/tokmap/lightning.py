@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
 import lightning
 from torch.utils.data import DataLoader
 
+from ._frameworks.tried import warn_of_untried
 from ._loader.options import Order, Ranks, group
 from .torch import IterableDataset, data_loader
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
     from ._loader.options import LoaderOptions
+
+warn_of_untried("lightning")
 
 
 class DataModule(lightning.LightningDataModule):

@@ -13,6 +13,9 @@ from olmo_core.exceptions import OLMoConfigurationError
 from ._loader.loader import reopened
 from ._loader.options import Ranks, Rows, group
 from ._frameworks.samples import Resumable
+from ._frameworks.tried import warn_of_untried
+
+warn_of_untried("ai2-olmo-core")
 
 
 class DataLoader(Resumable, olmo_core.data.TextDataLoaderBase):

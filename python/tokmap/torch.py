@@ -10,12 +10,14 @@ import torch.utils.data
 from ._loader.loader import Loader, note_start, of_worker, reopened
 from ._loader.ranks import check_found
 from ._frameworks.samples import Resumable, Samples, loader_of, options_of
+from ._frameworks.tried import warn_of_untried
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
     from ._loader.options import LoaderOptions
 
 T = TypeVar("T")
+warn_of_untried("torch", "torchdata")
 
 
 class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):

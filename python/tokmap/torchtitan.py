@@ -13,8 +13,10 @@ except ModuleNotFoundError:  # torchtitan after 0.3.0
     from torchtitan.components.data.loader import BaseDataLoader
 
 from ._frameworks.samples import Resumable
+from ._frameworks.tried import warn_of_untried
 from ._loader.options import Ranks, Rows, group
 
+warn_of_untried("torchtitan")
 
 
 class DataLoader(Resumable, BaseDataLoader):

@@ -6,6 +6,7 @@ import os
 import pickle
 import sys
 import threading
+import warnings
 
 import package
 from grouped import grouped
@@ -14,6 +15,7 @@ from ref_protocol import run_in_folders
 import numpy as np
 import tokmap
 from tokmap._frameworks.samples import Resumable
+from tokmap._frameworks.tried import TRIED, warn_of_untried
 
 OUTPUTS = ("inputs", "labels", "position_ids", "loss_mask")
 
@@ -150,6 +152,22 @@ def loaders_that_take_turns_have_all_batches(folder):
                 for i, wanted in enumerate(truth):
                     got = batches[i % n_workers][i // n_workers]
                     assert (got.inputs == wanted.inputs).all() and got.state == wanted.state
+
+
+def a_version_that_was_not_tried_warns(folder):
+    """By its minor number."""
+    for name, version in (("torch", "99.0.1"), ("trl", TRIED["trl"] + ".99"), ("datasets", "0.1")):
+        (folder / f"{name}-{version}.dist-info").mkdir()
+        (folder / f"{name}-{version}.dist-info/METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+    sys.path.insert(0, str(folder))
+    try:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            warn_of_untried("torch", "trl", "datasets")
+    finally:
+        sys.path.remove(str(folder))
+    assert [str(one.message) for one in found] == [f"torch 99.0.1 is newer than {TRIED['torch']}, the newest version that tokmap "
+                                                   "was tested with"] and found[0].category is UserWarning, found
 
 
 sys.exit(run_in_folders("python_samples_", prepare=prepare))
