@@ -35,13 +35,15 @@ test-wheel: $(PRODUCTS) wheel
 	@TOKMAP_WHEEL=$$(ls $(abspath $(BUILD))/tokmap-$(VERSION)-py3-none-manylinux*_$(ARCH).whl) \
 	    TOKMAP_BUILD=$(abspath $(BUILD)) TOKMAP_TIMEOUT=1200 bash tests/run.sh tests/python/test_wheel.py
 
-#: test-frameworks: the wheel in the frameworks that people train with; installs them first
+FRAMEWORKS = $(abspath $(BUILD))/frameworks-$(if $(NEWEST),newest-)venv
+#: test-frameworks: the wheel in the frameworks that people train with; installs them first (NEWEST=1: their newest versions)
 test-frameworks: wheel
-	@$(PYTHON) bench/peers/install.py $(BUILD)/frameworks-venv tests/frameworks/requirements.txt
-	@$(BUILD)/frameworks-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+	@$(PYTHON) $(if $(NEWEST),tests/frameworks/newest.py install $(FRAMEWORKS),bench/peers/install.py $(FRAMEWORKS) \
+	    tests/frameworks/requirements.txt)
+	@$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
 	    --force-reinstall $(BUILD)/tokmap-$(VERSION)-py3-none-manylinux*_$(ARCH).whl
-	@TOKMAP_INSTALLED=1 PYTHON=$(abspath $(BUILD))/frameworks-venv/bin/python JOBS=2 TOKMAP_TIMEOUT=1200 \
-	    bash tests/run.sh $(sort $(wildcard tests/frameworks/check_*.py))
+	@TOKMAP_INSTALLED=1 PYTHON=$(FRAMEWORKS)/bin/python JOBS=2 TOKMAP_TIMEOUT=1200 \
+	    $(if $(NEWEST),TOKMAP_NEWEST=1 $(PYTHON) tests/frameworks/newest.py run) bash tests/run.sh $(sort $(wildcard tests/frameworks/check_*.py))
 
 #: ptx: compile the kernel to PTX, for the oldest device and driver (needs nvcc)
 ptx:

@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import inspect
 import io
+import os
 import re
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def the_versions_are_those_of_the_requirements(folder):
             found.append((name, importlib.metadata.version(name)))
         except importlib.metadata.PackageNotFoundError:
             continue  # the checks that need it skip
-        assert found[-1][1].split("+")[0] == version
+        assert "TOKMAP_NEWEST" in os.environ or found[-1][1].split("+")[0] == version
     print("note Python " + sys.version.split()[0] + "".join(f", {name} {version}" for name, version in found))
 
 
