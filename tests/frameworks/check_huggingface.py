@@ -221,11 +221,13 @@ def only_labels_are_masked(folder):
     with tokmap.Writer(folder / "many", vocab_size=1000) as w:
         for i in range(90):
             w.document(range(10 * i, 10 * i + 2 + i % 8))
-    outputs, tokens = ("inputs", "labels", "position_ids"), tokmap.open(folder / "many").tokens()
+    ds, outputs = tokmap.open(folder / "many"), ("inputs", "labels", "position_ids")
+    tokens = ds.tokens()
     for windows, wraps, part in (("concat", False, None), ("concat", True, None), ("concat", True, (17, 60)),
                                  ("within_document", False, None)):
         source = tokmap.Source(folder / "many", documents=part)
-        begin, end = source.extent(0)
+        begin, last = (ds.document(i) for i in ((0, 89) if part is None else (part[0], part[1] - 1)))
+        begin, end = begin.first_token, last.first_token + last.n_tokens
         for length in (2, 3, 5, 8):
             options = dict(seed=4, windows=windows, random_offset=wraps, pad_id=999, outputs=outputs)
             plain = tokmap.Loader([source], length - 1, **grouped(max_epochs=1, **options))
