@@ -152,7 +152,7 @@ static void note(call *c, int i, uint64_t start, int result)
 }
 
 /* Makes a round of calls on a file of the folder. */
-static void call_once(const char *path, const char *other, int i)
+static void make_round(const char *path, const char *other, int i)
 {
     static const uint8_t bytes[FLUSHED_BYTES];
     struct stat facts;
@@ -181,7 +181,7 @@ static void measure_calls(const char *folder)
 {
     const path_text path = path_of(folder, "/file"), other = path_of(folder, "/other");
     for (int i = 0; i < N_CALLS; i++)
-        call_once(path.s, other.s, i);
+        make_round(path.s, other.s, i);
     for (int k = 0; k < N_KINDS; k++)
         bench_sort(calls[k].us, N_CALLS);
     unlink(path.s);
