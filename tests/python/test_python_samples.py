@@ -3,7 +3,9 @@
 """tokmap.Samples, and loaders that take turns: what the drop-in pieces are built on. It needs NumPy alone."""
 
 import os
+import pathlib
 import pickle
+import re
 import sys
 import threading
 import warnings
@@ -15,7 +17,7 @@ from ref_protocol import run_in_folders
 import numpy as np
 import tokmap
 from tokmap._frameworks.samples import Resumable
-from tokmap._frameworks.tried import TRIED, warn_of_untried
+from tokmap._frameworks.tried import TRIED, minor, warn_of_untried
 
 OUTPUTS = ("inputs", "labels", "position_ids", "loss_mask")
 
@@ -168,6 +170,15 @@ def a_version_that_was_not_tried_warns(folder):
         sys.path.remove(str(folder))
     assert [str(one.message) for one in found] == [f"torch 99.0.1 is newer than {TRIED['torch']}, the newest version that tokmap "
                                                    "was tested with"] and found[0].category is UserWarning, found
+
+
+def the_newest_versions_that_were_tried_are_those_of_the_table(folder):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    rows = re.findall(r"^\| ([\w-]+) \| (\S+) \| (\d\S*) \| 3", (root / "docs/frameworks.md").read_text(), re.MULTILINE)
+    newest = {name: version for name, _, version in rows}
+    assert set(TRIED) <= set(newest) and all(minor(newest[name]) == minor(version) for name, version in TRIED.items()), rows
+    pinned = (root / "tests/frameworks/requirements.txt").read_text().split()
+    assert all(f"{name}=={version}" in pinned for name, version, _ in rows), rows
 
 
 sys.exit(run_in_folders("python_samples_", prepare=prepare))
