@@ -149,12 +149,15 @@ typedef struct tokmap_document {
     uint64_t n_tokens;
 } tokmap_document;
 
-/* The reason why the labels of a span of tokens never count in the loss. Other values mean the
- * same. */
+/* What the tokens of a span are. It says whether their labels count in the loss; those of tokens in
+ * no span always do. docs/FORMAT.md, section 3.9. */
 typedef enum tokmap_span_role {
+    /* Their labels never count. */
     TOKMAP_SPAN_PROMPT = 0,
     TOKMAP_SPAN_REDACTED = 1, /* its tokens were removed */
-    TOKMAP_SPAN_REDACTED_PROMPT = 2
+    TOKMAP_SPAN_REDACTED_PROMPT = 2,
+    TOKMAP_SPAN_UNCOUNTED = 3, /* from here to 127: roles of the writer; labels do not count */
+    TOKMAP_SPAN_COUNTED = 128  /* from here to 254: roles of the writer; labels count */
 } tokmap_span_role;
 
 /* Consecutive tokens of a document. */
@@ -381,7 +384,7 @@ typedef struct tokmap_dataset_info {
     const char *token_path;  /* valid until close; NULL: a joined dataset, see its segments */
     uint32_t n_meta_columns; /* columns of values of documents; 0: there are none */
     uint64_t n_segments;     /* token files of a joined dataset; 0: one token file, or no tokens */
-    uint64_t n_spans;        /* spans of tokens whose labels never count */
+    uint64_t n_spans;        /* spans of tokens that have a role */
     uint64_t spans_hash;     /* identifies the tokens in spans that are not redacted; 0: none */
 } tokmap_dataset_info;
 

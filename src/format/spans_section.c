@@ -46,7 +46,7 @@ static void end_run(tokmap_i_span_hash *h)
 
 void tokmap_i_span_hash_add(tokmap_i_span_hash *h, const tokmap_span *span)
 {
-    if (span->role == TOKMAP_SPAN_REDACTED)
+    if (span->role == TOKMAP_SPAN_REDACTED || tokmap_i_role_counts(span->role))
         return;
     if (!h->any || span->first_token != h->end) {
         end_run(h);

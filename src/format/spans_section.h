@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spans_section.h - the section of spans: tokens whose labels never count. Pure; docs/FORMAT.md
- * section 3.9. */
+/* spans_section.h - the section of spans: tokens that have a role, which says whether their labels
+ * count. Pure; docs/FORMAT.md section 3.9. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,13 +25,26 @@ typedef struct tokmap_i_spans {
     uint32_t role; /* of all, or TOKMAP_I_OWN_ROLES */
 } tokmap_i_spans;
 
+/* Whether the labels of tokens of this role count. */
+static inline bool tokmap_i_role_counts(tokmap_span_role role)
+{
+    return role >= TOKMAP_SPAN_COUNTED;
+}
+
+/* Returns false if the labels of all these tokens count. */
+static inline bool tokmap_i_spans_may_mask(const tokmap_i_spans *spans)
+{
+    return spans->n_spans > 0 &&
+           (spans->role == TOKMAP_I_OWN_ROLES || spans->role < TOKMAP_SPAN_COUNTED);
+}
+
 void tokmap_i_spans_encode(const tokmap_i_spans *spans, uint8_t *head);
 /* Decodes the head of a section. Returns what is wrong; NULL: nothing. */
 const char *tokmap_i_spans_decode(const uint8_t *head, uint64_t n_bytes, uint64_t n_tokens,
                                   tokmap_i_spans *spans);
 
-/* The hash of spans that are added in order. It covers the longest runs of tokens in spans that are
- * not redacted; 0 if there are none. */
+/* The hash of spans that are added in order. It covers the longest runs of tokens whose labels do
+ * not count, without redacted ones; 0 if there are none. */
 typedef struct tokmap_i_span_hash {
     tokmap_i_hasher *hasher;
     uint64_t begin, end; /* the run that the next span may continue */

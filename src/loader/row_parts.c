@@ -99,7 +99,8 @@ static tokmap_status mask_spans(const tokmap_i_row_parts *p, const tokmap_datase
         const uint64_t begin = MAX(s.first_token, first), end = s.first_token + s.n_tokens;
         if (end <= begin)
             return TOKMAP_ERR_CORRUPT; /* spans are not in order */
-        memset(mask + (begin - first), 0, MIN(end, first + n) - begin);
+        if (!tokmap_i_role_counts(s.role))
+            memset(mask + (begin - first), 0, MIN(end, first + n) - begin);
     }
     return status == TOKMAP_END ? TOKMAP_OK : status;
 }

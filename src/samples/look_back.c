@@ -469,7 +469,7 @@ static tokmap_status count_masked(count *c, const document_cursor *w, uint64_t f
         from = MIN(span.first_token + span.n_tokens, to);
         if (from <= begin)
             status = TOKMAP_ERR_CORRUPT;
-        else
+        else if (!tokmap_i_role_counts(span.role))
             *n += c->v.windows->rows ? from - begin : count_tokens(c, w, begin, from);
     }
     return !status || status == TOKMAP_END ? TOKMAP_OK : tokmap_i_index_cache_fail(index, ds, err);

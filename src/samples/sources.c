@@ -317,7 +317,7 @@ static tokmap_status set_datasets(tokmap_i_samples *samples, uint32_t k, tokmap_
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: its document boundaries are not known; row_parts needs them",
                         ds->index_path);
-        if (ds->spans.n_spans > 0 && !(o->row_parts & TOKMAP_ROW_LOSS_MASK))
+        if (tokmap_i_spans_may_mask(&ds->spans) && !(o->row_parts & TOKMAP_ROW_LOSS_MASK))
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: has tokens whose labels must not count: open the loader with "
                         "row_parts = TOKMAP_ROW_LOSS_MASK or TOKMAP_ROW_SPAN_MASK",

@@ -135,8 +135,10 @@ static tokmap_status add_spans(tokmap_i_append *a, uint64_t end, tokmap_error *e
         tokmap_span_role role = a->next.role;
         if (a->next.first_token < begin || a->next.n_tokens > end - a->next.first_token)
             return tokmap_i_fail_damaged(a->ds, 0, "a span is not inside a document", err);
-        if (is_redacted && role != TOKMAP_SPAN_REDACTED)
-            role = TOKMAP_SPAN_REDACTED_PROMPT;
+        if (is_redacted)
+            role = role == TOKMAP_SPAN_REDACTED || tokmap_i_role_counts(role)
+                       ? TOKMAP_SPAN_REDACTED
+                       : TOKMAP_SPAN_REDACTED_PROMPT;
         if (is_redacted)
             status = add_span(a, done, first, TOKMAP_SPAN_REDACTED, err);
         done = first + a->next.n_tokens;

@@ -35,7 +35,7 @@ def random_dataset(rng):
         first = at
         while rng.random() < 0.6 and first < at + n:
             first = rng.randint(first, at + n - 1)
-            end, role = rng.randint(first + 1, at + n), rng.choice((0, 0, 1, 2, 7))
+            end, role = rng.randint(first + 1, at + n), rng.choice((0, 0, 1, 2, 7, 127, 128, 254))
             if not spans or spans[-1][1:] != (first, role) or first == at:
                 spans.append((first, end, role))
             first = end
@@ -70,7 +70,7 @@ def redacted(given, documents, prefix, from_id):
     for d, n in enumerate(lengths):
         for t in range(at, at + n):
             if d in documents:
-                role_of[t] = 1 if role_of[t] in (None, 1) else 2
+                role_of[t] = 1 if role_of[t] in (None, 1, 128, 254) else 2
                 if t < at + n - 1 or tokens[t] != eod:
                     tokens[t] = filler
             if role_of[t] is not None:

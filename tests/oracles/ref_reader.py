@@ -496,9 +496,9 @@ def read_spans(ds, section, check):
             check(not together or first % 2**32 == 0, "two spans that are one", base)
             last = first, end, roles[i]
             ds.spans.append(last)
-            if roles[i] != 1 and runs and runs[-1][1] == first:
+            if roles[i] != 1 and roles[i] < 128 and runs and runs[-1][1] == first:
                 runs[-1][1] = end
-            elif roles[i] != 1:
+            elif roles[i] != 1 and roles[i] < 128:
                 runs.append([first, end])
     hashed = b"".join(struct.pack("<QQ", *run) for run in runs)
     check(spans_hash == (xxh3_64(hashed) if runs else 0), "spans_hash", base)

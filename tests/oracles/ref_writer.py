@@ -186,9 +186,9 @@ def spans_section(spans, n_tokens):
     """spans: (first token, token after the last, role), in order; none is on two pages."""
     roles, runs = {role for _, _, role in spans}, []
     for first, end, role in spans:
-        if role != 1 and runs and runs[-1][1] == first:
+        if role != 1 and role < 128 and runs and runs[-1][1] == first:
             runs[-1][1] = end
-        elif role != 1:
+        elif role != 1 and role < 128:
             runs.append([first, end])
     spans_hash = xxh3_64(b"".join(struct.pack("<QQ", *run) for run in runs)) if runs else 0
     head = struct.pack("<QQII", len(spans), spans_hash, 255 if len(roles) > 1 else min(roles, default=0), 0)

@@ -37,7 +37,7 @@ def any_documents(rng):
         n = rng.choice((0, 1, 2, rng.randint(0, 60), rng.randint(0, 60)))
         roles = np.full(n, TRAINED, np.uint8)
         if with_prompts and rng.random() < 0.5:
-            roles[:rng.randint(0, n)] = PROMPT
+            roles[:rng.randint(0, n)] = rng.choice((PROMPT, PROMPT, 3, 127, 128, 254))
         found.append((np.array(rng.choices(range(50000), k=n), np.uint16), roles))
     return found + [(np.array(rng.choices(range(50000), k=99), np.uint16), np.full(99, TRAINED, np.uint8)) for _ in range(3)]
 
@@ -48,7 +48,7 @@ def redact(documents, numbers):
     for i in numbers:
         ids, roles = documents[i]
         found[i] = (np.append(np.full(len(ids[:-1]), FILLER, np.uint16), ids[-1:]),
-                    np.where(np.isin(roles, (PROMPT, REDACTED_PROMPT)), REDACTED_PROMPT, REDACTED).astype(np.uint8))
+                    np.where((roles != REDACTED) & (roles < 128), REDACTED_PROMPT, REDACTED).astype(np.uint8))
     return found
 
 

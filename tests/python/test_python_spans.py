@@ -3,6 +3,7 @@
 """Spans: ids whose labels never count. What is written is read, by tokmap and by a second reader of docs/FORMAT.md, also
 through merge, and is masked in every kind of rows; what cannot say it is refused."""
 
+import itertools
 import os
 import random
 import struct
@@ -17,6 +18,10 @@ from ref_protocol import program, run_in_folders
 
 import numpy as np
 import tokmap
+from tokmap._c import structs as _lib
+from tokmap._c.errors import call
+from tokmap._c.structs import lib
+from tokmap._run.report import count_labels
 
 N_RUNS = 40 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
 
@@ -77,6 +82,47 @@ def both_readers_see_what_is_written(folder):
             check_dataset(merged, sum(parts, []))
             n_spans += tokmap.Dataset(merged).n_spans
     return "%d spans" % n_spans
+
+
+def roles_say_whether_labels_count(folder):
+    """Roles 128 to 254 count, and all others do not, in a document, in all kinds of rows, and in a report."""
+    n_counted = 0
+    for seed in range(N_RUNS):
+        rng = random.Random(seed)
+        kinds = rng.choice(((0, 1, 2, 3, 127, 128, 200, 254), (128, 254), (3, 127), (1,)))
+        documents = [[rng.choice((None, *kinds)) for _ in range(rng.randint(1, 9)) for _ in range(rng.randint(1, 7))] for _ in range(40)]
+        path = folder / str(seed)
+        with tokmap.Writer(path, vocab_size=60000, spans=True) as w:
+            for i, roles in enumerate(documents):
+                ids = np.arange(len(roles), dtype=np.uint32) + 100 * (i + 1)
+                call(lib.tokmap_writer_append, w._open(), ids.ctypes.data, ids.size)
+                at = 0
+                for role, run in itertools.groupby(roles):
+                    n = len(list(run))
+                    if role is not None:
+                        call(lib.tokmap_writer_add_span, w._open(), _lib.Span(at, n, role))
+                    at += n
+                call(lib.tokmap_writer_end_document, w._open())
+        ds, second = tokmap.open(path), ref_reader.read(str(path))
+        ds.verify()
+        assert [(ds.document(i).first_token + s.first, s.n, s.role) for i in range(40) for s in ds.spans(i)] == \
+            [(first, end - first, role) for first, end, role in second.spans]
+        counts = {100 * (i + 1) + at: role is None or role >= 128 for i, roles in enumerate(documents) for at, role in enumerate(roles)}
+        assert [x for i in range(40) for x in ds.labels(i).tolist()] == [id if is_counted else -100 for id, is_counted in counts.items()]
+        assert (ds.spans_hash == 0) == (not any(role in (0, 2, 3, 127) for roles in documents for role in roles))
+        for windows in ("concat", "within_document", "best_fit"):
+            with open_loader(path, 16, 1, windows=windows, shuffle="none", max_epochs=1, outputs=("inputs", "labels", "loss_mask")) as loader:
+                for batch in loader:
+                    labels, mask = batch.labels[0].tolist(), batch.loss_mask[0].tolist()
+                    n_counted += sum(mask)
+                    assert [label != -100 for label in labels] == [bool(one) for one in mask] and all(
+                        counts[label] for label in labels if label != -100)
+                    if windows == "concat":  # the label that begins a document does not count
+                        assert [bool(one) for one in mask[:-1]] == [counts[id] and id % 100 != 0 for id in batch.inputs[0].tolist()[1:]]
+        with open_loader(path, 16, 1, windows="within_document", max_epochs=1) as loader:
+            assert count_labels(loader, 0, 0, 0, 40, loader.n_samples).tolist() == [sum(counts[100 * (i + 1) + at] for at in range(1, len(roles))) for i, roles in enumerate(documents)]
+    assert n_counted > 5000
+    return "%d labels" % n_counted
 
 
 def tokmap_sees_what_a_second_writer_wrote(folder):

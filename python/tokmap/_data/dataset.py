@@ -45,9 +45,13 @@ class Input(NamedTuple):
     input_checksum: int
 
 
+_COUNTED_ROLES = 128  # from here on the labels of spans count
+
+
 class Span(NamedTuple):
-    """Ids of a document that never count as labels: the first one, counted from the beginning of the document, and how
-    many there are. role: 0: a prompt, 1: redacted, 2: a prompt and redacted."""
+    """Ids of a document that have a role: the first one, counted from the beginning of the document, and how many there
+    are. role: 0: a prompt, 1: redacted, 2: a prompt and redacted, whose labels never count; 3 to 127: another one whose
+    labels do not count; 128 to 254: one whose labels count."""
 
     first: int
     n: int
@@ -572,7 +576,8 @@ class Dataset:
         labels of transformers: each stands at the place of its own id."""
         labels = self[index].astype(np.int64)
         for span in self.spans(index):
-            labels[span.first:span.first + span.n] = ignore_index
+            if span.role < _COUNTED_ROLES:
+                labels[span.first:span.first + span.n] = ignore_index
         return labels
 
     # ---- Inputs ----
