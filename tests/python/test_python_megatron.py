@@ -56,11 +56,13 @@ def random_case(r, folder, number):
     part = r.randrange(3)
     share = ref.split_of(split, part)
     weights = [round(r.uniform(0.05, 3), 2) for _ in range(n)] if r.random() < 0.6 else None
-    windows = [(sum(map(len, one[int(round(share[0] * len(one))):int(round(share[1] * len(one)))])) - 1) // length for one in corpora]
-    if min(windows) < 1 or share[1] <= share[0]:
+    n_tokens = [sum(map(len, one[int(round(share[0] * len(one))):int(round(share[1] * len(one)))])) for one in corpora]
+    if min(n_tokens) < 2 or share[1] <= share[0]:
         return None
-    total = sum(windows)
+    total = max(1, sum((n - 1) // length for n in n_tokens))
     n_samples = r.randrange(1, 1 + total * r.choice((1, 2, 7))) if weights or r.random() < 0.6 else None
+    if min(n_tokens) <= length and (n_samples is None or not weights and n > 1):
+        return None
     return corpora, weights, split, part, share, length, n_samples
 
 
@@ -271,7 +273,8 @@ def what_is_refused(folder):
             ([(one, 1), (two, 2)], {"n_samples": None}, ValueError, "no end"), (one, {"n_samples": 0}, ValueError, "at least 1"),
             (one, {"part": "eval"}, ValueError, "train, valid, test"), (one, {"split": "1,0,0", "part": "valid"}, ValueError, "nothing for valid"),
             (one, {"split": "a"}, ValueError, "99,1,0"), ([], {}, ValueError, "empty"), (3, {}, TypeError, ""),
-            (one, {"seed": 2**32}, ValueError, "2^32"), (one, {"sequence_length": 700}, ValueError, "takes 701"),
+            (one, {"seed": 2**32}, ValueError, "2^32"), (one, {"sequence_length": 700, "n_samples": None}, ValueError, "at least 701"), (one, {"sequence_length": 700}, None, ""),
+            ([one, two], {"sequence_length": 700}, ValueError, "at least 701"),
             (one, {"cache": folder}, ValueError, "no cache"), (one, {"fused": "no"}, TypeError, "fused"), (os.path.join(folder, "three"), {}, OSError, "three"),
             ([one, two], {"n_samples": 10**6}, None, ""), (["0.3", one, "0.7", two], {}, None, ""), ({one: 1, two: 2}, {}, None, "")):
         try:

@@ -142,14 +142,16 @@ class Lists(NamedTuple):
     windows: Array
 
 
-def _open_corpus(prefix: str, dataset: Dataset, share: Tuple[float, float], length: int) -> Corpus:
+def _open_corpus(prefix: str, dataset: Dataset, share: Tuple[float, float], length: int, n_samples: Optional[int]) -> Corpus:
     sequences = Sequences(prefix, dataset)
     first, end = sequences.cut(share)
     n_tokens = sequences.token_at(end) - sequences.token_at(first)
-    if n_tokens <= length:
-        raise ValueError(f"{prefix}: {end - first:,} documents of {n_tokens:,} tokens are in this part: a sample takes {length + 1:,}")
-    if end - first >= 2**31:
-        raise ValueError(f"{prefix}: {end - first:,} documents: Megatron numbers at most 2^31 - 1")
+    least = length + 1 if n_samples is None else 2  # a sample may have several epochs of a short part
+    if n_tokens < least:
+        raise ValueError(f"{prefix}: {end - first:,} documents of {n_tokens:,} tokens are in this part, which must have at least "
+                         f"{least:,} tokens")
+    if end >= 2**31:
+        raise ValueError(f"{prefix}: {end:,} documents: Megatron numbers at most 2^31 - 1")
     return Corpus(prefix, dataset, sequences, first, end, n_tokens)
 
 
@@ -277,17 +279,18 @@ def ordered(blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tupl
         raise ValueError(f"{views[0]}: is a view, and Megatron's order is one of all documents of a prefix")
     if weights is not None and not all(0 < weight < math.inf for weight in weights):
         raise ValueError(f"the weights of the blend are {weights}: Megatron wants each above 0")
-    corpora = [_open_corpus(prefix, opened[prefix], share, length) for prefix in prefixes]
-    known = None if cache is None else Cache(cache, part, length, seed)
-    is_alone = len(prefixes) == 1 and weights is None
-    counts: List[Optional[int]] = [n_samples if is_alone else None] * len(prefixes)
-    n = 0
+    counts: List[Optional[int]] = [n_samples] * len(prefixes)
+    is_alone, n = len(prefixes) == 1 and weights is None, 0
     if weights is not None:
         if n_samples is None:
             raise ValueError("n_samples is missing: a blend with weights has no end")
         weights = _normalized(weights)
         wanted = [math.ceil(n_samples * weight) for weight in weights]
         counts, n = [int(math.ceil(one * (1 + surplus))) for one in wanted], sum(wanted)
+    elif not is_alone:
+        counts = [None] * len(prefixes)
+    corpora = [_open_corpus(prefix, opened[prefix], share, length, count) for prefix, count in zip(prefixes, counts)]
+    known = None if cache is None else Cache(cache, part, length, seed)
     lists = [known.lists(corpus, share, count) if known else _compute(corpus, length, count, seed)
              for corpus, count in zip(corpora, counts)]
     windows, kind = lists[0].windows, None
