@@ -193,7 +193,27 @@ def caches_give_the_same_samples(folder):
         tokmap.megatron_source(prefixes[0], "8,2", "train", cache=cache, **one)
         raise AssertionError("one of two caches is taken")
     except ValueError as error:
-        expect("2 caches" in str(error), str(error))
+        expect("2 caches" in str(error) and "0c0-GPTDataset-train-*, 2c0-GPTDataset-train-*" in str(error), str(error))
+
+
+def prefixes_of_one_name_have_their_own_caches(folder):
+    r, length, cache = random.Random(5), 9, os.path.join(folder, "cache")
+    os.mkdir(cache)
+    corpora, prefixes, ids = [], [], []
+    for k, name in enumerate(("web", "code")):
+        os.makedirs(os.path.join(folder, "data", name))
+        corpora.append(corpus(os.path.join(folder, "data", name), "text", [r.randrange(1, 40) for _ in range(30)], 10**6 * k))
+        prefixes.append(os.path.join(folder, "data", name, "text"))
+        ids.append(write_cache(cache, f"/elsewhere/{name}/text", "train", "1", length, 3, None,
+                               ref.gpt_indices(list(map(len, corpora[k])), 0, 30, length, None, 3), (0, 1), key=name))
+    sizes = [(sum(map(len, one)) - 1) // length for one in corpora]
+    for k, datasets in enumerate((ids, ids[::-1])):  # a blend of the same prefixes the other way around, too
+        base = os.path.join(cache, f"{k}-BlendedDataset-train-")
+        np.save(base + "dataset_index.npy", np.array(ref.choose(ref.normalized(sizes), sum(sizes), False, sizes), np.int16))
+        with open(base + "description.txt", "w") as file:
+            json.dump({"class": "BlendedDataset", "datasets": datasets, "split": "train", "weights": sizes, "size": None}, file)
+    source = tokmap.megatron_source(prefixes, "1", sequence_length=length, seed=3, cache=cache)
+    expect_equal(rows_of(source, length), ref.samples_of(corpora, None, (0, 1), length, 3, None), "two prefixes named text")
 
 
 # ---- Sequences of an .idx that are no documents ----

@@ -4,6 +4,7 @@ mapped from its caches."""
 
 import ctypes
 import glob
+import itertools
 import json
 import math
 import os
@@ -181,6 +182,17 @@ def _compute(corpus: Corpus, length: int, n_samples: Optional[int], seed: int) -
     return Lists(DocumentList(listed if numbers is None else numbers[0]), windows)
 
 
+def _n_common(has: Mapping[str, Any], corpus: Corpus) -> int:
+    """How many names at the end of the path in a description are those of the prefix, which may have moved since."""
+    there, here = (os.path.normpath(path).split(os.sep)[::-1] for path in (has["dataset_path"], os.path.abspath(corpus.prefix)))
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(there, here)))
+
+
+def _nearest(found: Sequence[Tuple[int, str]]) -> List[str]:
+    """The descriptions whose paths have the most in common with those of the prefixes."""
+    return [base for n, base in found if n == max(found)[0]]
+
+
 class Cache:
     """The descriptions in a folder of Megatron's."""
 
@@ -204,15 +216,17 @@ class Cache:
             all(has.get(name) == value for name, value in self._same.items())
 
     def lists(self, corpus: Corpus, share: Tuple[float, float], n_samples: Optional[int]) -> Lists:
-        fitting = [base for base, has in self._found if has.get("class") == "GPTDataset" and has.get("num_samples") == n_samples
-                   and self._is_of(has, corpus, share)]
+        fitting = _nearest([(_n_common(has, corpus), base) for base, has in self._found if has.get("class") == "GPTDataset" and
+                            has.get("num_samples") == n_samples and self._is_of(has, corpus, share)])
         if len(fitting) != 1:
             name, wanted = os.path.basename(corpus.prefix), {**self._same, "num_samples": n_samples, "split_matrix": share}
+            told = f"have {', '.join(f'{key} {value}' for key, value in wanted.items())}, and one must"
+            if fitting:
+                raise ValueError(f"{self._folder}: {len(fitting)} caches for {name} {told}: leave one in the folder: "
+                                 f"{', '.join(os.path.basename(base) + '*' for base in fitting)}")
             others = "; ".join(", ".join(f"{key} {has.get(key)}" for key in wanted) for _, has in self._found
-                               if os.path.basename(has.get("dataset_path", "")) == name)
-            raise ValueError(f"{self._folder}: {len(fitting) or 'no'} caches for {name} have "
-                             f"{', '.join(f'{key} {value}' for key, value in wanted.items())}, and one must. For {name} there are: "
-                             f"{others or 'none'}")
+                               if os.path.basename(has.get("dataset_path") or "") == name)
+            raise ValueError(f"{self._folder}: no caches for {name} {told}. For {name} there are: {others or 'none'}")
         base = fitting[0]
         listed, starts, windows = (np.load(f"{base}{name}_index.npy", mmap_mode="r") for name in ("document", "sample", "shuffle"))
         epochs = corpus.n_epochs(self._same["sequence_length"], n_samples)
@@ -230,9 +244,10 @@ class Cache:
     def blend(self, corpora: Sequence[Corpus], share: Tuple[float, float], weights: Sequence[float],
               size: Optional[int]) -> Optional[Array]:
         """The source of each sample; None: it is not in the folder, as where Megatron was given no --data-cache-path."""
-        found = [base for base, has in self._found if has.get("class") == "BlendedDataset" and has.get("size") == size
-                 and has.get("weights") == list(weights) and len(has["datasets"]) == len(corpora) and
-                 all(self._is_of(one, corpus, share) for one, corpus in zip(has["datasets"], corpora))]
+        found = _nearest([(sum(map(_n_common, has["datasets"], corpora)), base) for base, has in self._found
+                          if has.get("class") == "BlendedDataset" and has.get("size") == size
+                          and has.get("weights") == list(weights) and len(has["datasets"]) == len(corpora) and
+                          all(self._is_of(one, corpus, share) for one, corpus in zip(has["datasets"], corpora))])
         if len(found) > 1:
             raise ValueError(f"{self._folder}: has {len(found)} blends of these prefixes and weights: leave one in the folder: "
                              f"{', '.join(map(os.path.basename, found))}")
