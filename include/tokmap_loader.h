@@ -177,9 +177,10 @@ typedef struct tokmap_document_list {
 
 /* One corpus of a mixture. */
 typedef struct tokmap_loader_source {
-    /* All of the same token width; their order matters. A dataset twice, the same view or list of
-     * it twice, or a dataset and a view of it are TOKMAP_ERR_ARGUMENT. Other views and lists of a
-     * dataset may have documents in common; ranges of documents may not. */
+    /* All of the same token width; their order matters. A dataset twice, the same view of it twice,
+     * a dataset and a view of it or, without a window_list, the same list of it twice are
+     * TOKMAP_ERR_ARGUMENT. Other views and lists of a dataset may have documents in common; ranges
+     * of documents may not. */
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets; /* 1 to 65,535 */
     int32_t masked;      /* 1: loss_mask is 0 for all of its labels */

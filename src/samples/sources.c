@@ -245,8 +245,8 @@ static bool is_twice(const tokmap_i_range *a, const tokmap_i_range *b)
 }
 
 /* Refuses a dataset, or a view of it, that a source has twice: its documents would come twice as
- * often as others. */
-static tokmap_status check_twice(const tokmap_i_source *s, tokmap_error *err)
+ * often as others. The same list twice is for a list of windows to decide. */
+static tokmap_status check_twice(const tokmap_i_source *s, bool has_window_list, tokmap_error *err)
 {
     const size_t n = s->windows.n_datasets;
     served *all = malloc(n * sizeof *all);
@@ -258,7 +258,7 @@ static tokmap_status check_twice(const tokmap_i_source *s, tokmap_error *err)
     tokmap_status status = TOKMAP_OK;
     for (size_t i = 0; i < n && !status; i++)
         for (size_t k = i + 1; k < n && !status && compare_index(&all[i], &all[k]) == 0; k++)
-            if (is_twice(all[i].range, all[k].range))
+            if (is_twice(all[i].range, all[k].range) && !(all[i].range->list && has_window_list))
                 status = FAIL(err, TOKMAP_ERR_ARGUMENT,
                               "%s: it, or a view of it, is named twice in a source; to train on a "
                               "dataset more often than on others, give a source that has a weight",
@@ -345,7 +345,7 @@ static tokmap_status set_datasets(tokmap_i_samples *samples, uint32_t k, tokmap_
         samples->largest_id = MAX(samples->largest_id, ds->header.largest_id);
         samples->has_joined |= ds->is_joined;
     }
-    return check_twice(s, err);
+    return check_twice(s, from->window_list != NULL, err);
 }
 
 uint64_t tokmap_i_samples_default_block(uint32_t length, uint32_t token_bytes)

@@ -578,6 +578,12 @@ TEST(lists_that_break_a_rule_are_refused)
     const tokmap_dataset *const twice[] = {numbers->ds, numbers->ds};
     tokmap_document_list lists[2] = {numbers->list, numbers->list};
     REFUSED((s.datasets = twice, s.n_datasets = 2, s.document_lists = lists), wrong, "named twice");
+    tokmap_loader_source s;
+    tokmap_loader_options o = options_of_numbered(numbers, &s);
+    s.datasets = twice, s.n_datasets = 2, s.document_lists = lists;
+    s.window_list = windows_of_0, s.n_window_list = 2, s.window_list_bytes = 4;
+    tokmap_loader_close(
+        corpus_open_loader(&o)); /* here the list of windows says what comes twice */
     tokmap_view_close(view);
     tokmap_dataset_close(numbers->ds);
 }

@@ -97,6 +97,16 @@ def samples_are_those_of_megatron(folder):
     expect(cases == N_BLENDS and n_rows > 100 * cases and n_kinds > 0, f"{cases} blends, {n_rows} rows, {n_kinds} where kinds differ")
 
 
+def a_prefix_may_come_twice(folder):
+    r = random.Random(9)
+    one, two = (corpus(folder, name, [r.randrange(1, 40) for _ in range(30)], first) for name, first in (("one", 0), ("two", 10**6)))
+    prefixes = [os.path.join(folder, "one"), os.path.join(folder, "two"), os.path.join(folder, ".", "one")]
+    for weights, n_samples in ((None, None), (None, 60), ([0.25, 0.5, 0.25], 400), ([0.25, 0.625, 0.125], 400)):
+        blend = list(zip(prefixes, weights)) if weights else prefixes
+        source = tokmap.megatron_source(blend, sequence_length=9, seed=3, n_samples=n_samples, fused=False)
+        expect_equal(rows_of(source, 9), ref.samples_of([one, two, one], weights, (0, 1), 9, 3, n_samples), f"{weights} {n_samples}")
+
+
 def choices_are_those_of_the_helpers(folder):
     r, n_differ = random.Random(1), 0
     for case in range(80):
