@@ -32,7 +32,7 @@ class GPTDataset(MapDataset):
     sample_order  "megatron": samples, their order and their masks are Megatron's own, so that losses can be compared. `sources`
                 is then a blend as for megatron_source, or what that returns; n_samples decides the order, as in Megatron,
                 and there may be more samples. Documents end at the end-of-document id, as for Megatron. None: tokmap's order
-    cache       with sample_order="megatron": Megatron's folder of caches, as for megatron_source
+    cache, fused  with sample_order="megatron": as for megatron_source
 
     A row that is shorter, with windows="within_document" or "best_fit", has inputs of pad_id, labels of 0 and a loss_mask
     of 0 after its end, whatever eod_mask_loss says. With "best_fit" the label after each document is 0 with a loss_mask
@@ -42,16 +42,18 @@ class GPTDataset(MapDataset):
     _is_blend = False
 
     def __init__(self, sources: Any, config: Any, *, inter_document_masking: Optional[bool] = None,
-                 rows: Optional[Rows] = None, sample_order: Optional[str] = None, cache: Any = None, **options: Any) -> None:
+                 rows: Optional[Rows] = None, sample_order: Optional[str] = None, cache: Any = None,
+                 fused: Optional[bool] = None, **options: Any) -> None:
         rows = group(Rows, rows)
         if rows.mask_labels or rows.ignore_index != -100 or "outputs" in options:
             raise ValueError("mask_labels, outputs and ignore_index cannot be options here: Megatron takes a loss_mask, "
                              "which is 0 for labels that a row lacks and, with eod_mask_loss of the config, at the ends "
                              "of documents")
         refuse_options(config)
-        self._eod = check_order(sample_order, cache, options) and _eod_of(config)
+        self._eod = check_order(sample_order, cache, fused, options) and _eod_of(config)
         if self._eod is not None:
-            sources = _in_megatrons_order(sources, config, options.pop("n_samples", None), cache)
+            mixed_tokenizers = group(Reading, options.get("reading")).mixed_tokenizers
+            sources = _in_megatrons_order(sources, config, mixed_tokenizers, n_samples=options.pop("n_samples", None), cache=cache, fused=fused)
             options = {"shuffle": "none", "max_epochs": 1, **options}
         if inter_document_masking is None:
             inter_document_masking = getattr(config, "inter_document_masking", False)
@@ -96,7 +98,6 @@ class GPTDataset(MapDataset):
         where = self._loader.locate(sample or 0)
         return {"dataset_id": np.int16(where.source + where.dataset), **row}  # one of them is 0: see sources_of
 
-
     def _found_by_id(self, inputs: Any, eod: int) -> Dict[str, Any]:
         """What Megatron finds out about a row by the id that ends documents."""
         config, is_end = self.config, torch.eq(torch.as_tensor(inputs), eod)
@@ -111,17 +112,19 @@ class GPTDataset(MapDataset):
         return found
 
 
-def check_order(sample_order: Optional[str], cache: Any, options: Dict[str, Any]) -> Optional[bool]:
+def check_order(sample_order: Optional[str], cache: Any, fused: Optional[bool], options: Dict[str, Any]) -> Optional[bool]:
     """Whether it is Megatron's, or None. TypeError: beside it there is an option that says another order."""
     if sample_order not in (None, "tokmap", "megatron"):
         raise ValueError(f"sample_order is {sample_order!r}: must be 'tokmap' or 'megatron'")
     if sample_order != "megatron":
-        if cache is not None:
-            raise TypeError("cache needs sample_order='megatron'")
+        for name, value in (("cache", cache), ("fused", fused)):
+            if value is not None:
+                raise TypeError(f"{name} needs sample_order='megatron'")
         return None
-    wrong = [name for name in ("seed", "shuffle", "windows", "order") if options.get(name) is not None]
+    wrong = [name for name in ("seed", "shuffle", "windows", "order", "max_epochs") if options.get(name) is not None]
     if wrong:
-        raise TypeError(f"{', '.join(wrong)} cannot be given with sample_order='megatron': that is one order, with the random_seed of config")
+        raise TypeError(f"{', '.join(wrong)} cannot be given with sample_order='megatron': that is one order, with the random_seed of config "
+                        "and n_samples")
     return True
 
 
@@ -132,16 +135,16 @@ def _eod_of(config: Any) -> int:
     return found
 
 
-def _in_megatrons_order(sources: Any, config: Any, n_samples: Optional[int], cache: Any) -> MegatronSource:
+def _in_megatrons_order(sources: Any, config: Any, mixed_tokenizers: bool, **given: Any) -> MegatronSource:
     if isinstance(sources, MegatronSource):
-        if n_samples is not None or cache is not None:
-            raise TypeError("n_samples and cache are those of megatron_source here: give them to it")
+        if wrong := [name for name, value in given.items() if value is not None]:
+            raise TypeError(f"{', '.join(wrong)} cannot be given with a source of megatron_source: give them to megatron_source")
         return sources
     blend = as_blend(sources)
     opened = open_prefixes(blend[0])
-    check_prefixes(opened, config, mixed_tokenizers=False)
+    check_prefixes(opened, config, mixed_tokenizers)
     return ordered(blend, opened, (0, 1), "train", sequence_length=config.sequence_length, seed=config.random_seed,
-                   n_samples=n_samples, cache=cache, fused=None, surplus=config.mid_level_dataset_surplus)
+                   surplus=config.mid_level_dataset_surplus, **given)
 
 
 def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
@@ -159,10 +162,10 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
                 prefix that is cut may be in a blend only once. multiple_validation_sets gives a list. Options for
                 caches and for reading mean nothing here. Options that are not supported, such as FIM, are refused
     sizes       the number of samples of each split; None: an epoch; 0: None is returned for this split. A blend of several
-                prefixes without weights has at most one epoch. The order of samples does not depend on sizes
+                prefixes without weights has at most one epoch. Only Megatron's order of samples depends on sizes
     sample_order, cache  "megatron": the samples that Megatron's builder returns, in its order: consumed_samples of a run that
                 Megatron's classes fed mean the same here. cache is Megatron's folder of caches; None: the order is computed in
-                each process. Prefixes must be datasets, and weights above 0
+                each process. Prefixes must be datasets, which may come more than once, and weights above 0
     fused       for a blend with sample_order="megatron": as for megatron_source
     is_built_on_rank    where it returns False, there is None in place of a data set. Everything is checked nevertheless
     options     as for GPTDataset
@@ -181,7 +184,7 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
     blends = [config.blend if share else None for share in config.split_matrix] if is_one else config.blend_per_split
     opened = open_prefixes(prefix for blend in blends if blend for prefix in blend[0])
     check_prefixes(opened, config, group(Reading, reading).mixed_tokenizers)
-    is_megatrons = check_order(sample_order, cache, {**options, "order": order})
+    is_megatrons = check_order(sample_order, cache, fused, {**options, "order": order})
     is_built = is_built_on_rank()
 
     def make(split: Any, size: Optional[int], prefixes: List[str], weights: Optional[List[float]]) -> Optional[GPTDataset]:

@@ -323,7 +323,9 @@ IN_ORDER = [
     ((False, False, False, False), Tokenizer, [0, 1, 2], "1", (500, 0, 0), True), ((True, False, False, False), Tokenizer, [(2, 3)], "1", (1100, 0, 0), False),
     ((False, True, True, True), Tokenizer, [(0, 1), (2, 1)], "7,2,1", (300, 200, 100), True),
     ((True, True, True, False), Padded, [(1, 5), (2, 0.01)], "1", (800, 0, 0), False), ((False, False, True, False), Tokenizer, [2], "6,4", (3000, 1000, 0), True),
-    ((True, True, True, True), Ambiguous, [2, 0], "1", (None, 0, 0), False)]
+    ((True, True, True, True), Ambiguous, [2, 0], "1", (None, 0, 0), False), ((False, False, False, False), Tokenizer, [1], "988,12", (90, 50, 0), False),
+    ((False, False, True, False), Tokenizer, [(1, 0.25), (0, 0.5), (1, 0.25)], "1", (700, 0, 0), True),
+    ((False, False, True, False), Tokenizer, [0, 1, 0], "8,2", (None, 60, 0), True)]
 RESETS = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss", "create_attention_mask")
 HAS_INTER_DOCUMENT = "inter_document_masking" in GPTDatasetConfig.__dataclass_fields__
 
@@ -460,7 +462,8 @@ def order_is_not_given_twice(folder):
     config = config_of(blend=(prefixes, [1.0, 2.0, 3.0]), split="1")
     for options, kind, word in (({"seed": 3}, TypeError, "seed"), ({"shuffle": "full"}, TypeError, "shuffle"), ({"windows": "best_fit"}, TypeError, "windows"),
                                 ({"order": tokmap.Order()}, TypeError, "order"), ({"sample_order": "olmo"}, ValueError, "olmo"),
-                                ({"cache": folder / "nix"}, ValueError, "no cache"), ({"sample_order": None, "cache": folder}, TypeError, "cache")):
+                                ({"cache": folder / "nix"}, ValueError, "no cache"), ({"sample_order": None, "cache": folder}, TypeError, "cache"),
+                                ({"sample_order": None, "fused": True}, TypeError, "fused")):
         try:
             tokmap.megatron.datasets(config, (50, 0, 0), **{"sample_order": "megatron", **options})
         except kind as error:
@@ -469,6 +472,13 @@ def order_is_not_given_twice(folder):
         raise AssertionError(options)
     one = tokmap.megatron.GPTDataset(prefixes[0], config, sample_order="megatron", n_samples=50)
     two = tokmap.megatron.datasets(config_of(blend=(prefixes[:1], None), split="1"), (50, 0, 0), sample_order="megatron")[0]
+    for sources, options in ((prefixes[0], {"max_epochs": 2}), (tokmap.megatron_source(prefixes[0], sequence_length=32, seed=1), {"fused": True})):
+        try:
+            tokmap.megatron.GPTDataset(sources, config, sample_order="megatron", **options)
+        except TypeError as error:
+            assert [*options][0] in str(error), error
+            continue
+        raise AssertionError(options)
     again = pickle.loads(pickle.dumps(one))  # as for a worker that is spawned
     assert len(one) == len(two) == len(again) and all((one[i]["tokens"] == two[i]["tokens"]).all() and (again[i]["tokens"] == two[i]["tokens"]).all()
                                                       for i in range(50))

@@ -107,6 +107,16 @@ def a_prefix_may_come_twice(folder):
         expect_equal(rows_of(source, 9), ref.samples_of([one, two, one], weights, (0, 1), 9, 3, n_samples), f"{weights} {n_samples}")
 
 
+def kinds_that_differ_late_are_known(folder):
+    """These differ at choice 201,978."""
+    prefixes = [os.path.join(folder, f"p{k}") for k in range(4)]
+    for prefix in prefixes:
+        corpus(folder, os.path.basename(prefix), [2000] * 3)
+    for n_samples, kind in ((200_000, None), (210_000, False)):
+        source = tokmap.megatron_source(list(zip(prefixes, (37, 43, 16, 18))), sequence_length=2, seed=1, n_samples=n_samples, fused=False)
+        expect_equal(source.fused, kind, str(n_samples))
+
+
 def choices_are_those_of_the_helpers(folder):
     r, n_differ = random.Random(1), 0
     for case in range(80):
@@ -300,9 +310,12 @@ def what_is_refused(folder):
     given = {"sequence_length": 8, "seed": 1, "n_samples": 50}
     for blend, change, kind, told in (
             ([(one, 1), (two, 0)], {}, ValueError, "above 0"), ([(one, 1), (two, -1)], {}, ValueError, "above 0"),
-            ([(one, 1), (two, 2)], {"n_samples": None}, ValueError, "no end"), (one, {"n_samples": 0}, ValueError, "at least 1"),
+            ([(one, 1), (two, 2)], {"n_samples": None}, ValueError, "no end"), (one, {"n_samples": 0}, ValueError, "1 to 2^48"),
             (one, {"part": "eval"}, ValueError, "train, valid, test"), (one, {"split": "1,0,0", "part": "valid"}, ValueError, "nothing for valid"),
-            (one, {"split": "a"}, ValueError, "99,1,0"), ([], {}, ValueError, "empty"), (3, {}, TypeError, ""),
+            (one, {"split": "a"}, ValueError, "99,1,0"), ([], {}, ValueError, "empty"), (3, {}, TypeError, "type int"),
+            ({one, two}, {}, TypeError, "type set"), (tokmap.open(one), {}, TypeError, "type Dataset"), (([one, two], [1, 2]), {}, TypeError, "for each"),
+            (one, {"split": "0.5.5"}, ValueError, "99,1,0"), (one, {"split": (99, 1)}, ValueError, "99,1,0"),
+            (one, {"sequence_length": 0}, ValueError, "1 to"), (one, {"surplus": "x"}, TypeError, "surplus"), (one, {"surplus": -1}, ValueError, "surplus"),
             (one, {"seed": 2**32}, ValueError, "2^32"), (one, {"sequence_length": 700, "n_samples": None}, ValueError, "at least 701"), (one, {"sequence_length": 700}, None, ""),
             ([one, two], {"sequence_length": 700}, ValueError, "at least 701"),
             (one, {"cache": folder}, ValueError, "no cache"), (one, {"fused": "no"}, TypeError, "fused"), (os.path.join(folder, "three"), {}, OSError, "three"),

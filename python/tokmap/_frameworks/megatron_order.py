@@ -25,14 +25,15 @@ from .._loader.sources import Source, is_view
 from .blends import Sequences, open_prefixes
 
 _PARTS = ("train", "valid", "test")
-_COMPARED = 100_000  # choices of a blend that tell which kind it is
+_COMPARED = 1_000_000  # choices in a cache of a blend that tell which kind it is
 
 # [prefix, ...], and their weights, or None.
 Blend = Tuple[List[str], Optional[List[float]]]
 
 
 class MegatronSource(Source):
-    """What megatron_source returns. fused: the kind of its blend: True, False, or None where both kinds are the same."""
+    """What megatron_source returns. fused: the kind of its blend: True, False, or None where both kinds are the same, or the first
+    million choices of a cache."""
 
     fused: Optional[bool] = None
 
@@ -64,7 +65,7 @@ def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, se
                 None: the kind of the cache, or else the kind of this machine
     surplus     Megatron's --mid-level-dataset-surplus
 
-    The Source has one epoch, and an attribute `fused` that says which kind its blend is. Its numbers of documents and
+    The Source has one epoch, and an attribute `fused` that says which kind its blend is; None: both kinds are the same. Its numbers of documents and
     windows are in the state, so a run continues only in the same order. The last rows of a validation set are whole, as
     with Megatron's default. ValueError: the cache does not have this order, and what it has."""
     prefixes, weights = as_blend(blend)
@@ -79,6 +80,8 @@ def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, se
 def as_blend(given: Any) -> Blend:
     if isinstance(given, (str, os.PathLike)):
         return [os.fspath(given)], None
+    if not isinstance(given, (Mapping, list, tuple)):  # a set has no order
+        raise TypeError(f"blend is of type {type(given).__name__}: must be a prefix, or a list or dict of prefixes")
     items: List[Any] = list(given.items() if isinstance(given, Mapping) else given)
     if not items:
         raise ValueError("blend is empty: must have a prefix")
@@ -88,7 +91,7 @@ def as_blend(given: Any) -> Blend:
         if None in weights:
             return words, None
         items = list(zip(words[1::2], weights))
-    if not all(isinstance(item, (tuple, list)) and len(item) == 2 for item in items):
+    if not all(isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[0], (str, os.PathLike)) for item in items):
         raise TypeError(f"blend is {given!r:.80}: must be a prefix, prefixes, or (prefix, weight) for each")
     return [os.fspath(prefix) for prefix, _ in items], [real(f"the weight of {prefix}", weight) for prefix, weight in items]
 
@@ -102,7 +105,10 @@ def _weight_of(word: str) -> Optional[float]:
 
 def share_of(split: str, part: str) -> Tuple[float, float]:
     """Where the part begins and ends, as Megatron reads its --split."""
-    shares = [float(word) for word in re.findall(r"[.0-9]+", split)]
+    try:
+        shares = [float(word) for word in re.findall(r"[.0-9]+", split)]
+    except (TypeError, ValueError):
+        shares = []
     if not 0 < len(shares) <= len(_PARTS) or sum(shares) == 0:
         raise ValueError(f"split is {split!r}: must be shares of train, valid and test, such as 99,1,0")
     shares = _normalized(shares + [0.0] * (len(_PARTS) - len(shares)))
@@ -263,33 +269,37 @@ def _choose(weights: Sequence[float], n: int, fused: bool, limits: Optional[Sequ
 
 def _choose_kind(weights: Sequence[float], n: int, limits: Optional[Sequence[int]], cached: Optional[Array],
                  fused: Optional[bool]) -> Tuple[Array, Optional[bool]]:
-    """The source of each sample, and the kind of arithmetic; None: both kinds begin alike."""
-    first = min(n, _COMPARED)
-    kinds = [_choose(weights, first, kind, limits) for kind in (False, True)]
-    differ = not np.array_equal(kinds[0], kinds[1])
+    """The source of each sample, and the kind of arithmetic; None: both kinds are the same, or a cache begins like both."""
     if cached is not None:
-        fitting = [kind for kind in (False, True) if np.array_equal(kinds[kind], cached[:first])]
-        if len(cached) != n or not fitting:
+        first = cached[:_COMPARED]
+        fitting = [kind for kind in (False, True) if len(cached) == n and np.array_equal(_choose(weights, len(first), kind, limits), first)]
+        if not fitting:
             raise MismatchError("Megatron's cache of the blend has other choices than its weights give", -7)
         if fused is not None and fused not in fitting:
             raise ValueError(f"fused is {fused}: the cache of the blend was made with {fitting[0]}")
-        return cached, fitting[0] if differ else None
+        return cached, fitting[0] if len(fitting) == 1 else None
+    is_aarch64 = platform.machine().lower() not in ("x86_64", "amd64", "i686")
+    kind = is_aarch64 if fused is None else fused
+    sources = _choose(weights, n, kind, limits)
+    if np.array_equal(sources, _choose(weights, n, not kind, limits)):
+        return sources, None
     if fused is None:
-        fused = platform.machine().lower() not in ("x86_64", "amd64", "i686")
-        if differ:
-            warnings.warn(f"the order of this blend is the one that Megatron has on {'aarch64' if fused else 'x86-64'}, and on the other "
-                          "processors it has another one: give fused=True (aarch64) or False (x86-64)", stacklevel=4)
-    return _choose(weights, n, fused, limits), fused if differ else None
+        warnings.warn(f"the order of this blend is the one that Megatron has on {'aarch64' if kind else 'x86-64'}, and on the other "
+                      "processors it has another one: give fused=True (aarch64) or False (x86-64)", stacklevel=4)
+    return sources, kind
 
 
 def ordered(blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tuple[float, float], part: str, *, sequence_length: int,
             seed: int, n_samples: Optional[int], cache: Optional[Path], fused: Optional[bool], surplus: float) -> MegatronSource:
     """The part of each prefix is [share[0], share[1]) of its sequences."""
     prefixes, weights = blend
-    length, seed = number("sequence_length", sequence_length, 2**24), number("seed", seed, 2**32 - 1)
+    length, seed = number("sequence_length", sequence_length, 2**24, 1), number("seed", seed, 2**32 - 1)
     fused = None if fused is None else flag("fused", fused)
-    if n_samples is not None and number("n_samples", n_samples, 2**48) < 1:
-        raise ValueError("n_samples is 0: must be at least 1")
+    if n_samples is not None:
+        n_samples = number("n_samples", n_samples, 2**48, 1)
+    surplus = real("surplus", surplus)
+    if not 0 <= surplus < math.inf:
+        raise ValueError(f"surplus is {surplus}: must be finite and not negative")
     if views := [prefix for prefix in prefixes if is_view(prefix)]:
         raise ValueError(f"{views[0]}: is a view, and Megatron's order is one of all documents of a prefix")
     if weights is not None and not all(0 < weight < math.inf for weight in weights):
