@@ -107,6 +107,20 @@ def a_prefix_may_come_twice(folder):
         expect_equal(rows_of(source, 9), ref.samples_of([one, two, one], weights, (0, 1), 9, 3, n_samples), f"{weights} {n_samples}")
 
 
+def a_state_of_before_a_redaction_is_restored(folder):
+    corpus(folder, "one", [30] * 20)
+    one, red = os.path.join(folder, "one"), os.path.join(folder, "red")
+    subprocess.run([program("tokmap"), "redact", "-q", one, "--documents", "@-", "-o", red], check=True, input=b"1\n4\n")
+    options = {"sequence_length": 8, "seed": 1, "n_samples": 100}
+    with tokmap.Loader(tokmap.megatron_source(one, **options), 8, 1) as loader:
+        next(loader)
+        state = loader.state()
+    source = tokmap.megatron_source(red, order_of=tokmap.open(one).dataset_id, **options)
+    with tokmap.Loader(source, 8, 1) as loader:
+        loader.restore(state)
+        expect_equal(next(loader).inputs[0].tolist(), rows_of(source, 8)[1][1][:-1], "the second row")
+
+
 def kinds_that_differ_late_are_known(folder):
     """These differ at choice 201,978."""
     prefixes = [os.path.join(folder, f"p{k}") for k in range(4)]

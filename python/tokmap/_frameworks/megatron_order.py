@@ -40,7 +40,7 @@ class MegatronSource(Source):
 
 def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, sequence_length: int, seed: int,
                     n_samples: Optional[int] = None, cache: Optional[Path] = None, fused: Optional[bool] = None,
-                    surplus: float = 0.005) -> MegatronSource:
+                    surplus: float = 0.005, order_of: Union[None, str, Sequence[Optional[str]]] = None) -> MegatronSource:
     """A Source whose samples are those of Megatron-core's GPTDataset and BlendedDataset, in their order: sample number g of
     a Loader over it is what Megatron's data set has at index g. Neither megatron-core nor torch is needed.
 
@@ -52,18 +52,20 @@ def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, se
     blend       a prefix; a list of prefixes; (prefix, weight) for each, as a list or a dict; or the words of Megatron's
                 --data-path. A prefix is a dataset, or X.bin and X.idx for which `tokmap index` has made X.tmi
     split       Megatron's --split. For a blend of its own for each part (--train-data-path and others), leave the others
-                0: "0,1,0" for part="valid"
+                0: "0,1,0" for part="valid". Megatron then ignores the weight of a single prefix, which with --data-path
+                adds the surplus: give such a prefix without its weight
     part        train, valid or test
     sequence_length, seed  those of the run: --seq-length and --seed
     n_samples   as many as Megatron asks for: train_iters * global_batch_size for train. The order depends on it. None:
                 one epoch, which a blend with weights cannot have
-    cache       Megatron's folder of caches (--data-cache-path), or the folder `cache/GPTDataset_indices` beside the data:
-                the arrays in it are mapped, and not computed. They must stay as they are. None: they are computed, in each
+    cache       Megatron's folder of caches (--data-cache-path); without that option, Megatron has one for each prefix:
+                PREFIX/cache/GPTDataset_indices. The arrays in it are mapped, and not computed. They must stay as they are. None: they are computed, in each
                 process, in 1 s and 70 MB for 10^7 documents
     fused       the kind of arithmetic by which sources of a blend are chosen. Megatron's helpers compute `w * i - n` with one
                 rounding where they were compiled for aarch64 (True), and with two for x86-64 (False); the orders differ.
                 None: the kind of the cache, or else the kind of this machine
     surplus     Megatron's --mid-level-dataset-surplus
+    order_of    as for a Source: for states of before a redaction
 
     The Source has one epoch, and an attribute `fused` that says which kind its blend is; None: both kinds are the same. Its numbers of documents and
     windows are in the state, so a run continues only in the same order. The last rows of a validation set are whole, as
@@ -74,7 +76,7 @@ def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, se
     share = share_of(split, part)
     opened = open_prefixes(prefixes)
     return ordered((prefixes, weights), opened, share, part, sequence_length=sequence_length, seed=seed, n_samples=n_samples,
-                   cache=cache, fused=fused, surplus=surplus)
+                   cache=cache, fused=fused, surplus=surplus, order_of=order_of)
 
 
 def as_blend(given: Any) -> Blend:
@@ -290,7 +292,8 @@ def _choose_kind(weights: Sequence[float], n: int, limits: Optional[Sequence[int
 
 
 def ordered(blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tuple[float, float], part: str, *, sequence_length: int,
-            seed: int, n_samples: Optional[int], cache: Optional[Path], fused: Optional[bool], surplus: float) -> MegatronSource:
+            seed: int, n_samples: Optional[int], cache: Optional[Path], fused: Optional[bool], surplus: float,
+            order_of: Union[None, str, Sequence[Optional[str]]] = None) -> MegatronSource:
     """The part of each prefix is [share[0], share[1]) of its sequences."""
     prefixes, weights = blend
     length, seed = number("sequence_length", sequence_length, 2**24, 1), number("seed", seed, 2**32 - 1)
@@ -333,7 +336,7 @@ def ordered(blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tupl
         sources, kind = _choose_kind(shares, n, limits, cached, fused)
         windows = _compose(prefixes, sources, lists)
     found = MegatronSource([corpus.dataset for corpus in corpora], document_list=[one.documents for one in lists], window_list=windows,
-                           max_epochs=1)
+                           max_epochs=1, order_of=order_of)
     found.fused, found._made_for = kind, length
     return found
 
