@@ -42,7 +42,8 @@ def nanogpt_goes_on(folder):
 
 
 def fsdp_shares_rows_along_cp(folder):
-    said = run(folder, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4", EXAMPLES / "fsdp.py", "train", 2)
+    said = run(folder, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4", "--log-dir", folder / "log",
+               EXAMPLES / "fsdp.py", "train", 2)
     found = re.findall(r"rank (\d): <tokmap.Loader of train: 8 rows of 64, rank (\d) of 2, .*?step (\d): \(8, 32\)", said)
     expect_equal(sorted(found), [(str(rank), str(rank // 2), str(step)) for rank in range(4) for step in range(2)],
                  "the rank in the data of each rank")

@@ -105,6 +105,7 @@ def run_rank(folder, name, n_steps, kill_at, dataloader=tokmap.torchtitan.DataLo
 
     trainer.batch_generator, trainer.metrics_processor.log = noted, log
     trainer.train()
+    trainer.close()  # as torchtitan.train does: Python 3.13 would wait at its end for the thread that removes old checkpoints
 
 
 def train(folder, name, n_ranks, n_steps=10, kill_at=None, script=__file__, more=()):
