@@ -67,9 +67,9 @@ def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, se
     surplus     Megatron's --mid-level-dataset-surplus
     order_of    as for a Source: for states of before a redaction
 
-    The Source has one epoch, and an attribute `fused` that says which kind its blend is; None: both kinds are the same. Its numbers of documents and
-    windows are in the state, so a run continues only in the same order. The last rows of a validation set are whole, as
-    with Megatron's default. ValueError: the cache does not have this order, and what it has."""
+    The Source has one epoch, and an attribute `fused` that says which kind its blend is; None: both kinds are the same. Hashes
+    of its documents and windows are in the state, so a run continues only in the same order. The last rows of a validation set
+    are whole, as with Megatron's default. ValueError: the cache does not have this order, and what it has."""
     prefixes, weights = as_blend(blend)
     if part not in _PARTS:
         raise ValueError(f"part is {part!r}: must be one of {', '.join(_PARTS)}")
