@@ -57,7 +57,7 @@ def random_case(r, folder, number):
     share = ref.split_of(split, part)
     weights = [round(r.uniform(0.05, 3), 2) for _ in range(n)] if r.random() < 0.6 else None
     n_tokens = [sum(map(len, one[int(round(share[0] * len(one))):int(round(share[1] * len(one)))])) for one in corpora]
-    if min(n_tokens) < 2 or share[1] <= share[0]:
+    if min(n_tokens) < 1 or share[1] <= share[0]:
         return None
     total = max(1, sum((n - 1) // length for n in n_tokens))
     n_samples = r.randrange(1, 1 + total * r.choice((1, 2, 7))) if weights or r.random() < 0.6 else None
@@ -330,7 +330,7 @@ def what_is_refused(folder):
             ({one, two}, {}, TypeError, "type set"), (tokmap.open(one), {}, TypeError, "type Dataset"), (([one, two], [1, 2]), {}, TypeError, "for each"),
             (one, {"split": "0.5.5"}, ValueError, "99,1,0"), (one, {"split": (99, 1)}, ValueError, "99,1,0"),
             (one, {"sequence_length": 0}, ValueError, "1 to"), (one, {"surplus": "x"}, TypeError, "surplus"), (one, {"surplus": -1}, ValueError, "surplus"),
-            (one, {"seed": 2**32}, ValueError, "2^32"), (one, {"sequence_length": 700, "n_samples": None}, ValueError, "at least 701"), (one, {"sequence_length": 700}, None, ""),
+            (one, {"seed": 2**32}, ValueError, "2^32"), (one, {"sequence_length": 700, "n_samples": None}, ValueError, "in train: at least 701"), (one, {"sequence_length": 700}, None, ""),
             ([one, two], {"sequence_length": 700}, ValueError, "at least 701"),
             (one, {"cache": folder}, ValueError, "no cache"), (one, {"fused": "no"}, TypeError, "fused"), (os.path.join(folder, "three"), {}, OSError, "three"),
             ([one, two], {"n_samples": 10**6}, None, ""), (["0.3", one, "0.7", two], {}, None, ""), ({one: 1, two: 2}, {}, None, "")):

@@ -151,14 +151,13 @@ class Lists(NamedTuple):
     windows: Array
 
 
-def _open_corpus(prefix: str, dataset: Dataset, share: Tuple[float, float], length: int, n_samples: Optional[int]) -> Corpus:
+def _open_corpus(prefix: str, dataset: Dataset, share: Tuple[float, float], part: str, length: int, n_samples: Optional[int]) -> Corpus:
     sequences = Sequences(prefix, dataset)
     first, end = sequences.cut(share)
     n_tokens = sequences.token_at(end) - sequences.token_at(first)
-    least = length + 1 if n_samples is None else 2  # a sample may have several epochs of a short part
+    least = length + 1 if n_samples is None else 1  # a sample may have several epochs of a short part
     if n_tokens < least:
-        raise ValueError(f"{prefix}: {end - first:,} documents of {n_tokens:,} tokens are in this part, which must have at least "
-                         f"{least:,} tokens")
+        raise ValueError(f"{prefix}: {end - first:,} documents of {n_tokens:,} tokens are in {part}: at least {least:,} tokens are needed")
     if end >= 2**31:
         raise ValueError(f"{prefix}: {end:,} documents: Megatron numbers at most 2^31 - 1")
     return Corpus(prefix, dataset, sequences, first, end, n_tokens)
@@ -317,7 +316,7 @@ def ordered(blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tupl
         counts, n = [int(math.ceil(one * (1 + surplus))) for one in wanted], sum(wanted)
     elif not is_alone:
         counts = [None] * len(prefixes)
-    corpora = [_open_corpus(prefix, opened[prefix], share, length, count) for prefix, count in zip(prefixes, counts)]
+    corpora = [_open_corpus(prefix, opened[prefix], share, part, length, count) for prefix, count in zip(prefixes, counts)]
     known = None if cache is None else Cache(cache, part, length, seed)
     lists = [known.lists(corpus, share, count) if known else _compute(corpus, length, count, seed)
              for corpus, count in zip(corpora, counts)]
