@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """tokmap.torch - datasets for torch.utils.data.DataLoader and torchdata's StatefulDataLoader."""
 
-import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Mapping, TypeVar
 
 import torch.profiler
 import torch.utils.data
 
-from ._loader.loader import Loader, note_start, of_worker, reopened
+from ._loader.loader import Loader, of_worker, reopened
 from ._loader.ranks import check_found
+from ._frameworks.epochs import EpochLoader
 from ._frameworks.samples import Resumable, Samples, loader_of, options_of
 from ._frameworks.tried import warn_of_untried
 
@@ -121,46 +121,6 @@ class Batches(Resumable, Iterator[Dict[str, Any]]):
         return found
 
 
-class _Iteration(Iterator[Dict[str, Any]]):
-    """An iteration of a _DataLoader. At its end the dataset begins anew, unless it has loaded a state in the meantime."""
-
-    def __init__(self, batches: Any, dataset: Any, when_empty: str) -> None:
-        self._batches, self._dataset, self._n_loads, self._when_empty = batches, dataset, dataset._n_loads, when_empty
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __next__(self) -> Dict[str, Any]:
-        try:
-            batch: Dict[str, Any] = next(self._batches)
-        except StopIteration:
-            if self._when_empty:
-                warnings.warn(self._when_empty, stacklevel=2)
-            elif self._n_loads == self._dataset._n_loads:
-                self._dataset._begin_anew()
-                self._n_loads = self._dataset._n_loads
-            raise
-        self._when_empty = ""
-        return batch
-
-
-class _DataLoader(torch.utils.data.DataLoader[Dict[str, Any]]):
-    """Its persistent workers end when the dataset has loaded a state."""
-
-    _is_accelerate_prepared = True  # else accelerate would distribute it a second time
-    _n_loads = 0
-    _when_empty = ""  # a warning for an iteration without a batch
-
-    def __iter__(self) -> Any:
-        dataset: Any = self.dataset
-        if self._n_loads != dataset._n_loads:
-            self._iterator = None
-            self._n_loads = dataset._n_loads
-        if self.num_workers > 0:
-            note_start(dataset._options, dataset._state)
-        return _Iteration(super().__iter__(), dataset, self._when_empty)
-
-
 def data_loader(dataset: IterableDataset, **options: Any) -> "torch.utils.data.DataLoader[Dict[str, Any]]":
     """A DataLoader for an IterableDataset. It returns the batches as they are (batch_size=None). options are the other
     options of DataLoader, such as num_workers and pin_memory. in_order=False is refused, because the state of a batch
@@ -172,7 +132,7 @@ def data_loader(dataset: IterableDataset, **options: Any) -> "torch.utils.data.D
     if not options.get("in_order", True):
         raise ValueError("in_order=False loses and repeats samples on resume: the state of a batch says that all "
                          "before it were taken")
-    return _DataLoader(dataset, batch_size=None, **options)
+    return EpochLoader(dataset, batch_size=None, **options)
 
 
 class MapDataset(Samples, torch.utils.data.Dataset[Dict[str, Any]]):
