@@ -5,15 +5,18 @@ import importlib
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
-import torch
 
 from ._c.arguments import flag
 from ._c.errors import MismatchError
 from ._loader.options import Order, Reading, Rows, group
-from ._frameworks.blends import check_prefixes, open_prefixes, padding_id, refuse_options, sources_of, special_id
-from ._frameworks.megatron_order import MegatronSource, as_blend, ordered
+from ._frameworks.blends import check_prefixes, open_prefixes, padding_id, refuse_options, sources_of
+from ._frameworks.megatron_keys import found_by_id, sample_of
+from ._frameworks.megatron_order import check_order, eod_of, of_config, source_of
 from ._frameworks.samples import check_whole_rows
+from ._frameworks.tried import warn_of_untried
 from .torch import MapDataset
+
+warn_of_untried("megatron-core")
 
 
 class GPTDataset(MapDataset):
@@ -50,10 +53,10 @@ class GPTDataset(MapDataset):
                              "which is 0 for labels that a row lacks and, with eod_mask_loss of the config, at the ends "
                              "of documents")
         refuse_options(config)
-        self._eod = check_order(sample_order, cache, fused, options) and _eod_of(config)
+        self._eod = check_order(sample_order, cache, fused, options) and eod_of(config)
         if self._eod is not None:
             mixed_tokenizers = group(Reading, options.get("reading")).mixed_tokenizers
-            sources = _in_megatrons_order(sources, config, mixed_tokenizers, n_samples=options.pop("n_samples", None), cache=cache, fused=fused)
+            sources = source_of(sources, config, mixed_tokenizers, n_samples=options.pop("n_samples", None), cache=cache, fused=fused)
             options = {"shuffle": "none", "max_epochs": 1, **options}
         if inter_document_masking is None:
             inter_document_masking = getattr(config, "inter_document_masking", False)
@@ -71,80 +74,13 @@ class GPTDataset(MapDataset):
 
     def __getitem__(self, sample: Optional[int]) -> Dict[str, Any]:
         found = super().__getitem__(sample or 0)
-        length = self.config.sequence_length
         if self._eod is not None:
-            found = {**self._found_by_id(found["inputs"], self._eod), **found}
-        mask = torch.tril(torch.ones((length, length), dtype=torch.bool)) if self._has_mask else None
-        if mask is not None and "document_ids" in found:
-            mask &= found["document_ids"][:, None] == found["document_ids"]
-        loss_mask = found["loss_mask"].float() if "loss_mask" in found else torch.ones(length)
-        tokens, labels = torch.as_tensor(found["inputs"]), torch.as_tensor(found["labels"])
-        lacks = labels < 0  # Megatron's cross entropy takes only ids
-        if self._padding is not None:
-            lacks |= labels == self._padding
-            tokens[tokens == self._padding] = 0
-        loss_mask[lacks] = 0
-        row = {
-            "tokens": tokens, "labels": labels.masked_fill(lacks, 0),
-            **({} if mask is None else {"attention_mask": ~mask[None]}),  # True: not seen
-            "loss_mask": torch.zeros(length) if sample is None else loss_mask,  # None: a row of padding
-            "position_ids": found["position_ids"].long() if "position_ids" in found else torch.arange(length)}
-        if self._by_document:
-            begins = torch.as_tensor(found["cu_seqlens"])
-            row["cu_seqlens"] = torch.nn.functional.pad(begins, (0, length + 1 - len(begins)), value=length)  # to collate
-            row["max_seqlen"] = begins.diff().max()
+            found = {**found_by_id(self.config, found["inputs"], self._eod), **found}
+        row = sample_of(found, self.config.sequence_length, self._padding, self._has_mask, is_padding=sample is None)
         if not self._is_blend:
             return row
         where = self._loader.locate(sample or 0)
         return {"dataset_id": np.int16(where.source + where.dataset), **row}  # one of them is 0: see sources_of
-
-    def _found_by_id(self, inputs: Any, eod: int) -> Dict[str, Any]:
-        """What Megatron finds out about a row by the id that ends documents."""
-        config, is_end = self.config, torch.eq(torch.as_tensor(inputs), eod)
-        number = torch.nn.functional.pad(is_end.cumsum(0)[:-1], (1, 0))  # of the document that an input is in
-        found: Dict[str, Any] = {"document_ids": number} if config.reset_attention_mask and self._has_mask else {}
-        if config.eod_mask_loss:
-            found["loss_mask"] = ~is_end
-        if config.reset_position_ids:
-            at = torch.arange(len(number))
-            begins = at.masked_fill(number.diff(prepend=number[:1] - 1) == 0, 0)
-            found["position_ids"] = at - begins.cummax(0).values
-        return found
-
-
-def check_order(sample_order: Optional[str], cache: Any, fused: Optional[bool], options: Dict[str, Any]) -> Optional[bool]:
-    """Whether it is Megatron's, or None. TypeError: beside it there is an option that says another order."""
-    if sample_order not in (None, "tokmap", "megatron"):
-        raise ValueError(f"sample_order is {sample_order!r}: must be 'tokmap' or 'megatron'")
-    if sample_order != "megatron":
-        for name, value in (("cache", cache), ("fused", fused)):
-            if value is not None:
-                raise TypeError(f"{name} needs sample_order='megatron'")
-        return None
-    wrong = [name for name in ("seed", "shuffle", "windows", "order", "max_epochs") if options.get(name) is not None]
-    if wrong:
-        raise TypeError(f"{', '.join(wrong)} cannot be given with sample_order='megatron': that is one order, with the random_seed of config "
-                        "and n_samples")
-    return True
-
-
-def _eod_of(config: Any) -> int:
-    found = special_id(config, "eod")
-    if found is None:
-        raise ValueError("sample_order='megatron' needs a tokenizer in config that has an eod, by which Megatron makes masks")
-    return found
-
-
-def _in_megatrons_order(sources: Any, config: Any, mixed_tokenizers: bool, **given: Any) -> MegatronSource:
-    if isinstance(sources, MegatronSource):
-        if wrong := [name for name, value in given.items() if value is not None]:
-            raise TypeError(f"{', '.join(wrong)} cannot be given with a source of megatron_source: give them to megatron_source")
-        return sources
-    blend = as_blend(sources)
-    opened = open_prefixes(blend[0])
-    check_prefixes(opened, config, mixed_tokenizers)
-    return ordered(blend, opened, (0, 1), "train", sequence_length=config.sequence_length, seed=config.random_seed,
-                   surplus=config.mid_level_dataset_surplus, **given)
 
 
 def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
@@ -195,8 +131,7 @@ def datasets(config: Any, sizes: Sequence[Optional[int]] = (None, None, None),
         share = config.split_matrix[split.value] if is_one else (0, 1)
         try:
             if is_megatrons:
-                source = ordered((prefixes, weights), opened, share, split.name, sequence_length=config.sequence_length,
-                                 seed=config.random_seed, n_samples=size, cache=cache, fused=fused, surplus=config.mid_level_dataset_surplus)
+                source = of_config(config, (prefixes, weights), opened, share, split.name, n_samples=size, cache=cache, fused=fused)
                 one = GPTDataset(source, config, sample_order="megatron", reading=reading, **options)
             else:
                 max_epochs = 1 if size is None or weights is None and len(prefixes) > 1 else None

@@ -22,7 +22,7 @@ from .._data.dataset import Dataset, Path
 from .._data.values import Array
 from .._loader.lists import DocumentList
 from .._loader.sources import Source, is_view
-from .blends import Sequences, open_prefixes
+from .blends import Sequences, check_prefixes, open_prefixes, special_id
 
 _PARTS = ("train", "valid", "test")
 _COMPARED = 1_000_000  # choices in a cache of a blend that tell which kind it is
@@ -355,3 +355,45 @@ def _compose(prefixes: Sequence[str], sources: Array, lists: Sequence[Lists]) ->
     found = np.empty(len(sources), kind)
     found[np.argsort(sources, kind="stable")] = np.concatenate(chosen)
     return found
+
+
+# ---- For a configuration of Megatron-core ----
+
+def check_order(sample_order: Optional[str], cache: Any, fused: Optional[bool], options: Dict[str, Any]) -> Optional[bool]:
+    """Whether it is Megatron's, or None. TypeError: beside it there is an option that says another order."""
+    if sample_order not in (None, "tokmap", "megatron"):
+        raise ValueError(f"sample_order is {sample_order!r}: must be 'tokmap' or 'megatron'")
+    if sample_order != "megatron":
+        for name, value in (("cache", cache), ("fused", fused)):
+            if value is not None:
+                raise TypeError(f"{name} needs sample_order='megatron'")
+        return None
+    wrong = [name for name in ("seed", "shuffle", "windows", "order", "max_epochs") if options.get(name) is not None]
+    if wrong:
+        raise TypeError(f"{', '.join(wrong)} cannot be given with sample_order='megatron': that is one order, with the random_seed of config "
+                        "and n_samples")
+    return True
+
+
+def eod_of(config: Any) -> int:
+    found = special_id(config, "eod")
+    if found is None:
+        raise ValueError("sample_order='megatron' needs a tokenizer in config that has an eod, by which Megatron makes masks")
+    return found
+
+
+def source_of(sources: Any, config: Any, mixed_tokenizers: bool, **given: Any) -> MegatronSource:
+    if isinstance(sources, MegatronSource):
+        if wrong := [name for name, value in given.items() if value is not None]:
+            raise TypeError(f"{', '.join(wrong)} cannot be given with a source of megatron_source: give them to megatron_source")
+        return sources
+    blend = as_blend(sources)
+    opened = open_prefixes(blend[0])
+    check_prefixes(opened, config, mixed_tokenizers)
+    return of_config(config, blend, opened, (0, 1), "train", **given)
+
+
+def of_config(config: Any, blend: Blend, opened: Mapping[str, Union[Dataset, Any]], share: Tuple[float, float], part: str,
+              **given: Any) -> MegatronSource:
+    return ordered(blend, opened, share, part, sequence_length=config.sequence_length, seed=config.random_seed,
+                   surplus=config.mid_level_dataset_surplus, **given)
