@@ -3,6 +3,7 @@
 """tokmap import, of files that each library wrote."""
 
 import io
+import os
 import pathlib
 import shutil
 import subprocess
@@ -202,7 +203,7 @@ def litdata(folder):
     np.save(folder / "ids.npy", np.array(documents, dtype=object), allow_pickle=True)
     (folder / "optimize.py").write_text(OPTIMIZE)
     subprocess.run([sys.executable, folder / "optimize.py", folder / "ids.npy", folder / "tokens", folder / "dicts"], check=True,
-                   capture_output=True)
+                   capture_output=True, env={**os.environ, "TMPDIR": str(folder)})  # where it leaves folders
     expect(folder, documents, "litdata", folder / "tokens")
     read = library.StreamingDataset(str(folder / "tokens"), item_loader=library.TokensLoader(block_size=1), shuffle=False)
     own = np.concatenate([ids for ids in tokmap.open(folder / "out")])
