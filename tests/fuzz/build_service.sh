@@ -12,7 +12,7 @@ build=${WORK:-build}/service
 make=${MAKE:-make}
 
 $make -j"$(nproc)" fuzz-programs BUILD="$build" CC="$CC" CFLAGS="${CFLAGS:-}" ISAL=no \
-    LIBS='-Wl,-Bstatic -lxxhash -lzstd -lz -Wl,-Bdynamic -ldl' \
+    LIBS='-Wl,-Bstatic -lxxhash -lzstd -lz -Wl,-Bdynamic -ldl -lm' \
     FUZZ_LINKER="$CXX ${CXXFLAGS:-}" FUZZ_ENGINE="$LIB_FUZZING_ENGINE"
 names=$($make -s --no-print-directory fuzz-names)
 for name in $names; do
