@@ -57,6 +57,8 @@ ARGUMENTS = {
     "tokmap_view **out": "(tokmap_view *[1]){0}", "const tokmap_view *view": "view", "tokmap_view *view": "view",
     "const tokmap_view_options *options": "&view_options",
     "tokmap_use_kept *use": "use_kept", "void *context": "NULL",
+    "const double *weights": "(double[1]){1}", "const uint64_t *limits": "NULL", "uint32_t n_sources": "1", "int32_t is_fused": "0",
+    "uint64_t n": "1", "uint16_t *sources": "(uint16_t *)(void *)room",
     "uint32_t *sources": "(uint32_t *)(void *)room", "uint64_t *counts": "(uint64_t *)(void *)room",
 }
 # For these structs, one that TOKMAP_INIT has made is enough.
@@ -66,7 +68,7 @@ MAY_BE_NULL = {"err", "stream", "memory", "context", "tokmap_dataset_verify.opti
                "tokmap_writer_join.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
                "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info",
-               "tokmap_view_write.info", "position_ids", "document_ids", "loss_mask"}
+               "tokmap_view_write.info", "position_ids", "document_ids", "loss_mask", "limits"}
 # Pointers in structs and arrays, with a number above 0 beside them.
 MORE = {
     "sources": "loader_options.sources = NULL; status = tokmap_loader_open(&other_loader, &loader_options, &err);",
