@@ -45,9 +45,9 @@ def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, se
     a Loader over it is what Megatron's data set has at index g. Neither megatron-core nor torch is needed.
 
         source = tokmap.megatron_source([("data/web", 0.7), ("data/code", 0.3)], "99,1,0", "train",
-                                        sequence_length=4096, seed=1234, n_samples=12_000_000)
-        loader = tokmap.Loader(source, 4096, batch_rows=8)
-        loader.seek(consumed_samples)
+                                        sequence_length=512, seed=1234, n_samples=10_000, fused=False)
+        loader = tokmap.Loader(source, 512, batch_rows=8)
+        loader.seek(800)                    # consumed_samples of the checkpoint
 
     blend       a prefix; a list of prefixes; (prefix, weight) for each, as a list or a dict; or the words of Megatron's
                 --data-path. A prefix is a dataset, or X.bin and X.idx for which `tokmap index` has made X.tmi
