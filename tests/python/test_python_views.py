@@ -389,7 +389,8 @@ def prefixes_of_megatron_may_be_views(folder):
 
     ds = tokmap.open(folder / "a")
     path = ds.write_view(where=WHERE).paths[0]
-    opened = blends.open_prefixes([path, str(folder / "b")], Config(), False)
+    opened = blends.open_prefixes([path, str(folder / "b")])
+    blends.check_prefixes(opened, Config(), False)
     blend = [path, str(folder / "b")], [0.5, 0.5]
     assert [rows_of(one) for one in blends.sources_of(blend, opened, (0, 1), "train")] == [rows_of(path), rows_of(folder / "b")]
     part = blends.sources_of(blend, opened, (0, 0.5), "train")[0]
