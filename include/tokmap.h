@@ -149,8 +149,8 @@ typedef struct tokmap_document {
     uint64_t n_tokens;
 } tokmap_document;
 
-/* What the tokens of a span are. It says whether their labels count in the loss; those of tokens in
- * no span always do. docs/FORMAT.md, section 3.9. */
+/* What the tokens of a span are. It says whether their labels count in the loss. Labels of tokens
+ * in no span always count. docs/FORMAT.md, section 3.9. */
 typedef enum tokmap_span_role {
     /* Their labels never count. */
     TOKMAP_SPAN_PROMPT = 0,

@@ -87,7 +87,7 @@ def check_prefixes(opened: Mapping[str, Union[Dataset, View]], config: Any, mixe
 
 
 class Sequences:
-    """The sequences of a prefix, by which Megatron counts: those of its .idx, where a document without tokens may have
+    """The sequences of a prefix, by which Megatron counts. They are in its .idx, where a document without tokens may have
     none, and another one several; without an .idx, the documents."""
 
     def __init__(self, prefix: str, dataset: Dataset) -> None:

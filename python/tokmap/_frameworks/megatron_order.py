@@ -41,7 +41,7 @@ class MegatronSource(Source):
 def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, sequence_length: int, seed: int,
                     n_samples: Optional[int] = None, cache: Optional[Path] = None, fused: Optional[bool] = None,
                     surplus: float = 0.005, order_of: Union[None, str, Sequence[Optional[str]]] = None) -> MegatronSource:
-    """A Source whose samples are those of Megatron-core's GPTDataset and BlendedDataset, in their order: sample number g of
+    """A Source with the samples of Megatron-core's GPTDataset and BlendedDataset, in their order: sample number g of
     a Loader over it is what Megatron's data set has at index g. Neither megatron-core nor torch is needed.
 
         source = tokmap.megatron_source([("data/web", 0.7), ("data/code", 0.3)], "99,1,0", "train",
@@ -55,7 +55,7 @@ def megatron_source(blend: Any, split: str = "1,0,0", part: str = "train", *, se
                 0: "0,1,0" for part="valid". Megatron then ignores the weight of a single prefix, which with --data-path
                 adds the surplus: give such a prefix without its weight
     part        train, valid or test
-    sequence_length, seed  those of the run: --seq-length and --seed
+    sequence_length, seed  as in the Megatron run: --seq-length and --seed
     n_samples   as many as Megatron asks for: train_iters * global_batch_size for train. The order depends on it. None:
                 one epoch, which a blend with weights cannot have
     cache       Megatron's folder of caches (--data-cache-path); without that option, Megatron has one for each prefix:
@@ -190,7 +190,7 @@ def _compute(corpus: Corpus, length: int, n_samples: Optional[int], seed: int) -
 
 
 def _n_common(has: Mapping[str, Any], corpus: Corpus) -> int:
-    """How many names at the end of the path in a description are those of the prefix, which may have moved since."""
+    """How many names at the end of the path in a description equal the last names of the prefix, which may have moved since."""
     there, here = (os.path.normpath(path).split(os.sep)[::-1] for path in (has["dataset_path"], os.path.abspath(corpus.prefix)))
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(there, here)))
 
@@ -212,7 +212,7 @@ class Cache:
                 try:
                     self._found.append((path[:-len("description.txt")], dict(json.load(file))))
                 except (ValueError, TypeError) as error:
-                    raise ValueError(f"{path}: is no description of Megatron's: {error}") from None
+                    raise ValueError(f"{path}: cannot be read as a description of a Megatron cache: {error}") from None
         if not self._found:
             raise ValueError(f"{self._folder}: has no cache of Megatron's for {part} (a file *-{part}-description.txt)")
 
