@@ -215,6 +215,10 @@ typedef struct tokmap_loader_source {
     const void *window_list;
     uint64_t n_window_list;    /* 1 to 2^48; 0 without a list */
     int64_t window_list_bytes; /* 4 or 8; 0 without a list */
+    /* 256 bytes, for each role 1 if the labels of tokens in spans of this role count. The first
+     * three and the last are 0. Names of roles are in the metadata: docs/FORMAT.md, section 3.9.
+     * NULL: the roles from TOKMAP_SPAN_COUNTED on count. */
+    const uint8_t *train_roles;
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
@@ -252,8 +256,8 @@ typedef struct tokmap_loader_options {
     uint32_t batch_rows;      /* rows of this rank in a step, 1 to 2^24 */
     uint32_t rank;            /* below n_ranks */
     uint32_t n_ranks;         /* up to 2^24; 0 means 1 */
-    /* TOKMAP_ROW_... If a dataset has spans, LOSS_MASK or SPAN_MASK is required, else
-     * TOKMAP_ERR_MISMATCH. */
+    /* TOKMAP_ROW_... If a dataset has spans whose labels do not count, LOSS_MASK or SPAN_MASK is
+     * required, else TOKMAP_ERR_MISMATCH. */
     uint32_t row_parts;
     uint64_t seed;
     tokmap_shuffle shuffle;
@@ -677,9 +681,10 @@ typedef struct tokmap_loader_labels {
 } tokmap_loader_labels;
 
 /* Counts the labels that the samples before end_sample have had in each of these documents: how
- * often a token was a label, whether masked or not, except for tokens in spans. Skipped samples do
- * not count. Reads document boundaries and spans, and no tokens. TOKMAP_ERR_ARGUMENT: there are no
- * such documents, they are not known, or the source has a list of documents or of windows. */
+ * often a token was a label, whether masked or not, except for tokens in spans whose labels do not
+ * count. Skipped samples do not count. Reads document boundaries and spans, and no tokens.
+ * TOKMAP_ERR_ARGUMENT: there are no such documents, they are not known, or the source has a list of
+ * documents or of windows. */
 TOKMAP_API tokmap_status tokmap_loader_count_labels(tokmap_loader *l,
                                                     const tokmap_loader_labels *options,
                                                     tokmap_error *err);

@@ -32,6 +32,7 @@ tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_i
         .n_meta_columns = ds->meta ? ds->meta->n_columns : 0,
         .n_segments = ds->is_joined ? ds->n_files : 0,
         .n_spans = ds->spans.n_spans,
+        .spans_role = ds->spans.role,
         .spans_hash = ds->spans.hash,
     };
     memcpy(full.dataset_id, h->dataset_id, sizeof full.dataset_id);

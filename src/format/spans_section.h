@@ -25,17 +25,30 @@ typedef struct tokmap_i_spans {
     uint32_t role; /* of all, or TOKMAP_I_OWN_ROLES */
 } tokmap_i_spans;
 
-/* Whether the labels of tokens of this role count. */
+/* Whether the labels of tokens of this role count, unless a program is told otherwise. */
 static inline bool tokmap_i_role_counts(tokmap_span_role role)
 {
     return role >= TOKMAP_SPAN_COUNTED;
 }
 
+/* A bit for each role: whether the labels of its tokens count. */
+typedef struct tokmap_i_roles {
+    uint64_t bits[4];
+} tokmap_i_roles;
+
+/* The roles that count unless a program is told otherwise: from 128 to 254. */
+#define TOKMAP_I_USUAL_ROLES ((tokmap_i_roles){{0, 0, UINT64_MAX, UINT64_MAX >> 1}})
+
+static inline bool tokmap_i_roles_have(const tokmap_i_roles *roles, tokmap_span_role role)
+{
+    return roles->bits[(uint32_t)role / 64 % 4] >> (uint32_t)role % 64 & 1;
+}
+
 /* Returns false if the labels of all these tokens count. */
-static inline bool tokmap_i_spans_may_mask(const tokmap_i_spans *spans)
+static inline bool tokmap_i_spans_may_mask(const tokmap_i_spans *spans, const tokmap_i_roles *roles)
 {
     return spans->n_spans > 0 &&
-           (spans->role == TOKMAP_I_OWN_ROLES || spans->role < TOKMAP_SPAN_COUNTED);
+           (spans->role == TOKMAP_I_OWN_ROLES || !tokmap_i_roles_have(roles, spans->role));
 }
 
 void tokmap_i_spans_encode(const tokmap_i_spans *spans, uint8_t *head);

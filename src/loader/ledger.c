@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/le.h"
 #include "base/options.h"
 #include "base/real.h"
 #include "loader/loader.h"
@@ -98,6 +99,7 @@ static void add_list(text *t, const char *name, uint64_t hash, uint64_t n)
 static void add_sources(text *t, const tokmap_loader *l)
 {
     add(t, ",\"sources\":[");
+    const tokmap_i_roles usual = TOKMAP_I_USUAL_ROLES;
     for (uint32_t k = 0; k < l->samples.n_sources; k++) {
         const tokmap_i_source *s = &l->samples.sources[k];
         add(t, "%s{\"datasets\":[", k ? "," : "");
@@ -131,6 +133,13 @@ static void add_sources(text *t, const tokmap_loader *l)
         add(t, "]");
         if (s->window_list.bytes)
             add_list(t, "window_list", s->window_list_hash, s->window_list.n);
+        if (memcmp(&s->trained, &usual, sizeof usual) != 0) {
+            uint8_t bytes[sizeof usual.bits];
+            for (size_t i = 0; i < sizeof usual.bits / sizeof *usual.bits; i++)
+                le_put64(bytes + 8 * i, s->trained.bits[i]);
+            add(t, ",");
+            add_hex(t, "train_roles", bytes, sizeof bytes);
+        }
         add(t, ",\"max_epochs\":\"%" PRIu64 "\",\"masked\":%s}", l->samples.o.sources[k].max_epochs,
             s->masked ? "true" : "false");
     }

@@ -266,8 +266,9 @@ static tokmap_status finish_row(tokmap_loader *l, uint32_t i, const tokmap_piece
     tokmap_row *row = &l->rows[i];
     const tokmap_i_source *s = &l->samples.sources[row->source];
     const tokmap_dataset *ds = s->windows.datasets[row->dataset];
-    if (l->parts.wanted && tokmap_i_row_parts_fill(&l->parts, i, ds, pieces, row->n_pieces,
-                                                   s->windows.rows != NULL, s->masked, row))
+    if (l->parts.wanted &&
+        tokmap_i_row_parts_fill(&l->parts, i, ds, pieces, row->n_pieces, s->windows.rows != NULL,
+                                s->masked ? NULL : &s->trained, row))
         return tokmap_i_index_cache_fail(l->parts.index, ds, err);
     if (l->slice.size > 1)
         return tokmap_i_slice_row(&l->slice, row, i, pieces, &l->slices, &l->parts)

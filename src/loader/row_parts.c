@@ -85,9 +85,10 @@ static tokmap_status add_boundaries(boundaries *b, const tokmap_dataset *ds, uin
     return TOKMAP_OK;
 }
 
-/* Clears the mask of labels that are in spans; mask[0] is for token `first`. */
+/* Clears the mask of labels in spans of roles that are not trained; mask[0] is for token `first`. */
 static tokmap_status mask_spans(const tokmap_i_row_parts *p, const tokmap_dataset *ds,
-                                uint64_t first, uint64_t n, uint8_t *mask)
+                                const tokmap_i_roles *trained, uint64_t first, uint64_t n,
+                                uint8_t *mask)
 {
     tokmap_i_span_cursor c = {.spans = &ds->spans};
     tokmap_span s;
@@ -99,7 +100,7 @@ static tokmap_status mask_spans(const tokmap_i_row_parts *p, const tokmap_datase
         const uint64_t begin = MAX(s.first_token, first), end = s.first_token + s.n_tokens;
         if (end <= begin)
             return TOKMAP_ERR_CORRUPT; /* spans are not in order */
-        if (!tokmap_i_role_counts(s.role))
+        if (!tokmap_i_roles_have(trained, s.role))
             memset(mask + (begin - first), 0, MIN(end, first + n) - begin);
     }
     return status == TOKMAP_END ? TOKMAP_OK : status;
@@ -203,7 +204,8 @@ static void fill_parts(tokmap_i_row_parts *p, uint32_t i, boundaries *b, tokmap_
 
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       const tokmap_piece *pieces, size_t n_pieces,
-                                      bool by_documents, bool masked, tokmap_row *row)
+                                      bool by_documents, const tokmap_i_roles *trained,
+                                      tokmap_row *row)
 {
     const size_t at = (size_t)i * p->length;
     uint8_t *mask = p->loss_mask ? p->loss_mask + at : NULL;
@@ -221,9 +223,9 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
             status = add_boundaries(&b, ds, piece->first_token, piece->n_inputs, piece->place);
         /* The label of input j of the row is token j + 1. */
         const uint32_t skip = k == 0 || by_documents, n_labels = piece->n_tokens - skip;
-        if (mask && !masked && !status) {
+        if (mask && trained && !status) {
             memset(mask + piece->place + skip - 1, 1, n_labels);
-            status = mask_spans(p, ds, piece->first_token + skip, n_labels,
+            status = mask_spans(p, ds, trained, piece->first_token + skip, n_labels,
                                 mask + piece->place + skip - 1);
         }
     }

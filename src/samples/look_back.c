@@ -450,12 +450,13 @@ static uint64_t count_tokens(count *c, const document_cursor *w, uint64_t from, 
     return n;
 }
 
-/* Counts the labels that are in spans, among the tokens [from, to). With best fit, counts all these
- * tokens. */
+/* Counts the labels in spans of roles that are not trained, among the tokens [from, to). With best
+ * fit, counts all these tokens. */
 static tokmap_status count_masked(count *c, const document_cursor *w, uint64_t from, uint64_t to,
                                   uint64_t *n, tokmap_error *err)
 {
     const tokmap_dataset *ds = c->v.ds;
+    const tokmap_i_roles *trained = &c->v.samples->sources[c->v.source].trained;
     tokmap_i_index_cache *index = c->v.sampler->index;
     tokmap_i_span_cursor at = {.spans = &ds->spans};
     tokmap_span span;
@@ -469,7 +470,7 @@ static tokmap_status count_masked(count *c, const document_cursor *w, uint64_t f
         from = MIN(span.first_token + span.n_tokens, to);
         if (from <= begin)
             status = TOKMAP_ERR_CORRUPT;
-        else if (!tokmap_i_role_counts(span.role))
+        else if (!tokmap_i_roles_have(trained, span.role))
             *n += c->v.windows->rows ? from - begin : count_tokens(c, w, begin, from);
     }
     return !status || status == TOKMAP_END ? TOKMAP_OK : tokmap_i_index_cache_fail(index, ds, err);

@@ -20,6 +20,7 @@ typedef struct tokmap_i_source {
     bool looks_up; /* its windows are rows of documents, or it has a list */
     uint32_t token_bytes;
     bool masked;
+    tokmap_i_roles trained; /* unless it is masked: the roles whose labels count */
 } tokmap_i_source;
 
 /* Finds samples for one thread; several samplers may share the sources. */

@@ -167,6 +167,13 @@ static tokmap_status check_sources(const tokmap_loader_options *o, tokmap_error 
         if (s->masked != 0 && s->masked != 1)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "source %zu: masked is %" PRId32 ": must be 0 or 1", k, s->masked);
+        for (size_t role = 0; s->train_roles && role <= TOKMAP_I_OWN_ROLES; role++) {
+            const bool may_count = role >= TOKMAP_SPAN_UNCOUNTED && role < TOKMAP_I_OWN_ROLES;
+            if (s->train_roles[role] > may_count)
+                return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                            "source %zu: train_roles[%zu] is %u: must be 0%s", k, role,
+                            s->train_roles[role], may_count ? " or 1" : "");
+        }
         if (s->rows_files && o->windows != TOKMAP_WINDOWS_BEST_FIT)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "source %zu: rows_files are only for windows of the kind best fit", k);

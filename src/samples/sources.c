@@ -293,6 +293,11 @@ static tokmap_status set_datasets(tokmap_i_samples *samples, uint32_t k, tokmap_
     const tokmap_dataset *first = from->datasets[0];
     tokmap_i_source *s = &samples->sources[k];
     s->masked = from->masked != 0;
+    s->trained = TOKMAP_I_USUAL_ROLES;
+    if (from->train_roles)
+        s->trained = (tokmap_i_roles){{0}};
+    for (uint32_t role = 0; from->train_roles && role < TOKMAP_I_OWN_ROLES; role++)
+        s->trained.bits[role / 64] |= (uint64_t)from->train_roles[role] << role % 64;
     s->token_bytes = first->header.token_bytes;
     s->first_dataset = k ? s[-1].first_dataset + s[-1].windows.n_datasets : 0;
     s->order_ids = malloc(from->n_datasets * sizeof *s->order_ids);
@@ -317,7 +322,8 @@ static tokmap_status set_datasets(tokmap_i_samples *samples, uint32_t k, tokmap_
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: its document boundaries are not known; row_parts needs them",
                         ds->index_path);
-        if (tokmap_i_spans_may_mask(&ds->spans) && !(o->row_parts & TOKMAP_ROW_LOSS_MASK))
+        if (tokmap_i_spans_may_mask(&ds->spans, &s->trained) &&
+            !(o->row_parts & TOKMAP_ROW_LOSS_MASK))
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: has tokens whose labels must not count: open the loader with "
                         "row_parts = TOKMAP_ROW_LOSS_MASK or TOKMAP_ROW_SPAN_MASK",

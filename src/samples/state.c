@@ -54,17 +54,25 @@ static uint64_t hash_windows(const tokmap_i_samples *samples, uint64_t block_win
                        5);
 }
 
-/* Hashes the spans of the first n_sources sources; 0 if they have none. */
+/* Hashes the spans of the first n_sources sources, and the roles of a source if they are not the
+ * usual ones; 0 if there is neither. */
 static uint64_t hash_spans(const tokmap_i_samples *samples, uint32_t n_sources)
 {
     uint64_t hash = TOKMAP_I_HASH_START;
     bool any = false;
-    for (uint32_t k = 0; k < n_sources; k++)
+    for (uint32_t k = 0; k < n_sources; k++) {
+        const tokmap_i_roles usual = TOKMAP_I_USUAL_ROLES, *roles = &samples->sources[k].trained;
         for (uint32_t d = 0; d < samples->sources[k].windows.n_datasets; d++) {
             const uint64_t of_dataset = samples->sources[k].windows.datasets[d]->spans.hash;
             hash = tokmap_i_hash_add(hash, of_dataset);
             any |= of_dataset != 0;
         }
+        if (memcmp(roles, &usual, sizeof usual) == 0)
+            continue;
+        any = true;
+        for (size_t i = 0; i < sizeof usual.bits / sizeof *usual.bits; i++)
+            hash = tokmap_i_hash_add(hash, roles->bits[i]);
+    }
     return any ? hash : 0;
 }
 
@@ -214,7 +222,8 @@ tokmap_status tokmap_i_state_check(const tokmap_i_samples *samples, const uint8_
                              "state: other samples after it were to be skipped");
     if (!status && le_get64(state + SPANS_AT) != le_get64(own + SPANS_AT))
         status = FAIL(err, TOKMAP_ERR_MISMATCH,
-                      "state: the labels of other tokens did not count (spans of the datasets)");
+                      "state: the labels of other tokens did not count (spans of the datasets, or "
+                      "train_roles)");
     return status;
 }
 

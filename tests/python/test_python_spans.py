@@ -92,17 +92,7 @@ def roles_say_whether_labels_count(folder):
         kinds = rng.choice(((0, 1, 2, 3, 127, 128, 200, 254), (128, 254), (3, 127), (1,)))
         documents = [[rng.choice((None, *kinds)) for _ in range(rng.randint(1, 9)) for _ in range(rng.randint(1, 7))] for _ in range(40)]
         path = folder / str(seed)
-        with tokmap.Writer(path, vocab_size=60000, spans=True) as w:
-            for i, roles in enumerate(documents):
-                ids = np.arange(len(roles), dtype=np.uint32) + 100 * (i + 1)
-                call(lib.tokmap_writer_append, w._open(), ids.ctypes.data, ids.size)
-                at = 0
-                for role, run in itertools.groupby(roles):
-                    n = len(list(run))
-                    if role is not None:
-                        call(lib.tokmap_writer_add_span, w._open(), _lib.Span(at, n, role))
-                    at += n
-                call(lib.tokmap_writer_end_document, w._open())
+        write_roles(path, documents)
         ds, second = tokmap.open(path), ref_reader.read(str(path))
         ds.verify()
         assert [(ds.document(i).first_token + s.first, s.n, s.role) for i in range(40) for s in ds.spans(i)] == \
@@ -122,6 +112,89 @@ def roles_say_whether_labels_count(folder):
         with open_loader(path, 16, 1, windows="within_document", max_epochs=1) as loader:
             assert count_labels(loader, 0, 0, 0, 40, loader.n_samples).tolist() == [sum(counts[100 * (i + 1) + at] for at in range(1, len(roles))) for i, roles in enumerate(documents)]
     assert n_counted > 5000
+    return "%d labels" % n_counted
+
+
+def write_roles(path, documents, names=()):
+    """documents: for each a role or None for each id. Ids are 100 * (number + 1) + place."""
+    with tokmap.Writer(path, vocab_size=60000, spans=True, replace=True) as w:
+        w.set_metadata({"roles": list(names)} if names else {})
+        for i, roles in enumerate(documents):
+            ids = np.arange(len(roles), dtype=np.uint32) + 100 * (i + 1)
+            call(lib.tokmap_writer_append, w._open(), ids.ctypes.data, ids.size)
+            at = 0
+            for role, run in itertools.groupby(roles):
+                n = len(list(run))
+                if role is not None:
+                    call(lib.tokmap_writer_add_span, w._open(), _lib.Span(at, n, role))
+                at += n
+            call(lib.tokmap_writer_end_document, w._open())
+    return path
+
+
+def labels_of(path, windows, **options):
+    with open_loader(path, 16, 1, windows=windows, shuffle="none", max_epochs=1, outputs=("inputs", "labels", "loss_mask"),
+                     **options) as loader:
+        return [(label, int(mask)) for batch in loader for label, mask in zip(batch.labels[0].tolist(), batch.loss_mask[0].tolist())]
+
+
+def roles_are_chosen_at_load(folder):
+    """Every set of six roles, and every set of three names; in states, amend, the ledger and a report."""
+    rng, names, n_counted = random.Random(1), ("assistant", "think", "tool-call"), 0
+    some = (3, 4, 5, 128, 129, 130)
+    documents = [[rng.choice((None, 0, 131, *some)) for _ in range(rng.randint(1, 9)) for _ in range(rng.randint(1, 7))] for _ in range(20)]
+    path = write_roles(folder / "p", documents, names)
+    roles = {100 * (i + 1) + at: role for i, some_roles in enumerate(documents) for at, role in enumerate(some_roles)}
+    tables = [{some[k] for k in range(6) if bits >> k & 1} for bits in range(64)]
+    chosen = [{role for i in range(3) if bits >> i & 1 for role in (3 + i, 128 + i)} for bits in range(8)]
+    for windows in ("concat", "within_document", "best_fit"):
+        plain = labels_of(path, windows)
+        for k, counted in enumerate(tables + chosen):
+            source = tokmap.Source(path)
+            if k < 64:
+                source._roles = bytes(role in counted or role == 131 for role in range(256))
+            else:
+                source.train_roles = tuple(names[i] for i in range(3) if 3 + i in counted)
+            found = labels_of([source], windows)
+            if k >= 64:
+                assert found == labels_of(path, windows, rows=tokmap.Rows(train_roles=source.train_roles))
+            assert all((label != -100) == bool(mask) for label, mask in found) and len(found) == len(plain)
+            n_counted += sum(mask for _, mask in found)
+            counts = {id for id, role in roles.items() if role in (None, 131) or role in counted}
+            begins = {100 * (i + 1) for i in range(20)}
+            in_rows = {label for label, _ in found} - {-100}
+            assert in_rows <= counts and (windows == "concat" or in_rows == counts - begins)
+    usual = tokmap.Loader(path, 16, max_epochs=1)
+    states = {bytes(tokmap.Loader(path, 16, max_epochs=1, rows=tokmap.Rows(train_roles=one)).state())
+              for one in ((), ("think",), ("think", "think"), ("assistant", "think"))}
+    assert len(states) == 3 and bytes(usual.state()) not in states
+    state = next(iter(states))
+    assert "the labels of other tokens did not count (spans of the datasets, or train_roles)" in str(
+        raises(tokmap.MismatchError, usual.restore, state))
+    same = tokmap.Loader(path, 16, max_epochs=1, resume=tokmap.Resume(amend=state))
+    assert same.state() == usual.state()
+    for one, what in ((("thinks",), "train_roles has 'thinks', but the roles of the data are assistant, think, tool-call"),
+                      (("prompt",), "labels of prompts and of redacted documents never count")):
+        assert what in str(raises(ValueError, lambda: tokmap.Loader(path, 16, rows=tokmap.Rows(train_roles=one))))
+        assert what in str(raises(ValueError, lambda: tokmap.Loader([tokmap.Source(path, train_roles=one)], 16)))
+    assert "must be a tuple of names of roles" in str(raises(TypeError, tokmap.Rows, train_roles="think"))
+    other = write_roles(folder / "q", documents, names[::-1])
+    assert "they must be in sources of their own" in str(
+        raises(ValueError, tokmap.Loader, [path, other], 16, rows=tokmap.Rows(train_roles=("think",))))
+    plain = write_roles(folder / "plain", [[None] * 50])
+    mixed = tokmap.Loader([path, plain], 16, rows=tokmap.Rows(train_roles=("think",)))
+    assert mixed._sources[0]._roles[129] and not mixed._sources[0]._roles[128]
+    only_counted = write_roles(folder / "counted", [[128] * 50], names)
+    tokmap.Loader(only_counted, 16, outputs=("inputs",))  # all labels count
+    assert "outputs needs labels or loss_mask" in str(
+        raises(tokmap.MismatchError, tokmap.Loader, only_counted, 16, outputs=("inputs",), rows=tokmap.Rows(train_roles=())))
+    with open_loader(path, 16, 1, windows="within_document", max_epochs=1, ledger=folder / "ledger",
+                     rows=tokmap.Rows(train_roles=("think",))) as loader:
+        for _ in loader:
+            pass
+        counted = count_labels(loader, 0, 0, 0, 20, loader.n_samples)
+    assert counted.tolist() == [sum(role in (None, 131, 4, 129) for role in some_roles[1:]) for some_roles in documents]
+    assert tokmap.Run(folder / "ledger").report()[0].tokens == counted.sum()
     return "%d labels" % n_counted
 
 

@@ -38,7 +38,8 @@ class Info(Sized):
                 ("documents_bytes", c_uint64), ("token_bytes", c_uint32), ("largest_id", c_uint32),
                 ("eod_id", c_uint32), ("format_version", c_uint32), ("lowest_reader", c_uint32),
                 ("dataset_id", c_uint8 * 16), ("index_path", c_char_p), ("token_path", c_char_p),
-                ("n_meta_columns", c_uint32), ("n_segments", c_uint64), ("n_spans", c_uint64), ("spans_hash", c_uint64)]
+                ("n_meta_columns", c_uint32), ("n_segments", c_uint64), ("n_spans", c_uint64), ("spans_hash", c_uint64),
+                ("spans_role", c_uint64)]
 
 
 class Segment(Sized):
@@ -107,7 +108,7 @@ class LoaderSource(ctypes.Structure):
                 ("weight", c_double), ("max_epochs", c_uint64), ("rows_files", POINTER(c_char_p)),
                 ("order_of", POINTER(c_char_p)), ("documents", POINTER(c_uint64)), ("views", POINTER(c_void_p)),
                 ("document_lists", POINTER(DocumentList)), ("window_list", c_void_p), ("n_window_list", c_uint64),
-                ("window_list_bytes", c_int64)]
+                ("window_list_bytes", c_int64), ("train_roles", c_char_p)]
 
 
 class LoaderPhase(ctypes.Structure):

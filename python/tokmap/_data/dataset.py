@@ -45,13 +45,14 @@ class Input(NamedTuple):
     input_checksum: int
 
 
-_COUNTED_ROLES = 128  # from here on the labels of spans count
+# Name i of Dataset.roles is that of the roles 3 + i and 128 + i; from 128 on, labels count unless a Loader is told otherwise.
+FIRST_NAMED_ROLE, FIRST_COUNTED_ROLE = 3, 128
 
 
 class Span(NamedTuple):
     """Ids of a document that have a role: the first one, counted from the beginning of the document, and how many there
     are. role: 0: a prompt, 1: redacted, 2: a prompt and redacted, whose labels never count; 3 to 127: another one whose
-    labels do not count; 128 to 254: one whose labels count."""
+    labels do not count; 128 to 254: one whose labels count. train_roles of a Loader may say otherwise of roles from 3 on."""
 
     first: int
     n: int
@@ -315,7 +316,7 @@ class Dataset:
 
     @property
     def spans_hash(self) -> int:
-        """A hash of which ids never count as labels, without redacted ones; 0: none. Only for a single dataset."""
+        """A hash of which ids do not count as labels, without redacted ones; 0: none. Only for a single dataset."""
         return int(self._only("spans_hash").info.spans_hash)
 
     @property
@@ -330,6 +331,13 @@ class Dataset:
         except ValueError as error:
             raise DamagedError(f"{shard.path}: damaged: the metadata is not JSON: {error}", -6, file=shard.path) from None
         return found
+
+    @property
+    def roles(self) -> Tuple[str, ...]:
+        """The names of the roles that its tokens may have, as `train_roles` takes them. Name number i, from 0, is that of
+        the roles 3 + i and 128 + i of Span. Only for a single dataset."""
+        found = self.metadata.get("roles")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
 
     def close(self) -> None:
         """Closes the files when no array and no loader uses them any longer."""
@@ -560,7 +568,7 @@ class Dataset:
     # ---- Spans ----
 
     def spans(self, index: int) -> List[Span]:
-        """The ids of document number `index` that never count as labels."""
+        """The ids of document number `index` that have a role, such as those of prompts, whose labels never count."""
         shard, found, _ = self._find(index)
         n = ctypes.c_size_t(0)
         while True:
@@ -576,7 +584,7 @@ class Dataset:
         labels of transformers: each stands at the place of its own id."""
         labels = self[index].astype(np.int64)
         for span in self.spans(index):
-            if span.role < _COUNTED_ROLES:
+            if span.role < FIRST_COUNTED_ROLE:
                 labels[span.first:span.first + span.n] = ignore_index
         return labels
 

@@ -13,6 +13,7 @@ from .batch import PARTS
 from .lists import DocumentList
 from .mixture import Mixture, amended, as_mixture
 from .options import CpMode, Io, Options, Shuffle, Weights, WholeDocuments, Windows, choose
+from .roles import USUAL, choose_roles, may_mask
 
 
 def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
@@ -61,7 +62,8 @@ class Opener:
                                  "windows would be another one")
         outputs: Set[str] = {*given.outputs}
         self.masks_labels, span_mask = rows.mask_labels, False
-        if any(s.has_spans for s in sources):
+        choose_roles(sources, rows.train_roles)
+        if any(map(may_mask, sources)):
             if not rows.contiguous or outputs.isdisjoint({"labels", "loss_mask"}):
                 raise MismatchError("the data have tokens whose labels must not count: outputs needs labels or loss_mask, and "
                                     "contiguous=True", -7)
@@ -107,6 +109,7 @@ class Opener:
         for c, s, own, of_own in zip(options.sources, self._sources, shards, views):
             c.datasets, c.n_datasets = pointers_of(own), len(own)
             c.masked = bool(s.masked)
+            c.train_roles = None if s._roles == USUAL else s._roles
             if any(s.rows_files):
                 c.rows_files = (ctypes.c_char_p * len(own))(*[None if path is None else os.fsencode(path) for path in s.rows_files])
             if s.order_of != [None]:

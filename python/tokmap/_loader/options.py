@@ -11,6 +11,7 @@ from typing import (TYPE_CHECKING, Any, Callable, ClassVar, Container, Dict, Ite
 
 from .._c.arguments import flag, number, path, real, state_bytes
 from .._data.dataset import Path
+from .roles import as_names
 from .sources import Source, Sources, as_sources
 from .steps import as_skip
 
@@ -142,7 +143,7 @@ _RANGES = {"block_windows": (2**42,), "group_blocks": (2**28,), "align": (2**24,
            "micro_batches": (2**32 - 1,), "n_slots": (2**32 - 1,), "max_boundaries": (2**31 - 2,)}
 _RULES: Dict[str, Callable[[str, Any], Any]] = {
     "phases": lambda name, value: dict(value) if hasattr(value, "items") else value,
-    "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log,
+    "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log, "train_roles": as_names,
     "writes_ledger": flag, "amend": lambda name, value: state_bytes(value, name), "amend_from": _mixture_before}
 
 
@@ -189,6 +190,9 @@ class Rows(_Group):
                 this is always True
     ignore_index    the value of labels that do not count, and of labels after the end of a shorter row
     pad_id      the value of inputs after the end of a shorter row
+    train_roles names of roles, such as ("assistant", "think"): labels of tokens of these roles count, and those of tokens of all
+                other named roles do not. Dataset.roles has the names, which `tokmap pack --roles` gave. None: what was
+                packed as to be trained on counts. Labels of tokens without a role always count, labels of prompts never
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, so one copy is made
                 in place of two. This needs windows="concat", and excludes mask_labels"""
 
@@ -198,6 +202,7 @@ class Rows(_Group):
     mask_labels: bool = False
     ignore_index: int = -100
     pad_id: int = 0
+    train_roles: Optional[Sequence[str]] = None
     contiguous: bool = True
 
 

@@ -14,6 +14,7 @@ from .._c.structs import lib
 from .._data.dataset import Dataset, Path, choose_paths, encode_path
 from .._data.view import View, as_mask
 from .lists import DocumentList, Numbers, as_numbers
+from .roles import USUAL, as_names
 
 Data = Union[Path, Dataset, View, Sequence[Union[Path, Dataset, View]]]
 Range = Tuple[int, int]
@@ -46,16 +47,19 @@ class Source:
     window_list  the windows of the source in the order of its samples, in each epoch and whatever `shuffle` is: an array of
                 their numbers, which go through all of its datasets, in any order and any number of times. An epoch then has as
                 many samples as there are numbers.
-                Not with shuffle="block" or weights="tokens", and its array is used as that of a DocumentList"""
+                Not with shuffle="block" or weights="tokens", and its array is used as that of a DocumentList
+    train_roles     for this source in place of train_roles of tokmap.Rows"""
 
     _made_for: Optional[int] = None  # the only sequence_length for which its lists mean what they were made for
+    _roles = USUAL  # for each role whether its labels count; a Loader sets it from train_roles
 
     def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
                  masked: bool = False, rows_files: Union[None, Path, Sequence[Optional[Path]]] = None,
                  order_of: Union[None, str, Sequence[Optional[str]]] = None,
                  documents: Union[None, Range, Sequence[Optional[Range]]] = None, where: Optional[str] = None, keep: Any = None,
                  view: Union[None, Path, Sequence[Path]] = None,
-                 document_list: Union[None, DocumentList, Sequence[Optional[DocumentList]]] = None, window_list: Any = None) -> None:
+                 document_list: Union[None, DocumentList, Sequence[Optional[DocumentList]]] = None, window_list: Any = None,
+                 train_roles: Optional[Sequence[str]] = None) -> None:
         items: List[Any] = list(data) if isinstance(data, (list, tuple)) else [data]
         check_count("datasets of a source", len(items))
         for item in items:
@@ -76,6 +80,7 @@ class Source:
         elif keep is not None or view is not None:
             self.views = self._views_of(keep, view)
         self.weight, self.masked = real("weight", weight), flag("masked", masked)
+        self.train_roles = None if train_roles is None else as_names("train_roles", train_roles)
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
         files: List[Any] = list(rows_files) if isinstance(rows_files, (list, tuple)) else [rows_files]
         for file in files:
@@ -125,11 +130,6 @@ class Source:
         """For each dataset the set_hash of its view and the expression; None if all documents are used."""
         return [one for dataset, view in zip(self.datasets, self.views)
                 for one in (view._used() if view else [None] * len(dataset.paths))]
-
-    @property
-    def has_spans(self) -> bool:
-        """Whether it has ids that never count as labels."""
-        return any(dataset.n_spans > 0 for dataset in self.datasets)
 
     def __repr__(self) -> str:
         part = "" if self.documents == [None] else f", documents={self.documents!r}"

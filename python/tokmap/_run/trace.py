@@ -22,6 +22,7 @@ from .._loader.batch import counts_before
 from .._loader.ledger import Line, Segment
 from .._loader.loader import Loader, Piece
 from .._loader.options import Order, Output, Ranks, Reading, Rows
+from .._loader.roles import may_mask
 from .._loader.sources import Source
 from .report import Report, Share, check_boundaries, shares
 
@@ -387,6 +388,10 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
                       order_of=[id for id, *_ in _ledger.order_ids(source)],
                       documents=[one and (int(one[0]), int(one[1])) for _, one, *_ in _ledger.order_ids(source)])
                for paths, epochs, source in zip(line.paths(), mixture.max_epochs, fields["sources"])]
+    for s, source in zip(sources, fields["sources"]):
+        if "train_roles" in source:
+            bits = int.from_bytes(bytes.fromhex(source["train_roles"]), "little")
+            s._roles = bytes(bits >> role & 1 for role in range(256))
     for k in _with_lists(line):
         if line.sources:
             sources[k].document_lists, sources[k].window_list = line.sources[k].document_lists, line.sources[k].window_list
@@ -399,7 +404,7 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
             if dataset.spans_hash != int(of_ledger.get("spans", "0"), 16):
                 raise MismatchError(f"{line.place}: {dataset.paths[0]} has other spans now", -7, file=line.place)
         source.views = [view and _view_of(line, dataset, *view) for dataset, view in zip(source.datasets, _ledger.views_of(given))]
-    outputs: List[Output] = ["inputs", "loss_mask"] if any(source.masked or source.has_spans for source in sources) else ["inputs"]
+    outputs: List[Output] = ["inputs", "loss_mask"] if any(source.masked or may_mask(source) for source in sources) else ["inputs"]
     fitted, in_blocks = fields["windows"] == "best_fit", fields["shuffle"] == "block"
     rows = Rows(align=fields["align"], max_documents=fields["max_documents"],
                 whole_documents=fields["whole_documents"]) if fitted else None
