@@ -385,7 +385,7 @@ typedef struct tokmap_dataset_info {
     uint32_t n_meta_columns; /* columns of values of documents; 0: there are none */
     uint64_t n_segments;     /* token files of a joined dataset; 0: one token file, or no tokens */
     uint64_t n_spans;        /* spans of tokens that have a role */
-    /* identifies the tokens in spans whose labels do not count and that are not redacted; 0: none */
+    /* identifies the tokens in spans whose labels do not count, without redacted ones; 0: none */
     uint64_t spans_hash;
     uint64_t spans_role; /* the role of all spans; 255: each has its own */
 } tokmap_dataset_info;

@@ -5,6 +5,7 @@ PREFIX is Megatron's (PREFIX.bin, PREFIX.idx), indexed once with `tokmap index P
 begin alike train on batches of 12 rows, one from Megatron's data set, one from a Loader."""
 
 import sys
+from typing import Any, List
 
 import tokmap
 import torch
@@ -19,16 +20,20 @@ class Tokenizer:  # what GPTDataset asks for
     vocab_size, eod, unique_identifiers = tokmap.open(prefix).largest_id + 1, 0, {"class": "any"}
 
 
+tokenizer: Any = Tokenizer()
+
+
 class Trained:
     """A tiny model, and the losses that it has had."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         torch.manual_seed(SEED)
         self.model = torch.nn.Sequential(torch.nn.Embedding(Tokenizer.vocab_size, 32), torch.nn.Linear(32, 64), torch.nn.GELU(),
                                          torch.nn.Linear(64, Tokenizer.vocab_size))
-        self.optimizer, self.losses = torch.optim.AdamW(self.model.parameters(), 1e-2), []
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-2)
+        self.losses: List[float] = []
 
-    def step(self, inputs, labels):
+    def step(self, inputs: torch.Tensor, labels: torch.Tensor) -> None:
         loss = torch.nn.functional.cross_entropy(self.model(inputs).flatten(0, 1), labels.flatten())
         self.optimizer.zero_grad()
         loss.backward()
@@ -37,10 +42,10 @@ class Trained:
 
 
 # Megatron: its data set, and its order of samples over ranks, which for one rank is 0, 1, 2, ...
-config = GPTDatasetConfig(random_seed=SEED, sequence_length=LENGTH, blend=([prefix], None), split="98,1,1", tokenizer=Tokenizer(),
+config = GPTDatasetConfig(random_seed=SEED, sequence_length=LENGTH, blend=([prefix], None), split="98,1,1", tokenizer=tokenizer,
                           reset_position_ids=False, reset_attention_mask=False, eod_mask_loss=False, create_attention_mask=False,
                           path_to_cache=prefix + "-cache")
-train, _, _ = BlendedMegatronDatasetBuilder(GPTDataset, [n_steps * BATCH, 0, 0], lambda: True, config).build()
+train: Any = BlendedMegatronDatasetBuilder(GPTDataset, [n_steps * BATCH, 0, 0], lambda: True, config).build()[0]
 megatron = Trained()
 for step in range(n_steps):
     rows = [train[step * BATCH + i] for i in range(BATCH)]

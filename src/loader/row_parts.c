@@ -85,7 +85,8 @@ static tokmap_status add_boundaries(boundaries *b, const tokmap_dataset *ds, uin
     return TOKMAP_OK;
 }
 
-/* Clears the mask of labels in spans of roles that are not trained; mask[0] is for token `first`. */
+/* Clears the mask of labels in spans of roles that are not trained; mask[0] is for token
+ * `first`. */
 static tokmap_status mask_spans(const tokmap_i_row_parts *p, const tokmap_dataset *ds,
                                 const tokmap_i_roles *trained, uint64_t first, uint64_t n,
                                 uint8_t *mask)

@@ -28,8 +28,8 @@ void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 
 /* Fills in the wanted parts, at least one, of row number i, whose position is set. by_documents:
  * each piece is a document of its own, and labels begin with its second token; else each piece but
- * the last ends with a document. trained: the roles whose labels count; NULL: no label counts. After
- * an error, tokmap_i_index_cache_fail fills in the details. */
+ * the last ends with a document. trained: the roles whose labels count; NULL: no label counts.
+ * After an error, tokmap_i_index_cache_fail fills in the details. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       const tokmap_piece *pieces, size_t n_pieces,
                                       bool by_documents, const tokmap_i_roles *trained,

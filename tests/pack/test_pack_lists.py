@@ -273,6 +273,73 @@ def tokens_with_a_byte_of_a_trained_part_count(folder):
     return "%d tokens that do not count" % n
 
 
+ROLES = ("assistant", "think", "tool-call")
+
+
+def role_of(parts, begin, end):
+    """Of a token of these bytes: that of the first of its parts that counts, else of the first that has a role, else 0; None:
+    the token has no role. parts: [(bytes, train, role)]."""
+    here, at = [], 0
+    for text, train, role in parts:
+        if text and at < end and at + len(text) > begin:
+            here.append((train, role))
+        at += len(text)
+    train, role = next((one for one in here if one[0]), next((one for one in here if one[1]), here[0]))
+    return (None if train else 0) if role is None else (128 if train else 3) + ROLES.index(role)
+
+
+def tokens_have_the_role_of_their_part(folder):
+    (folder / "v.json").write_text(small_vocabulary())
+    byte_of = {letter: i for i, letter in enumerate(byte_letters())}
+    bytes_of = {i: bytes(byte_of[letter] for letter in token) for token, i in
+                json.loads((folder / "v.json").read_text())["model"]["vocab"].items()}
+    pieces, n = [piece for piece in PIECES if "<|" not in piece], 0
+    for seed in range(12 if LONG else 4):
+        rng = random.Random(seed)
+        records = [[("".join(rng.choices(pieces, k=rng.choice((0, 1, 1, 4, 9)))), rng.random() < 0.5, rng.choice((None, *ROLES)))
+                    for _ in range(rng.choice((1, 3, 9)))] for _ in range(200)]
+        (folder / "a.jsonl").write_text("".join(json.dumps({"p": [
+            {"text": text, "train": train, **({"role": role} if role or rng.random() < 0.2 else {})} for text, train, role in parts]}) + "\n"
+            for parts in records))
+        how = rng.choice((["-j", "1"], ["-j", "3", "--memory", "9M"]))
+        pack(folder, "o", ["a.jsonl"], "--tokenizer", "v.json", "--force", "--roles", ",".join(ROLES), *how, lists="--parts=p")
+        ds = ref_reader.read(str(folder / "o"))
+        expect_equal(ds.metadata["roles"], list(ROLES), "names")
+        found = [None] * len(ds.tokens)
+        for first, end, role in ds.spans:
+            found[first:end] = [role] * (end - first)
+        for parts, (first, end) in zip(records, ds.documents):
+            parts, at = [(text.encode(), train, role) for text, train, role in parts], 0
+            for i in range(first, end):
+                length = len(bytes_of[ds.tokens[i]])
+                expect_equal(found[i], role_of(parts, at, at + length), "role")
+                at, n = at + length, n + (found[i] is not None)
+            expect_equal(at, sum(len(text) for text, *_ in parts), "bytes of the tokens")
+    for roles, why in (("think,think", "is given twice"), ("think,", "must be the names"), ("a b", "cannot be the name"),
+                       ("prompt", "cannot be the name"), (",".join(map(str, range(126))), "126 names: at most 125"), ("x" * 65, "cannot be")):
+        expect(why in pack(folder, "o", ["a.jsonl"], "--force", "--roles", roles, lists="--parts=p", code=2), roles)
+    expect("works only with --parts" in pack(folder, "o", ["a.jsonl"], "--roles", "a", "--vocab-size", "9", lists="--tokens=p", code=2), "--tokens")
+    write_parts(folder / "a.parquet", random.Random(1), [some_parts(random.Random(2))] * 3)
+    expect("--roles works only with JSON lines" in pack(folder, "q", ["a.parquet"], "--tokenizer", "v.json", "--roles", "a",
+                                                        lists="--parts=parts", code=3), "Parquet")
+    return "%d tokens with a role" % n
+
+
+def roles_of_one_dataset_have_one_name(folder):
+    """merge keeps the names, and refuses other ones."""
+    (folder / "a.jsonl").write_text('{"p": [{"text": "ab", "train": true, "role": "think"}, {"text": "c", "train": false}]}\n')
+    (folder / "b.jsonl").write_text('{"p": [{"text": "ab", "train": false}]}\n')
+    for out, name, *options in (("a", "a", "--roles", "think,x"), ("a2", "a", "--roles", "think,x", "--eod", "7"), ("b", "b"),
+                                ("c", "a", "--roles", "x,think", "--eod", "7")):
+        pack(folder, out, [name + ".jsonl"], *options, lists="--parts=p")
+    pack(folder, "a3", ["a.jsonl", "b.jsonl"], "--roles", "think,x", lists="--parts=p")
+    for others, names in ((["a", "b"], ["think", "x"]), (["b", "a", "a3"], ["think", "x"])):
+        ref_protocol.tokmap(folder, "merge", *others, "-o", "m", "-f", "-q")
+        expect_equal(ref_reader.read(str(folder / "m")).metadata["roles"], names, "names")
+    done = ref_protocol.run_program("tokmap", "merge", "a2", "c", "-o", "n", cwd=folder)
+    expect(done.returncode == 4 and b"the names of their roles differ" in done.stderr, done)
+
+
 def each_token_of_a_last_character_counts(folder):
     """An emoji of four tokens ends the answer; an empty part inside a token counts nothing."""
     (folder / "v.json").write_text(small_vocabulary())
@@ -371,7 +438,8 @@ def parts_that_cannot_be_told_are_refused(folder):
             ('{"p": [{"text": "a"}]}', "v.json", "byte 14 of the list of parts: a part without train"),
             ('{"p": [{"text": 1, "train": true}]}', "v.json", 'a part: the field "text" has a wrong type'),
             ('{"p": [{"text": "a", "train": 1}]}', "v.json", 'a part: the field "train" has a wrong type'),
-            ('{"p": [{"text": "a", "train": true, "role": "user"}]}', "v.json", 'the field "role" is not supported'),
+            ('{"p": [{"text": "a", "train": true, "role": "user"}]}', "v.json", "the role 'user', which --roles does not name"),
+            ('{"p": [{"text": "a", "train": true, "role": 1}]}', "v.json", "expected a string"),
             ('{"p": ["a"]}', "v.json", "byte 1 of the list of parts"),
             ('{"p": "a"}', "v.json", "the field is not a list"),
             ('{"p": [{"text": "e\u0301", "train": true}]}', "nfc.json", "document 2: the tokenizer changes its text")):

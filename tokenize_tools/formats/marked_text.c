@@ -9,7 +9,9 @@
 #include "base/array.h"
 #include "base/json_reader.h"
 #include "base/le.h"
+#include "base/base.h"
 #include "base/utf8.h"
+#include "formats/role_names.h"
 
 #define LABEL_NONE (-100) /* as PyTorch's ignore_index */
 
@@ -131,16 +133,18 @@ static reader_result read_tokens(marked_text *m, const reader_options *o, docume
 
 /* ---- Parts ---- */
 
-static bool add_part(marked_text *m, const char *s, size_t n_bytes, bool train)
+/* role: from 1; 0: it has none. */
+static bool add_part(marked_text *m, const char *s, size_t n_bytes, bool train, uint32_t role)
 {
     const size_t begin = m->n_bytes;
     memcpy(m->bytes + begin, s, n_bytes);
     m->n_bytes += n_bytes;
-    if (!train || n_bytes == 0)
+    if ((!train && role == 0) || n_bytes == 0)
         return true;
     if (!array_reserve(&m->ranges, &m->ranges_capacity, m->n_ranges + 1, sizeof *m->ranges))
         return false;
-    m->ranges[m->n_ranges++] = (text_range){begin, m->n_bytes};
+    m->ranges[m->n_ranges++] =
+        (text_range){begin, m->n_bytes, (train ? 0 : MARKED_TOKEN) | role << MARKED_ROLE_SHIFT};
     return true;
 }
 
@@ -160,13 +164,13 @@ static reader_result read_stored_parts(marked_text *m, document *d, failure *err
                             found == ELEMENT_OTHER ? "text" : "train");
         if (utf8_valid_prefix(texts.at, (size_t)n_bytes) < (size_t)n_bytes)
             return bad_list(m, d, "element %zu of the list of parts: not valid UTF-8", n);
-        if (!add_part(m, (const char *)texts.at, (size_t)n_bytes, train))
+        if (!add_part(m, (const char *)texts.at, (size_t)n_bytes, train, 0))
             return (reader_result)fail_memory(err);
         texts.at += n_bytes;
     }
 }
 
-static reader_result read_parts(marked_text *m, document *d, failure *err)
+static reader_result read_parts(marked_text *m, const char *roles, document *d, failure *err)
 {
     json_reader r;
     json_reader_init(&r, d->text, d->n_bytes);
@@ -174,14 +178,26 @@ static reader_result read_parts(marked_text *m, document *d, failure *err)
     bool has_memory = true;
     while (has_memory && json_next_item(&r)) {
         bool train = false;
-        json_string part = {"", 0};
+        json_string name = {NULL, 0}, part = {"", 0};
         json_field fields[] = {
-            {"text", .kind = JSON_STRING, .text = &part},
+            {"text", .kind = JSON_STRING},
             {"train", .kind = JSON_TRUE, .flag = &train},
+            {"role", .kind = JSON_NONE},
         };
-        if (!json_read_fields(&r, "a part", fields, sizeof fields / sizeof *fields))
+        if (!json_read_fields(&r, "a part", fields, sizeof fields / sizeof *fields) ||
+            !json_field_string(&r, &fields[2], &name))
             break;
-        has_memory = add_part(m, part.s, part.n_bytes, train);
+        const int role = name.s ? role_names_find(roles ? roles : "", name.s, name.n_bytes) + 1 : 0;
+        if (name.s && role == 0) {
+            const reader_result result =
+                bad_list(m, d, "a part has the role '%.*s', which --roles does not name",
+                         (int)MIN(name.n_bytes, 64), name.s);
+            json_reader_free(&r);
+            return result;
+        }
+        if (!json_field_string(&r, &fields[0], &part)) /* ends the life of `name` */
+            break;
+        has_memory = add_part(m, part.s, part.n_bytes, train, (uint32_t)role);
     }
     const bool failed = *r.failure;
     const reader_result result =
@@ -201,9 +217,11 @@ reader_result marked_text_read(marked_text *m, const reader_options *options, do
     if (!array_reserve(&m->bytes, &m->capacity, 2 * d->n_bytes + 1, 1))
         return fail_memory(err);
     m->n_bytes = m->n_ranges = 0;
+    if (options->roles && d->is_stored)
+        return bad_list(m, d, "--roles works only with JSON lines");
     const reader_result result = options->list == LIST_TOKENS ? read_tokens(m, options, d)
                                  : d->is_stored               ? read_stored_parts(m, d, err)
-                                                              : read_parts(m, d, err);
+                                                : read_parts(m, options->roles, d, err);
     d->text = m->bytes;
     d->n_bytes = m->n_bytes;
     d->ranges = m->ranges;

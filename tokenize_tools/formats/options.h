@@ -57,6 +57,7 @@ typedef struct corpus_record {
 
 typedef struct text_range { /* bytes of a text */
     size_t begin, end;
+    uint32_t mark; /* of their tokens, as marked_text.h says */
 } text_range;
 
 #define CORPUS_MAX_DOCUMENT ((size_t)1 << 30)
@@ -72,6 +73,7 @@ typedef struct reader_options {
     bool only_text;   /* bytes that are not text are refused even if the format is given */
     corpus_list list; /* not LIST_NONE: of JSON lines and Parquet */
     corpus_marks marks;
+    const char *roles;   /* LIST_PARTS: the names that a part may have as its role; or NULL */
     uint64_t vocab_size; /* LIST_TOKENS: ids are below it */
     bool strict_json;    /* NaN, Infinity and -Infinity make a line malformed */
     corpus_on_error on_error;

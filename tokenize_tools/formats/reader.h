@@ -27,8 +27,8 @@ typedef struct document {
     /* The values of options->fields. NULL: the record is too bad to have values. */
     const tokmap_value *values;
     tokmap_value marks; /* with options->marks, or if is_stored: the list of marks */
-    /* LIST_PARTS: the bytes that count in the loss; none of the ranges is empty, and they are in
-     * order. */
+    /* LIST_PARTS: the bytes of parts that count or have a role; none of the ranges is empty, and
+     * they are in order. */
     const text_range *ranges;
     size_t n_ranges;
     uint64_t lone_surrogates; /* how many were replaced by U+FFFD */

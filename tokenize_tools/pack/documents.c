@@ -70,16 +70,25 @@ static int leave_out(pack_documents *d, const packed_document *doc, pack_skipped
 
 /* ---- Documents that stay ---- */
 
-/* Takes the marks from the ids, and makes spans of them. */
-static int add_spans(pack_output *out, uint32_t *ids, size_t n_ids, pack_error *err)
+/* Returns the role of tokens that have a mark. */
+static tokmap_span_role role_of(uint32_t mark)
+{
+    const uint32_t number = (mark & ~MARKED_TOKEN) >> MARKED_ROLE_SHIFT; /* from 1 */
+    const tokmap_span_role first =
+        mark & MARKED_TOKEN ? TOKMAP_SPAN_UNCOUNTED : TOKMAP_SPAN_COUNTED;
+    return number == 0 ? TOKMAP_SPAN_PROMPT : (tokmap_span_role)(first + number - 1);
+}
+
+/* Takes the marks from the ids, and makes spans of them. bits: of an id, which are its mark. */
+static int add_spans(pack_output *out, uint32_t *ids, size_t n_ids, uint32_t bits, pack_error *err)
 {
     tokmap_error why;
     for (size_t i = 0, begin = 0; i < n_ids; i++) {
-        const bool marked = ids[i] & MARKED_TOKEN;
-        const bool goes_on = marked && i + 1 < n_ids && ids[i + 1] & MARKED_TOKEN;
-        const tokmap_span span = {begin, i + 1 - begin, TOKMAP_SPAN_PROMPT};
-        ids[i] &= ~MARKED_TOKEN;
-        if (marked && !goes_on && tokmap_writer_add_span(out->writer, &span, &why) != TOKMAP_OK)
+        const uint32_t mark = ids[i] & bits;
+        const bool goes_on = i + 1 < n_ids && (ids[i + 1] & bits) == mark;
+        const tokmap_span span = {begin, i + 1 - begin, role_of(mark)};
+        ids[i] &= ~bits;
+        if (mark && !goes_on && tokmap_writer_add_span(out->writer, &span, &why) != TOKMAP_OK)
             return pack_error_from_writer(err, &why);
         if (!goes_on)
             begin = i + 1;
@@ -130,7 +139,8 @@ static int write_run(pack_documents *d, const document_run *run, pack_error *err
     void *ids = job->tokens + before * job->token_bytes;
     tokmap_error why;
     tokmap_status status = TOKMAP_OK;
-    if (d->parts->options->input.list && add_spans(out, ids, n_ids, err) != CLI_OK)
+    if (d->parts->options->input.list &&
+        add_spans(out, ids, n_ids, pack_marks_bits(d->parts->options), err) != CLI_OK)
         return err->exit_code;
     if (!job->is_stored)
         status = tokmap_writer_append(out->writer, ids, n_ids, &why);

@@ -9,6 +9,11 @@
 #include "base/le.h"
 #include "base/simd.h"
 
+uint32_t pack_marks_bits(const pack_options *options)
+{
+    return options->input.roles ? UINT32_MAX << MARKED_ROLE_SHIFT : MARKED_TOKEN;
+}
+
 void pack_marks_free(pack_marks *m)
 {
     free(m->tokens);
@@ -30,25 +35,36 @@ static tokenize_status take_tokens(pack_text text, id_buffer *ids)
 
 /* ---- Parts ---- */
 
+/* Returns the bits of an id that are its mark. */
+static uint32_t mark_of(const pack_marks *m, uint32_t id)
+{
+    return id & pack_marks_bits(m->parts->options);
+}
+
 /* A token without bytes, such as a blank that a tokenizer adds, is one of the next character. */
 static uint64_t end_of_token(const byte_range *r)
 {
     return r->end + (r->begin == r->end);
 }
 
-/* A token counts if it has a byte of a part that counts. A special token that was dropped has
- * bytes, but no id. */
+/* Marks the ids. Of the parts of which a token has a byte, the first that counts decides; if none
+ * counts, the first that has a role. A special token that was dropped has bytes, but no id. */
 static void mark_ids(const pack_marks *m, pack_text text, uint32_t *ids, size_t n_ids)
 {
     size_t k = 0;
+    for (size_t i = 0; i < n_ids; i++)
+        ids[i] |= MARKED_TOKEN;
     for (size_t i = 0; i < text.n_ranges; i++) {
-        for (; k < n_ids && end_of_token(&m->tokens[k]) <= text.ranges[i].begin; k++)
-            ids[k] |= MARKED_TOKEN;
-        while (k < n_ids && m->tokens[k].begin < text.ranges[i].end)
+        const text_range *range = &text.ranges[i];
+        while (k < n_ids && end_of_token(&m->tokens[k]) <= range->begin)
             k++;
+        for (size_t j = k; j < n_ids && m->tokens[j].begin < range->end; j++) {
+            const uint32_t mark = mark_of(m, ids[j]);
+            const bool counts = !(mark & MARKED_TOKEN), is_prompt = mark == MARKED_TOKEN;
+            if (!counts && (is_prompt || !(range->mark & MARKED_TOKEN)))
+                ids[j] = (ids[j] & ~mark) | range->mark;
+        }
     }
-    for (; k < n_ids; k++)
-        ids[k] |= MARKED_TOKEN;
 }
 
 static tokenize_status encode_parts(pack_marks *m, encoder *e, pack_text text, id_buffer *ids)
@@ -83,7 +99,8 @@ static uint32_t end_of(const pack_marks *m, const uint32_t *ids, size_t n)
     if (!m->parts->options->input.list || n == 0 || eod_id == MODEL_NO_ID)
         return eod_id;
     const uint32_t last = ids[n - 1];
-    return (last & ~MARKED_TOKEN) == eod_id ? MODEL_NO_ID : eod_id | (last & MARKED_TOKEN);
+    const uint32_t mark = mark_of(m, last);
+    return (last & ~mark) == eod_id ? MODEL_NO_ID : eod_id | mark;
 }
 
 tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids)
@@ -104,7 +121,7 @@ tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_
         return status;
     }
     if (begins && o->input.list && ids->n > first)
-        ids->ids[before] |= ids->ids[first] & MARKED_TOKEN;
+        ids->ids[before] |= mark_of(m, ids->ids[first]);
     const bool ends = !(ids->n == before && o->also == PACK_ALSO_MEGATRON);
     const uint32_t end = ends ? end_of(m, ids->ids + first, ids->n - first) : MODEL_NO_ID;
     return end == MODEL_NO_ID || id_buffer_append(ids, end) ? TOKENIZE_OK : TOKENIZE_NO_MEMORY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* marks.h - ids of the texts of a corpus, also of marked text (formats/marked_text.h). There, an id
- * whose label does not count in the loss has MARKED_TOKEN. */
+ * has the mark of its part. */
 #pragma once
 
 #include "request/fingerprint.h"
@@ -16,7 +16,7 @@ typedef struct pack_marks { /* what an encoder needs beside its encoder; start w
 typedef struct pack_text { /* a document */
     const uint8_t *bytes;
     size_t n_bytes;
-    const text_range *ranges; /* LIST_PARTS: of the bytes that count in the loss */
+    const text_range *ranges; /* LIST_PARTS: of the bytes that count in the loss or have a role */
     size_t n_ranges;
 } pack_text;
 
@@ -25,4 +25,6 @@ typedef struct pack_text { /* a document */
  * text the tokens stand for, because it is changed before it is encoded. In marked text, these
  * count if the id beside them does, and a document that ends with eod_id gets no other. */
 tokenize_status pack_marks_encode(pack_marks *m, encoder *e, pack_text text, id_buffer *ids);
+/* Returns the bits of an id that are its mark. */
+uint32_t pack_marks_bits(const pack_options *options);
 void pack_marks_free(pack_marks *m);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "formats/role_names.h"
 #include "request/look.h"
 #include "plan/cell_metadata.h"
 #include "system/process.h"
@@ -102,6 +103,19 @@ static void put_list(json_out *o, const char *name, const char *const *list, siz
     json_out_end(o, ']');
 }
 
+/* Prints the names of roles, NULL or NAME,..., as docs/FORMAT.md, section 3.9, has them. */
+static void put_roles(json_out *o, const char *roles)
+{
+    const char *name;
+    size_t n_bytes;
+    if (!roles)
+        return;
+    json_out_begin(o, "roles", '[');
+    while (role_names_next(&roles, &name, &n_bytes))
+        json_out_text(o, NULL, name, n_bytes);
+    json_out_end(o, ']');
+}
+
 /* Prints the options that decide what is in the dataset. */
 static void put_options(json_out *o, const pack_parts *parts)
 {
@@ -173,6 +187,7 @@ char *pack_report_metadata(const pack_work *w, size_t which, size_t *n_bytes)
     if (!w->parts->options->vocab_size) /* else it is not known who made the tokens */
         put_tokenizer(&o, w->parts->tokenizer);
     put_options(&o, w->parts);
+    put_roles(&o, w->parts->options->input.roles);
     if (split)
         json_out_string(&o, "split", split->name);
     json_out_begin(&o, "counts", '{');

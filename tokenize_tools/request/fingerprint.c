@@ -73,6 +73,8 @@ static void put_options(FILE *out, const pack_options *o)
         put_word(out, "--loss-mask", o->loss_mask);
         put_number(out, "--vocab-size", o->vocab_size);
     }
+    if (o->input.roles)
+        put_word(out, "--roles", o->input.roles);
     put_text(out, "--separator", o->separator, o->input.separator_bytes);
     put_word(out, "--meta", o->meta);
     if (o->input.columns)

@@ -10,6 +10,8 @@
 
 #include "cli/cli.h"
 #include "formats/csv.h"
+#include "formats/marked_text.h"
+#include "formats/role_names.h"
 #include "plan/plan_file.h"
 #include "system/files.h"
 #include "system/output_file.h"
@@ -240,6 +242,11 @@ const cli_option pack_document_rows[] = {
          "for jsonl and parquet: the field that is a list of {\"text\": ..., \"train\": true or "
          "false}, as 'tokmap render' makes of chats; the texts are encoded as one, and only tokens "
          "of parts with true count in the loss; --eod and --bos as with --tokens"},
+    {"roles", 0, CLI_TEXT, TARGET(input.roles), "NAME,...",
+     .help = "with --parts of JSON lines: the names that parts may have as their \"role\", such as "
+             "think,tool-call; the dataset keeps them, and 'train_roles' of a Loader chooses which "
+             "of them "
+             "count in the loss"},
     {"labels", 0, CLI_TEXT, TARGET(labels), "PATH",
      .help = "with --tokens: the field that is a list of the ids again, with -100 in place of ids "
              "that must not count in the loss"},
@@ -360,6 +367,7 @@ static int check_lists(pack_options *o)
     reader_options *in = &o->input;
     const char *marks = o->labels ? o->labels : o->loss_mask;
     const corpus_format format = in->format;
+    failure err;
     in->list = o->tokens ? LIST_TOKENS : o->parts ? LIST_PARTS : LIST_NONE;
     in->marks = o->labels ? MARKS_LABELS : o->loss_mask ? MARKS_LOSS_MASK : MARKS_NONE;
     if (!o->eod)
@@ -375,6 +383,12 @@ static int check_lists(pack_options *o)
         return cli_usage("%s works only with --tokens", o->labels      ? "--labels"
                                                         : o->loss_mask ? "--loss-mask"
                                                                        : "--vocab-size");
+    if (in->roles && !o->parts)
+        return cli_usage("--roles works only with --parts");
+    if (in->roles && in->format == CORPUS_PARQUET)
+        return cli_usage("--roles works only with JSON lines");
+    if (in->roles && !role_names_check(in->roles, &err))
+        return cli_usage("--roles: %s", err.text);
     if (!in->list) {
         in->field = in->field ? in->field : "text";
         return CLI_OK;
@@ -535,6 +549,7 @@ static int choose_id(uint32_t *id, const char *word, const token_role *role,
 }
 
 #define MAX_IDS_OF_2_BYTES 65536
+#define MAX_IDS_OF_ROLES (1 << MARKED_ROLE_SHIFT)
 
 /* An id above the vocabulary may be intended, or be a mistake. */
 static void include_id(pack_tokens *tokens, uint32_t id, const token_role *role,
@@ -583,6 +598,8 @@ int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_optio
         include_id(tokens, tokens->eod_id, &ends, file);
         include_id(tokens, tokens->bos_id, &begins, file);
     }
+    if (options->input.roles && tokens->vocab_size > MAX_IDS_OF_ROLES)
+        return cli_usage("--roles works with vocabularies of at most %d ids", MAX_IDS_OF_ROLES);
     if (options->input.utf8 == UTF8_RAW && !options->input.list &&
         !tokenizer_get_info(file->tokenizer)->takes_bytes)
         return cli_usage(

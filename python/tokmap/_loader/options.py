@@ -190,7 +190,7 @@ class Rows(_Group):
                 this is always True
     ignore_index    the value of labels that do not count, and of labels after the end of a shorter row
     pad_id      the value of inputs after the end of a shorter row
-    train_roles names of roles, such as ("assistant", "think"): labels of tokens of these roles count, and those of tokens of all
+    train_roles     names of roles, such as ("assistant", "think"): labels of tokens of these roles count, and those of tokens of all
                 other named roles do not. Dataset.roles has the names, which `tokmap pack --roles` gave. None: what was
                 packed as to be trained on counts. Labels of tokens without a role always count, labels of prompts never
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, so one copy is made

@@ -6,8 +6,9 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
-from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .._c.errors import Error, ExistsError
 from .._c.output import complete_file
@@ -37,10 +38,62 @@ def _complete(path: Optional[str]) -> Iterator[IO[bytes]]:
         os.fsync(file)
 
 
+class _Mark(NamedTuple):
+    """What stands from `begin` to `end` has the role `name`."""
+
+    name: str
+    begin: str
+    end: str
+
+
+_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
+
+
+def _mark_of(text: str) -> _Mark:
+    name, is_given, rest = text.partition("=")
+    begin, dots, end = rest.partition("...")
+    if not is_given or not dots or not begin or not end or not _NAME.fullmatch(name) or name in ("prompt", "redacted"):
+        raise WrongUse(f"--mark {text}: must be NAME=BEGIN...END, such as 'think=<think>...</think>'; NAME has 1 to 64 of the "
+                       "characters A-Z, a-z, 0-9, _ and -, and is not prompt or redacted")
+    return _Mark(name, begin, end)
+
+
+def split_by_marks(marks: Sequence[_Mark], before: str, text: str) -> Iterator[Tuple[str, str]]:
+    """(role, text) of the pieces of what an assistant wrote. before: what the template has before it, which may end with the
+    beginning of a mark, as templates that make a model think do."""
+    at = 0
+    open_mark = next((mark for mark in marks if before.rstrip().endswith(mark.begin)), None)
+    while at < len(text):
+        if open_mark is None:
+            first, _, found = min(((place, -len(mark.begin), mark) for mark in marks
+                                   if (place := text.find(mark.begin, at)) >= 0), default=(len(text), 0, None))
+            if first > at:
+                yield "assistant", text[at:first]
+            at, end, open_mark = first, first + (len(found.begin) if found else 0), found
+        else:
+            end = at
+        if open_mark is not None:
+            place = text.find(open_mark.end, end)
+            end = len(text) if place < 0 else place + len(open_mark.end)
+            yield open_mark.name, text[at:end]
+            at, open_mark = end, None
+
+
+def _joined(blocks: Sequence[Tuple[int, int]]) -> List[Tuple[int, int]]:
+    """Blocks that follow each other as one, because a mark may go on from one to the next."""
+    found: List[Tuple[int, int]] = []
+    for first, end in blocks:
+        if found and found[-1][1] == first:
+            first = found.pop()[0]
+        found.append((first, end))
+    return found
+
+
 class _Chats:
     """What renders the chats of one tokenizer."""
 
-    def __init__(self, tokenizer: str, template: Optional[str]) -> None:
+    def __init__(self, tokenizer: str, template: Optional[str], marks: Sequence[_Mark] = ()) -> None:
+        self._marks = marks
         self._tokenizer = _load_tokenizer(tokenizer)
         transformers, utils = _need("transformers"), _need("transformers.utils.chat_template_utils")
         if not hasattr(utils, "render_jinja_template"):
@@ -79,11 +132,15 @@ class _Chats:
         chat = [{key: value for key, value in one.items() if value is not None} for one in messages]
         (text,), (blocks,) = self._render([chat], tools=tools, chat_template=template, return_assistant_tokens_mask=True,
                                           **{**self._tokenizer.special_tokens_map, **values})
-        found, at = [], 0
-        for first, end in blocks:  # those that follow each other stay two parts, as they are two in transformers
+        found: List[Dict[str, Any]] = []
+        at = 0
+        for first, end in _joined(blocks) if self._marks else blocks:  # those that follow each other stay two parts, as they are two in transformers
             if not at <= first <= end <= len(text):
                 raise ValueError(f"the template has a generation block at {first}:{end} of a text of {len(text)}")
-            found += [{"text": text[at:first], "train": False}, {"text": text[first:end], "train": True}]
+            found.append({"text": text[at:first], "train": False})
+            found += [{"text": piece, "train": True, "role": role}
+                      for role, piece in split_by_marks(self._marks, text[:first], text[first:end])] if self._marks else [
+                          {"text": text[first:end], "train": True}]
             at = end
         found.append({"text": text[at:], "train": False})
         return [part for part in found if part["text"]]
@@ -104,12 +161,12 @@ def _render_line(chats: _Chats, line: bytes, o: Given) -> Dict[str, Any]:
 def _write(o: Given) -> Tuple[int, int]:
     """Returns how many chats there were, and how many of them have nothing that is trained on."""
     n_chats = n_idle = 0
-    path = o.operands[0]
+    path, marks = o.operands[0], [_mark_of(text) for text in o.mark or ()]
     if o.output and not o.force and os.path.lexists(o.output):
         raise ExistsError(f"{o.output}: already exists", 0, file=o.output)
     os.stat(path)  # whose error names the file
     try:
-        chats = _Chats(o.tokenizer, o.chat_template)
+        chats = _Chats(o.tokenizer, o.chat_template, marks)
         with _open(path, "rb", path) as lines, _complete(o.output) as out:
             for number, line in enumerate(show_count(lines, "render", "chats", o.quiet), 1):
                 if not line.strip():

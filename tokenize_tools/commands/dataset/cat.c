@@ -290,9 +290,11 @@ static int print_spans(cat_state *s, uint64_t first, uint64_t end)
                      span.first_token - first, span.n_tokens, (int)span.role);
         else
             snprintf(text, sizeof text, "%s%s", s->in_line ? " " : "",
-                     !s->on_terminal                   ? "["
-                     : span.role == TOKMAP_SPAN_PROMPT ? "\033[36m"
-                                                       : "\033[31m");
+                     !s->on_terminal                    ? "["
+                     : span.role >= TOKMAP_SPAN_COUNTED ? "\033[32m"
+                     : span.role == TOKMAP_SPAN_PROMPT || span.role >= TOKMAP_SPAN_UNCOUNTED
+                         ? "\033[36m"
+                         : "\033[31m");
         put(s, text);
         s->in_line = false;
         if (!is_json)
@@ -486,8 +488,9 @@ static const cli_option option_table[] = {
          "and a tab; with --json, each line is {\"meta\": {...}, \"ids\": [...]}"},
     {"spans", 0, CLI_FLAG, TARGET(spans),
      .help =
-         "show which tokens do not count in the loss: in brackets, on a terminal in cyan, or in "
-         "red if they were redacted; with --json, each line is {\"ids\": [...], \"spans\": "
+         "show which tokens have a role: in brackets; on a terminal in green if their labels "
+         "count, in red if they were redacted, else in cyan; with --json, each line is {\"ids\": "
+         "[...], \"spans\": "
          "[[FIRST, NUMBER, ROLE], ...]}, where FIRST is counted from the first id of the line"},
     {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE",
      .help = "for --text: the tokenizer that made the dataset [bytes, or the file that made it, in "

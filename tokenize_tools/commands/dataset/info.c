@@ -308,6 +308,26 @@ static void print_kept(const length_table *table, const tokmap_dataset_info *inf
            info->n_tokens ? 100 * divide(table->n_tokens, info->n_tokens) : 0);
 }
 
+static void print_spans(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+{
+    const bool has_roles = info->spans_role >= TOKMAP_SPAN_UNCOUNTED;
+    json_text_span roles;
+    if (info->n_spans == 0)
+        return;
+    print_key("spans:");
+    printf("%s of tokens %s", cli_count(info->n_spans).s,
+           has_roles ? "that have a role" : "whose labels never count");
+    if (info->spans_hash)
+        printf(", hash %016" PRIx64 "\n", info->spans_hash);
+    else
+        puts(has_roles ? "" : ", all redacted");
+    if (!dataset_metadata_find(ds, "roles", &roles))
+        return;
+    print_key("roles:");
+    json_text_print(stdout, roles);
+    putchar('\n');
+}
+
 static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                        const value_columns *columns, const uint64_t *kept,
                        const info_options *options)
@@ -325,14 +345,7 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
         print_epochs(info->n_tokens, options->n_wanted);
     print_text_line("inputs:", cli_count(info->n_inputs).s);
     print_columns(columns);
-    if (info->n_spans) {
-        print_key("spans:");
-        printf("%s of tokens whose labels never count", cli_count(info->n_spans).s);
-        if (info->spans_hash)
-            printf(", hash %016" PRIx64 "\n", info->spans_hash);
-        else
-            puts(", all redacted");
-    }
+    print_spans(ds, info);
     print_ids(ds, info);
     print_tokenizer(ds);
     print_files(info);

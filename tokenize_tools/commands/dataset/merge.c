@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/result.h"
@@ -28,7 +29,7 @@ typedef struct merge_options {
 typedef struct merge_input {
     const tokmap_dataset *ds; /* belongs to the list */
     tokmap_dataset_info info;
-    json_text_span tokenizer; /* empty: not known */
+    json_text_span tokenizer, roles; /* empty: not known */
 } merge_input;
 
 typedef struct merge_state {
@@ -40,6 +41,7 @@ typedef struct merge_state {
     uint64_t vocab_size;               /* 0: not known */
     const merge_input *vocab_from;     /* the first that knows its vocabulary, or NULL */
     const merge_input *tokenizer_from; /* the first that knows its tokenizer, or NULL */
+    const merge_input *roles_from;     /* the first that may have roles with a name, or NULL */
     uint64_t n_bytes;                  /* of all tokens */
     bool has_spans;
 } merge_state;
@@ -75,6 +77,28 @@ static int check_columns(const merge_input *a, const merge_input *b)
         return refuse_pair(a, b, what);
     }
     return CLI_OK;
+}
+
+/* Whether tokens may have roles that the metadata names: docs/FORMAT.md, section 3.9. */
+static bool may_have_names(const tokmap_dataset_info *info)
+{
+    return info->n_spans > 0 && info->spans_role >= TOKMAP_SPAN_UNCOUNTED;
+}
+
+/* Checks that a name stands for the same role in all inputs. */
+static int check_roles(merge_state *s, const merge_input *in)
+{
+    if (!may_have_names(&in->info))
+        return CLI_OK;
+    if (!s->roles_from)
+        s->roles_from = in;
+    const json_text_span a = s->roles_from->roles, b = in->roles;
+    if (a.n_bytes == b.n_bytes && (b.n_bytes == 0 || memcmp(a.text, b.text, b.n_bytes) == 0))
+        return CLI_OK;
+    return refuse_pair(
+        s->roles_from, in,
+        "the names of their roles differ; pack both with the same --roles, or give a "
+        "Loader both as sources");
 }
 
 /* Checks what dataset_list_open has not checked. */
@@ -126,6 +150,7 @@ static int check_inputs(merge_state *s)
         in->ds = s->list.datasets[i];
         in->info = cli_dataset_info(in->ds);
         dataset_metadata_find(in->ds, "tokenizer", &in->tokenizer);
+        dataset_metadata_find(in->ds, "roles", &in->roles);
         if (in->info.vocab_size && !s->vocab_from)
             s->vocab_from = in;
         if (in->tokenizer.n_bytes && !s->tokenizer_from)
@@ -135,6 +160,8 @@ static int check_inputs(merge_state *s)
     }
     for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
         code = check_input(s, &s->inputs[i]);
+    for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
+        code = check_roles(s, &s->inputs[i]);
     if (code == CLI_OK && tokmap_dataset_check_tokenizers(
                               (const tokmap_dataset *const *)s->list.datasets, s->n_inputs, &err))
         code = cli_fail(&err);
@@ -164,6 +191,10 @@ static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, t
             json_out_key(&o, "tokenizer");
             fwrite(s->tokenizer_from->tokenizer.text, 1, s->tokenizer_from->tokenizer.n_bytes,
                    o.out);
+        }
+        if (s->roles_from && s->roles_from->roles.n_bytes) {
+            json_out_key(&o, "roles");
+            fwrite(s->roles_from->roles.text, 1, s->roles_from->roles.n_bytes, o.out);
         }
         json_out_begin(&o, "merged_from", '[');
         for (size_t i = 0; i < s->n_inputs; i++) {
