@@ -194,7 +194,14 @@ def roles_are_chosen_at_load(folder):
             pass
         counted = count_labels(loader, 0, 0, 0, 20, loader.n_samples)
     assert counted.tolist() == [sum(role in (None, 131, 4, 129) for role in some_roles[1:]) for some_roles in documents]
-    assert tokmap.Run(folder / "ledger").report()[0].tokens == counted.sum()
+    run = tokmap.Run(folder / "ledger")
+    assert run.report()[0].tokens == counted.sum()
+    by_role = {name: [[role in some_of for role in some_roles[1:]] for some_roles in documents]
+               for name, some_of in ((None, (None,)), ("think", (4, 129)), ("unnamed", (131,)))}
+    assert {share.name: share[1:] for share in run.report("role")} == {
+        name: (sum(map(sum, found)), sum(map(any, found))) for name, found in by_role.items()}
+    said = subprocess.run([program("tokmap"), "report", "--ledger", folder / "ledger", "--by", "role"], capture_output=True, text=True)
+    assert said.returncode == 0 and "think" in said.stdout and "(none)" in said.stdout, said
     return "%d labels" % n_counted
 
 

@@ -45,6 +45,30 @@ def choose_roles(sources: Sequence[Any], of_all: Optional[Sequence[str]]) -> Non
         s._roles = bytes(table)
 
 
+def _name_of(names: Sequence[str], role: int) -> str:
+    i = role - (FIRST_COUNTED_ROLE if role >= FIRST_COUNTED_ROLE else FIRST_NAMED_ROLE)
+    return names[i] if i < len(names) else "unnamed"
+
+
+def _counted(source: Any) -> Dict[int, str]:
+    """The name of each role whose labels count. If datasets of a source have other names, those of the first one."""
+    names = next((one.roles for dataset in source.datasets for one in dataset.shards if one.roles), ())
+    return {role: _name_of(names, role) for role, counts in enumerate(source._roles) if counts}
+
+
+def names_of_roles(source: Any) -> List[str]:
+    """The names of the roles whose labels count, if its tokens may have such roles."""
+    has_roles = any(shard.info.n_spans > 0 and shard.info.spans_role >= FIRST_NAMED_ROLE
+                    for dataset in source.datasets for shard in dataset._shards())
+    return list(dict.fromkeys(_counted(source).values())) if has_roles else []
+
+
+def only_roles(source: Any, names: Sequence[str]) -> bytes:
+    """Its roles without those that have another name."""
+    counted = _counted(source)
+    return bytes(counted.get(role) in names for role in range(256))
+
+
 def may_mask(source: Any) -> bool:
     """Whether labels of a source may not count because of the roles of its tokens."""
     spans = [(shard.info.n_spans, shard.info.spans_role) for dataset in source.datasets for shard in dataset._shards()]

@@ -61,6 +61,7 @@ class _Use(NamedTuple):
     dataset: int
     begin: int
     end: int
+    is_added: bool  # else its labels are taken away
 
 
 def check_boundaries(dataset: Dataset) -> None:
@@ -106,16 +107,17 @@ def _values_of(dataset: Dataset, name: str, by: str) -> _Groups:
     return lambda first, labels: column.groups(first, len(labels))
 
 
-def shares(spans: List[Tuple[Loader[Any], List[int], int, int]], by: str, column: str = "",
+def shares(spans: List[Tuple[Loader[Any], List[int], int, int, bool]], by: str, column: str = "",
            go_through: Callable[[Iterable[int]], Iterable[int]] = iter) -> List[Share]:
-    """Counts in the samples [begin, end) of each loader, without some of its sources. by: "source", "input", "value" or "host"
-    of the column. The largest share comes first. go_through: gives the chunks of documents, each when it is begun."""
+    """Counts in the samples [begin, end) of each loader, without some of its sources, and adds the labels or takes them away.
+    by: "source", "input", "value" or "host" of the column; another word: all are one share, without a name. The largest share
+    comes first. go_through: gives the chunks of documents, each when it is begun."""
     found: Dict[Any, List[int]] = {}
     uses: Dict[Tuple[int, str], List[_Use]] = {}  # of a dataset; by source: in that source
-    for loader, without, begin, end in spans:
+    for loader, without, begin, end, is_added in spans:
         for k, source in enumerate(loader._sources):
             for d, dataset in enumerate(source.datasets if k not in without else ()):
-                uses.setdefault((k if by == "source" else 0, dataset.paths[0]), []).append(_Use(loader, k, d, begin, end))
+                uses.setdefault((k if by == "source" else 0, dataset.paths[0]), []).append(_Use(loader, k, d, begin, end, is_added))
     datasets = [some[0].loader._sources[some[0].source].datasets[some[0].dataset] for some in uses.values()]
     every = [dataset for loader, *_ in spans for source in loader._sources for dataset in source.datasets]
     there = {name: None for dataset in every for name in _meta.columns_of(dataset._shards()[0])} if column else {}
@@ -146,11 +148,11 @@ def count_labels(loader: Loader[Any], source: int, dataset: int, first_document:
 def _count(uses: List[_Use], chunks: Iterable[int], n_documents: int,
            groups: _Groups) -> Iterator[Tuple[Any, int, int]]:
     for first in chunks:
-        labels = np.zeros(min(CHUNK, n_documents - first), np.uint64)
-        for loader, source, dataset, begin, end in uses:
-            labels += count_labels(loader, source, dataset, first, len(labels), end)
+        labels = np.zeros(min(CHUNK, n_documents - first), np.int64)
+        for loader, source, dataset, begin, end, is_added in uses:
+            labels += (1 if is_added else -1) * count_labels(loader, source, dataset, first, len(labels), end).astype(np.int64)
             if begin > 0:
-                labels -= count_labels(loader, source, dataset, first, len(labels), begin)
+                labels -= (1 if is_added else -1) * count_labels(loader, source, dataset, first, len(labels), begin).astype(np.int64)
         numbers, names = groups(first, labels)
         tokens = np.bincount(numbers, labels, len(names))  # of doubles, which are exact up to 2^53
         documents = np.bincount(numbers[labels > 0], minlength=len(names))

@@ -5,7 +5,7 @@ import ctypes
 import glob
 import os
 import warnings
-from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Container, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .._loader.batch import counts_before
 from .._loader.ledger import Line, Segment
 from .._loader.loader import Loader, Piece
 from .._loader.options import Order, Output, Ranks, Reading, Rows
-from .._loader.roles import may_mask
+from .._loader.roles import may_mask, names_of_roles, only_roles
 from .._loader.sources import Source
 from .report import Report, Share, check_boundaries, shares
 
@@ -240,11 +240,12 @@ class Run:
 
     def report(self, by: str = "source", column: str = "") -> List[Share]:
         """How many tokens were labels up to here, the largest share first. by: "source" (its number), "input", "value"
-        of a column that the documents kept, or "host" of a column of URLs. The labels of a source that has a list of
+        of a column that the documents kept, "host" of a column of URLs, or "role" of the tokens: its name, None for tokens
+        without a role, "unnamed" for roles without a name. The labels of a source that has a list of
         documents or of windows are not counted: a warning says so, and `not_counted` of the result has its number."""
-        if by not in ("source", "input", "value", "host") or bool(column) != (by in ("value", "host")):
-            raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input', or 'value' or 'host' of a column")
-        found, not_counted = shares(self._uses(), by, column), self._not_counted()
+        if by not in ("source", "input", "role", "value", "host") or bool(column) != (by in ("value", "host")):
+            raise ValueError(f"by is {by!r} and column {column!r}: by is 'source', 'input' or 'role', or 'value' or 'host' of a column")
+        found, not_counted = self._shares(by, column), self._not_counted()
         for why in not_counted.values():
             warnings.warn(f"not counted: {why}", stacklevel=2)
         return Report(found, column or by, {one.name: self._name_of_source(one.name) for one in found} if by == "source" else {},
@@ -271,10 +272,23 @@ class Run:
         return str(source) if found else f"{source} {paths[0]}" + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") + "".join(
             f" where {where}" if where else " through a view" for where in views)
 
-    def _uses(self) -> List[Tuple[Loader[Any], List[int], int, int]]:
+    def _shares(self, by: str, column: str, go_through: Callable[[Iterable[int]], Iterable[int]] = iter) -> List[Share]:
+        if by != "role":
+            return shares(self._uses(), by, column, go_through)
+        found = []
+        without: List[str] = []
+        for names in (without, *([name] for name in sorted({
+                name for run in self._attempts for source in run.loader._sources for name in names_of_roles(source)}))):
+            # The labels of one role are those that count beside labels without a role.
+            uses = self._uses(names) + (self._uses(without, is_added=False) if names else [])
+            found += [share._replace(name=names[0] if names else None) for share in shares(uses, "role", "", go_through)]
+        return sorted(found, key=lambda share: (-share.tokens, str(share.name)))
+
+    def _uses(self, roles: Optional[List[str]] = None, is_added: bool = True) -> List[Tuple[Loader[Any], List[int], int, int, bool]]:
         """The samples that were used, or skipped, of each loader: its sources that are not counted, from which sample, and
-        up to which."""
-        return [(run.loader, _with_lists(run._line), *span) for run in self._attempts for span in run._spans]
+        up to which. roles: only labels of these roles count, and those without a role; None: those that the run had."""
+        loaders = [(run, run.loader if roles is None else _open(run._line, run.loader._mixture.skip, roles)) for run in self._attempts]
+        return [(loader, _with_lists(run._line), *span, is_added) for run, loader in loaders for span in run._spans]
 
     def samples(self, path: Path, first_document: int, n_documents: int = 1) -> List[TracedRow]:
         """The rows that had one of these documents of a dataset, in the order of training."""
@@ -381,8 +395,9 @@ def _check_lists(line: Line, sources: Container[int]) -> None:
                             "open a tokmap.Loader with the same lists, and give it to tokmap.Run", -7, file=line.place)
 
 
-def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
-    """The loader of a line, which skips what the run has skipped up to now."""
+def _open(line: Line, skips: Sequence[Tuple[int, int]], roles: Optional[List[str]] = None) -> Loader[Any]:
+    """The loader of a line, which skips what the run has skipped up to now. roles: of those whose labels counted, only these
+    do."""
     fields, mixture = line.fields, line.mixture()
     sources = [Source([Dataset(path, mixed_tokenizers=True) for path in paths], max_epochs=epochs, masked=source["masked"],
                       order_of=[id for id, *_ in _ledger.order_ids(source)],
@@ -392,6 +407,8 @@ def _open(line: Line, skips: List[Tuple[int, int]]) -> Loader[Any]:
         if "train_roles" in source:
             bits = int.from_bytes(bytes.fromhex(source["train_roles"]), "little")
             s._roles = bytes(bits >> role & 1 for role in range(256))
+        if roles is not None:
+            s._roles = only_roles(s, roles)
     for k in _with_lists(line):
         if line.sources:
             sources[k].document_lists, sources[k].window_list = line.sources[k].document_lists, line.sources[k].window_list

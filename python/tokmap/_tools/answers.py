@@ -14,7 +14,7 @@ from .._data import values as _meta
 from .._data.dataset import Dataset
 from .._loader.loader import Loader
 from .._loader.options import Order, Ranks, Reading
-from .._run.report import CHUNK, Share, check_boundaries, name_of, shares, value_for_json
+from .._run.report import CHUNK, Share, check_boundaries, name_of, value_for_json
 from .._loader.sources import Source
 from .._data.tokenizer import Tokenizer
 from .._run.trace import Run, TracedRow
@@ -160,11 +160,11 @@ def _entry(run: Run, row: TracedRow, tokenizer: Optional[Tokenizer]) -> Dict[str
 def _report(run: Run, given: Given) -> None:
     top = None if given.top is None else _percent(given.top)
     by, column = given.by or "source", ""
-    if by not in ("source", "input"):
+    if by not in ("source", "input", "role"):
         by, column = "value", by
     if given.host is not None:
         by, column = "host", given.host
-    found = shares(run._uses(), by, column, lambda chunks: show_count(chunks, "report", "documents", step=CHUNK))
+    found = run._shares(by, column, lambda chunks: show_count(chunks, "report", "documents", step=CHUNK))
     total = sum(one.tokens for one in found)
     if top is not None:
         found = found[:math.ceil(len(found) * top / 100)]

@@ -24,8 +24,10 @@ static const cli_option what_rows[] = {
     {NULL},
 };
 
-static const cli_word groups[] = {
-    {"source", 0, "each source of the mixture"}, {"input", 0, "each file that was packed"}, {NULL}};
+static const cli_word groups[] = {{"source", 0, "each source of the mixture"},
+                                  {"input", 0, "each file that was packed"},
+                                  {"role", 0, "each role of tokens, such as of parts of chats"},
+                                  {NULL}};
 
 static const cli_option group_rows[] = {
     {"Groups"},
