@@ -33,8 +33,9 @@ def choose_roles(sources: Sequence[Any], of_all: Optional[Sequence[str]]) -> Non
     """Sets the roles of each source whose labels count. of_all: the train_roles of the Loader, which a source may replace."""
     given = [s.train_roles if s.train_roles is not None else of_all for s in sources]
     known = [() if wanted is None else _names_in(s.datasets) for s, wanted in zip(sources, given)]
+    everywhere = sorted({name for some in known for name in some})
     for s, wanted, names in zip(sources, given, known):
-        among = names if s.train_roles is not None else sorted({name for some in known for name in some})
+        among = names if s.train_roles is not None else everywhere
         for one in wanted or ():
             if one not in among:
                 raise ValueError(f"train_roles has {one!r}, but the roles of the data are {', '.join(among) or 'not named'}: name them "
