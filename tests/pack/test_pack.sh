@@ -147,7 +147,7 @@ same a_list_names_inputs "$(printf 'below\nfile 2')" \
     "$(tokmap pack -q @list -o listed && texts listed)"
 tokmap pack -q corpus -o corpus/part-3 && tokmap pack -f corpus -o corpus/part-3 >.out 2>.err
 same the_output_in_a_folder_is_no_input_of_it "$wanted" "$(texts corpus/part-3)"
-same and_that_is_reported "tokmap pack: corpus: left out 2 files of the output" "$(head -n 1 .err)"
+same and_that_is_reported "tokmap pack: corpus: left out 2 files of the output: corpus/part-3.bin, corpus/part-3.tmi" "$(head -n 1 .err)"
 rm corpus/part-3.*
 same each_file_of_a_folder_is_an_input 4 "$(tokmap info --json folders >.json; json .json n_inputs)"
 

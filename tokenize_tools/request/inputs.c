@@ -208,6 +208,12 @@ static void leave_out(input_list *files, size_t first, const char *argument,
                       const pack_options *options)
 {
     size_t n = first;
+    input_group group = {0};
+    char names[INPUT_GROUP_BYTES];
+    for (size_t i = first; i < files->n_names; i++)
+        if (is_such(files->names[i], options))
+            input_group_add(&group, files->names[i]);
+    input_group_text(&group, names);
     for (size_t i = first; i < files->n_names; i++) {
         char *name = files->names[i];
         if (is_such(name, options))
@@ -217,8 +223,8 @@ static void leave_out(input_list *files, size_t first, const char *argument,
     }
     const size_t n_out = files->n_names - n;
     if (n_out > 0 && !options->quiet)
-        cli_warn("%s: left out %s %s", argument, cli_count_of(n_out, "file").s,
-                 is_such == pack_is_own_file ? "of the output" : "that it names");
+        cli_warn("%s: left out %s %s: %s", argument, cli_count_of(n_out, "file").s,
+                 is_such == pack_is_own_file ? "of the output" : "that it names", names);
     files->n_names = n;
 }
 
