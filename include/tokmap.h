@@ -310,6 +310,72 @@ TOKMAP_API tokmap_status tokmap_dataset_select(const tokmap_dataset *ds, const c
                                                tokmap_use_kept *use, void *context,
                                                tokmap_error *err);
 
+/* ---- Use: lanes ---- */
+
+/* A lane has numbers for each token of the dataset, such as a weight, a log-probability, or the ids
+ * that a teacher ranks highest: docs/FORMAT.md, section 16. It is in a file of its own, P.NAME.tml;
+ * in a joined dataset, if there is no such file, each token file has its lane beside it, which is
+ * opened when it is first used. tokmap_writer.h says how lanes are written. A lane is used as a
+ * dataset is: by any number of threads, and after fork. */
+typedef struct tokmap_lane tokmap_lane;
+
+/* The type of a number. The library never converts them. */
+typedef enum tokmap_lane_type {
+    TOKMAP_LANE_U8 = 1,
+    TOKMAP_LANE_I8 = 2,
+    TOKMAP_LANE_U16 = 3,
+    TOKMAP_LANE_I16 = 4,
+    TOKMAP_LANE_U32 = 5,
+    TOKMAP_LANE_I32 = 6,
+    TOKMAP_LANE_F16 = 7,
+    TOKMAP_LANE_BF16 = 8,
+    TOKMAP_LANE_F32 = 9,
+    TOKMAP_LANE_F8_E4M3 = 10,
+    TOKMAP_LANE_F8_E5M2 = 11
+} tokmap_lane_type;
+
+/* With what the numbers of a token go. A log-probability, a weight or a mask of a token goes with
+ * it as a label; logits or a hidden state that a model has computed at a token go with it as an
+ * input, and are about the label after it. */
+typedef enum tokmap_goes_with {
+    TOKMAP_WITH_LABEL = 0,
+    TOKMAP_WITH_INPUT = 1
+} tokmap_goes_with;
+
+typedef struct tokmap_lane_info {
+    size_t struct_size; /* sizeof(tokmap_lane_info), set by the caller */
+    const char *name;   /* valid until close, as are path and about */
+    const char *path;   /* of the file; NULL: each token file has a lane beside it */
+    const char *about;  /* JSON: who made the values; "": not stated. That of the first file */
+    tokmap_lane_type type;
+    uint32_t count;       /* numbers for a token */
+    uint32_t token_bytes; /* size of the numbers of a token */
+    tokmap_goes_with goes_with;
+    uint64_t n_tokens; /* of the dataset */
+    uint64_t offset;   /* of the first number, in the file; 0 if path is NULL */
+    uint64_t hash;     /* identifies the values; 0 if path is NULL */
+} tokmap_lane_info;
+
+/* Opens the lane of this name. The dataset must stay open. TOKMAP_ERR_ARGUMENT: there is no such
+ * lane. TOKMAP_ERR_MISMATCH: the file has the values of other tokens, or two token files would have
+ * the same lane file. TOKMAP_ERR_CORRUPT, TOKMAP_ERR_VERSION: it is damaged, or newer than this
+ * library. */
+TOKMAP_API tokmap_status tokmap_lane_open(tokmap_lane **out, const tokmap_dataset *ds,
+                                          const char *name, tokmap_error *err);
+/* Pointers that other calls returned for the lane are invalid afterwards. */
+TOKMAP_API void tokmap_lane_close(tokmap_lane *lane);
+TOKMAP_API tokmap_status tokmap_lane_get_info(const tokmap_lane *lane, tokmap_lane_info *info);
+/* Sets *values to the numbers of tokens first .. first + n_tokens - 1, in the map of the file:
+ * `count` for each token, little-endian. The errors are those of tokmap_dataset_tokens, also
+ * TOKMAP_IN_PIECES. */
+TOKMAP_API tokmap_status tokmap_lane_values(const tokmap_lane *lane, uint64_t first,
+                                            uint64_t n_tokens, const void **values);
+/* Copies the numbers of these tokens, without the map, as tokmap_dataset_read copies tokens. dst
+ * has room for n_tokens * token_bytes. TOKMAP_ERR_IO also: the lane of a token file does not exist.
+ * TOKMAP_ERR_MISMATCH: it is of other tokens, or of another type. */
+TOKMAP_API tokmap_status tokmap_lane_read(const tokmap_lane *lane, uint64_t first,
+                                          uint64_t n_tokens, void *dst, tokmap_error *err);
+
 /* ---- Use: verify ---- */
 
 typedef enum tokmap_damage_kind {
@@ -359,6 +425,13 @@ typedef struct tokmap_verify_report {
 TOKMAP_API tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds,
                                                const tokmap_verify_options *options,
                                                tokmap_verify_report *report, tokmap_error *err);
+/* Reads every byte of a lane, without its map, and checks it: all fields of the options are used,
+ * and damage is reported with the same kinds. Of a joined dataset it also checks the hash of the
+ * tokens. TOKMAP_ERR_CORRUPT: it is damaged. TOKMAP_ERR_MISMATCH: it is of other tokens.
+ * TOKMAP_ERR_IO: something could not be read. */
+TOKMAP_API tokmap_status tokmap_lane_verify(const tokmap_lane *lane,
+                                            const tokmap_verify_options *options,
+                                            tokmap_error *err);
 
 /* ---- Info ---- */
 

@@ -351,6 +351,53 @@ TOKMAP_API tokmap_status tokmap_column_writer_finish(tokmap_column_writer *w, to
 /* Closes the writer; without finish nothing is left. */
 TOKMAP_API void tokmap_column_writer_close(tokmap_column_writer *w);
 
+/* ---- Lanes ---- */
+
+/* Adds a lane to a dataset P that is complete, in a file of its own: P.NAME.tml, with numbers for
+ * each token. P does not change, and readers find the lane by its name (tokmap_lane_open). Tokens
+ * can be given in any order, by several threads. A MiB of zeros is not written. The file is complete or
+ * absent, and cannot be resumed: for what takes days, write a lane for each dataset of a joined
+ * one, which has them then. Takes 8 bytes for each MiB, and 16 for each gap between tokens that
+ * have numbers. */
+typedef struct tokmap_lane_writer tokmap_lane_writer;
+
+typedef struct tokmap_lane_options {
+    size_t struct_size;    /* sizeof(tokmap_lane_options) */
+    const char *name;      /* 1 to 64 of A-Z, a-z, 0-9, _ and - */
+    const char *about;     /* a JSON object of at most 3,968 bytes, which is not checked; or NULL */
+    tokmap_lane_type type; /* must be set */
+    uint32_t count;        /* numbers for a token, which have at most 65,536 bytes; 0: one */
+    tokmap_goes_with goes_with;
+    int32_t replace; /* 1: replace a lane of this name */
+    int32_t partial; /* 1: tokens may be left out; their numbers are 0 */
+} tokmap_lane_options;
+
+/* Begins a lane. The dataset must stay open until close. TOKMAP_ERR_EXISTS: the lane exists.
+ * TOKMAP_ERR_LOCKED: another process is writing it. */
+TOKMAP_API tokmap_status tokmap_lane_writer_open(tokmap_lane_writer **out, const tokmap_dataset *ds,
+                                                 const tokmap_lane_options *options,
+                                                 tokmap_error *err);
+/* Sets the numbers of the tokens from number `first` on; each token has them once. Any number of
+ * threads may call it at the same time. After a failure, every later call except close returns the
+ * same status. TOKMAP_ERR_ARGUMENT: a token has its numbers already, or there is no such token. */
+TOKMAP_API tokmap_status tokmap_lane_writer_put(tokmap_lane_writer *w, uint64_t first,
+                                                const void *values, uint64_t n_tokens,
+                                                tokmap_error *err);
+/* Makes the lane durable and gives it its name, when all threads are done. TOKMAP_ERR_ARGUMENT: a
+ * token has no numbers, and `partial` is 0. */
+TOKMAP_API tokmap_status tokmap_lane_writer_finish(tokmap_lane_writer *w, tokmap_error *err);
+/* Closes the writer; without finish nothing is left. */
+TOKMAP_API void tokmap_lane_writer_close(tokmap_lane_writer *w);
+
+/* Writes the same lane for `redacted`, which tokmap_writer_redact wrote from the dataset of the
+ * lane without these documents: with zeros for all tokens of these documents. If each token file
+ * has its own lane, those of the token files that were not copied stay. An older lane is replaced.
+ * TOKMAP_ERR_MISMATCH: it is another dataset. TOKMAP_ERR_CORRUPT: the lane is damaged at these
+ * documents. */
+TOKMAP_API tokmap_status tokmap_lane_redact(const tokmap_lane *lane, const tokmap_dataset *redacted,
+                                            const uint64_t *documents, uint64_t n_documents,
+                                            tokmap_error *err);
+
 #ifdef __cplusplus
 }
 #endif

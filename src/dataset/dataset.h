@@ -62,7 +62,11 @@ struct tokmap_dataset {
     tokmap_i_files_kept *kept;   /* behind a pointer, because calls that use files change it */
     tokmap_i_kept_fds *kept_fds; /* NULL: the dataset is flat, or the system has no such memory */
     uint64_t token_file_bytes;   /* of all files */
-    const uint8_t *index_map;    /* the whole file */
+    /* Checks a file when it is opened, in place of tokmap_i_token_file_check; NULL: no other
+     * check. Set for lanes, which are read as datasets with wider tokens. */
+    tokmap_status (*check_file)(const tokmap_dataset *ds, const tokmap_i_token_file *file, int fd,
+                                tokmap_error *err);
+    const uint8_t *index_map; /* the whole file */
     tokmap_i_documents documents;
     tokmap_i_inputs inputs;
     tokmap_i_meta *meta; /* NULL: documents have no values */

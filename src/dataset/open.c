@@ -209,37 +209,26 @@ static tokmap_status read_segments(const tokmap_dataset *ds, tokmap_i_named_file
     return problem ? tokmap_i_fail_damaged(ds, section->offset + at, problem, err) : TOKMAP_OK;
 }
 
-static size_t kept_fds_bytes(const tokmap_dataset *ds)
-{
-    return sizeof *ds->kept_fds + (size_t)ds->n_files * sizeof ds->kept_fds->fds[0];
-}
-
 /* Lists the files. Each path is the folder of the index, as the caller named it, and a name. */
 static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *segments,
                                 tokmap_error *err)
 {
     ds->folder_bytes = (size_t)(name_in_path(ds->index_path) - ds->index_path);
-    ds->n_files = segments->n_segments;
-    ds->files = calloc((size_t)ds->n_files + 1, sizeof *ds->files);
-    ds->paths = malloc((size_t)(segments->names_bytes + ds->n_files * (ds->folder_bytes + 1)) + 1);
-    int error = ds->files && ds->paths ? 0 : ENOMEM;
-    if (!error)
-        error = tokmap_i_memory_take_wiped(kept_fds_bytes(ds), (void **)&ds->kept_fds);
-    if (error && error != EINVAL) {
-        ds->n_files = 0;
-        return FAIL_MEMORY(err);
-    }
+    const uint64_t n_segments = segments->n_segments;
+    const tokmap_status status = tokmap_i_token_files_take(
+        ds, n_segments, (size_t)(segments->names_bytes + n_segments * (ds->folder_bytes + 1)), err);
+    if (status)
+        return status;
     char *path = ds->paths;
     uint64_t n_blocks = 0;
     for (uint64_t i = 0; i < ds->n_files; i++) {
         const tokmap_i_segment segment = tokmap_i_segments_get(segments, i);
         tokmap_i_token_file *file = &ds->files[i];
-        *file = (tokmap_i_token_file){.path = path,
-                                      .first_token = segment.first_token,
-                                      .n_tokens = segment.n_tokens,
-                                      .token_offset = segment.token_offset,
-                                      .first_block = n_blocks,
-                                      .fd = ds->kept_fds ? &ds->kept_fds->fds[i] : &ds->only_fd};
+        file->path = path;
+        file->first_token = segment.first_token;
+        file->n_tokens = segment.n_tokens;
+        file->token_offset = segment.token_offset;
+        file->first_block = n_blocks;
         memcpy(path, ds->index_path, ds->folder_bytes);
         memcpy(path + ds->folder_bytes, segment.name, segment.name_bytes);
         path += ds->folder_bytes + segment.name_bytes;
@@ -247,7 +236,6 @@ static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *seg
         n_blocks += div_up(file->n_tokens * ds->header.token_bytes, TOKMAP_I_BLOCK_BYTES);
         ds->token_file_bytes += tokmap_i_token_file_bytes(ds, file);
     }
-    ds->files[ds->n_files].first_token = UINT64_MAX;
     if (n_blocks == tokmap_i_n_blocks(&ds->header))
         return TOKMAP_OK;
     return tokmap_i_fail_damaged(
@@ -336,17 +324,8 @@ static bool is_pair(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens)
 static tokmap_status open_tokens(tokmap_dataset *ds, bool index_only, bool *again,
                                  tokmap_error *err)
 {
-    static const uint32_t file_at[1] = {0};
-    tokmap_i_token_file *file = ds->files = ds->only_file;
-    file[0] = (tokmap_i_token_file){.path = ds->token_path,
-                                    .n_tokens = ds->header.n_tokens,
-                                    .token_offset = ds->header.token_offset,
-                                    .fd = &ds->only_fd};
-    file[1].first_token = UINT64_MAX;
-    ds->n_files = 1;
-    ds->file_at = file_at;
-    ds->file_shift = 63;
-    ds->token_file_bytes = tokmap_i_token_file_bytes(ds, file);
+    tokmap_i_token_files_take_one(ds, ds->token_path);
+    tokmap_i_token_file *file = ds->files;
     if (index_only)
         return TOKMAP_OK;
     tokmap_i_file_stat stat;
@@ -497,19 +476,11 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     if (!ds)
         return;
     tokmap_i_unmap(ds->index_map, ds->header.index_bytes);
-    for (uint64_t i = 0; i < ds->n_files; i++) {
-        tokmap_i_token_file *file = &ds->files[i];
-        tokmap_i_unmap(atomic_load(&file->map), tokmap_i_token_file_bytes(ds, file));
-        tokmap_i_file_close(tokmap_i_token_file_fd(file));
-    }
-    tokmap_i_memory_give_back(ds->kept_fds, kept_fds_bytes(ds));
-    if (ds->files != ds->only_file) {
+    if (ds->is_joined)
         free((void *)ds->file_at);
-        free(ds->files);
-    }
+    tokmap_i_token_files_give_back(ds);
     tokmap_i_file_close(ds->folder_fd);
     tokmap_i_file_close(ds->index_fd);
-    free(ds->paths);
     free(ds->meta);
     free(ds->index_names[0]);
     free(ds->token_names[0]);

@@ -20,7 +20,7 @@ tokmap_status tokmap_i_side_fail(const tokmap_i_side *s, const char *problem, to
     return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: damaged: %s: %s", s->path, problem, s->kind->again);
 }
 
-static tokmap_status read_header(const tokmap_i_side *s, void *header, tokmap_error *err)
+tokmap_status tokmap_i_side_read_header(const tokmap_i_side *s, void *header, tokmap_error *err)
 {
     uint8_t bytes[TOKMAP_I_SIDE_HEADER_BYTES];
     const char *problem = NULL;
@@ -58,7 +58,7 @@ tokmap_status tokmap_i_side_open(tokmap_i_side *s, const tokmap_i_side_kind *kin
         error = tokmap_i_file_stat_fd(s->fd, &s->stat);
     if (error)
         return FAIL_IO(err, error, "%s: cannot open", path);
-    return read_header(s, header, err);
+    return tokmap_i_side_read_header(s, header, err);
 }
 
 void tokmap_i_side_close(tokmap_i_side *s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* side_file.h - reads and writes files beside a dataset: rows, views, columns. */
+/* side_file.h - reads and writes files beside a dataset: rows, views, columns,
+ * lanes. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +25,8 @@ typedef struct tokmap_i_side {
  * TOKMAP_ERR_VERSION: it is damaged, or newer. Close it after a failure too. */
 tokmap_status tokmap_i_side_open(tokmap_i_side *s, const tokmap_i_side_kind *kind, const char *path,
                                  void *header, bool *exists, tokmap_error *err);
+/* Decodes the header of an open file, whose kind, descriptor, path and stat are set. */
+tokmap_status tokmap_i_side_read_header(const tokmap_i_side *s, void *header, tokmap_error *err);
 /* Closes a file that was opened, or whose fd is -1. */
 void tokmap_i_side_close(tokmap_i_side *s);
 tokmap_status tokmap_i_side_read(const tokmap_i_side *s, uint64_t at, size_t n_bytes, void *to,

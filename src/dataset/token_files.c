@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/error.h"
@@ -49,10 +50,67 @@ tokmap_i_token_file *tokmap_i_search_file(const tokmap_dataset *ds, uint64_t tok
 
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block)
 {
-    const tokmap_i_token_file *file = search_files(ds, true, block);
-    const uint64_t block_tokens = TOKMAP_I_BLOCK_BYTES / ds->header.token_bytes;
-    const uint64_t in_file = (block - file->first_block) * block_tokens;
-    return tokmap_i_first_piece(ds, file->first_token + in_file, block_tokens);
+    tokmap_i_token_file *file = search_files(ds, true, block);
+    const uint64_t width = ds->header.token_bytes;
+    const uint64_t begin = (block - file->first_block) * TOKMAP_I_BLOCK_BYTES;
+    const uint64_t n_bytes = MIN(file->n_tokens * width - begin, TOKMAP_I_BLOCK_BYTES);
+    const uint64_t first = begin / width, end = div_up(begin + n_bytes, width);
+    return (tokmap_i_token_piece){file, file->first_token + first, end - first,
+                                  file->token_offset + begin, n_bytes};
+}
+
+/* ---- The list ---- */
+
+static size_t kept_fds_bytes(const tokmap_dataset *ds)
+{
+    return sizeof *ds->kept_fds + (size_t)ds->n_files * sizeof ds->kept_fds->fds[0];
+}
+
+tokmap_status tokmap_i_token_files_take(tokmap_dataset *ds, uint64_t n_files, size_t paths_bytes,
+                                        tokmap_error *err)
+{
+    ds->n_files = n_files;
+    ds->files = calloc((size_t)n_files + 1, sizeof *ds->files);
+    ds->paths = malloc(paths_bytes + 1);
+    int error = ds->files && ds->paths ? 0 : ENOMEM;
+    if (!error)
+        error = tokmap_i_memory_take_wiped(kept_fds_bytes(ds), (void **)&ds->kept_fds);
+    if (error && error != EINVAL) {
+        ds->n_files = 0;
+        return FAIL_MEMORY(err);
+    }
+    for (uint64_t i = 0; i < n_files; i++)
+        ds->files[i].fd = ds->kept_fds ? &ds->kept_fds->fds[i] : &ds->only_fd;
+    ds->files[n_files].first_token = UINT64_MAX;
+    return TOKMAP_OK;
+}
+
+void tokmap_i_token_files_take_one(tokmap_dataset *ds, const char *path)
+{
+    static const uint32_t file_at[1] = {0};
+    ds->files = ds->only_file;
+    ds->files[0] = (tokmap_i_token_file){.path = path,
+                                         .n_tokens = ds->header.n_tokens,
+                                         .token_offset = ds->header.token_offset,
+                                         .fd = &ds->only_fd};
+    ds->files[1].first_token = UINT64_MAX;
+    ds->n_files = 1;
+    ds->file_at = file_at;
+    ds->file_shift = 63;
+    ds->token_file_bytes = tokmap_i_token_file_bytes(ds, ds->files);
+}
+
+void tokmap_i_token_files_give_back(tokmap_dataset *ds)
+{
+    for (uint64_t i = 0; i < ds->n_files; i++) {
+        tokmap_i_token_file *file = &ds->files[i];
+        tokmap_i_unmap(atomic_load(&file->map), tokmap_i_token_file_bytes(ds, file));
+        tokmap_i_file_close(tokmap_i_token_file_fd(file));
+    }
+    tokmap_i_memory_give_back(ds->kept_fds, kept_fds_bytes(ds));
+    if (ds->files != ds->only_file)
+        free(ds->files);
+    free(ds->paths);
 }
 
 /* ---- Opening ---- */
@@ -87,14 +145,15 @@ tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i
                    file->path, stat->n_bytes, ds->index_path, n_bytes);
 }
 
-static tokmap_status open_checked(const tokmap_dataset *ds, const tokmap_i_token_file *file,
-                                  int *fd, tokmap_error *err)
+tokmap_status tokmap_i_token_file_open(const tokmap_dataset *ds, const tokmap_i_token_file *file,
+                                       int *fd, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
     const int error = tokmap_i_file_open_from(ds->folder_fd, file->path + ds->folder_bytes, fd);
     tokmap_status status = stat_opened(error, (tokmap_i_named_file){*fd, file->path}, &stat, err);
     if (!status)
-        status = tokmap_i_token_file_check(ds, file, &stat, err);
+        status = ds->check_file ? ds->check_file(ds, file, *fd, err)
+                                : tokmap_i_token_file_check(ds, file, &stat, err);
     if (!status)
         return TOKMAP_OK;
     tokmap_i_file_close(*fd);
@@ -140,7 +199,7 @@ tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_toke
     *out = (tokmap_i_named_file){tokmap_i_token_file_fd(file), file->path};
     if (out->fd >= 0)
         return TOKMAP_OK;
-    const tokmap_status status = open_checked(ds, file, &out->fd, err);
+    const tokmap_status status = tokmap_i_token_file_open(ds, file, &out->fd, err);
     if (!status)
         out->fd = keep_fd(ds, file, out->fd);
     return status;
@@ -161,7 +220,8 @@ static tokmap_status map_file(const tokmap_dataset *ds, const tokmap_i_token_fil
 {
     const int kept = tokmap_i_token_file_fd(file);
     int fd = kept;
-    const tokmap_status status = kept < 0 ? open_checked(ds, file, &fd, err) : TOKMAP_OK;
+    const tokmap_status status =
+        kept < 0 ? tokmap_i_token_file_open(ds, file, &fd, err) : TOKMAP_OK;
     if (status)
         return status;
     const uint64_t n_bytes = tokmap_i_token_file_bytes(ds, file);

@@ -86,7 +86,8 @@ static inline tokmap_i_token_piece tokmap_i_first_piece(const tokmap_dataset *ds
     return (tokmap_i_token_piece){file, first, n, file->token_offset + in_file * width, n * width};
 }
 
-/* Returns the tokens of block number `block`, the unit of checksums. The dataset must have it. */
+/* Returns block number `block`, the unit of checksums: a MiB of a file, or what is left of it. Its
+ * tokens are those that have a byte in it. The dataset must have it. */
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block);
 
 /* Returns the size that the file must have. */
@@ -115,6 +116,18 @@ tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i
  * or by reads, in random order or not. */
 void tokmap_i_token_files_expect(const tokmap_dataset *ds, bool mapped, bool random);
 
+/* Makes room for the list of n files of a joined dataset, and for their paths: all of them, with
+ * their last bytes. Give it back after a failure too. */
+tokmap_status tokmap_i_token_files_take(tokmap_dataset *ds, uint64_t n_files, size_t paths_bytes,
+                                        tokmap_error *err);
+/* Makes the dataset one of a single file, which is not opened. */
+void tokmap_i_token_files_take_one(tokmap_dataset *ds, const char *path);
+/* Closes all files, and frees their list. */
+void tokmap_i_token_files_give_back(tokmap_dataset *ds);
+
+/* Opens a file of a dataset and checks it. */
+tokmap_status tokmap_i_token_file_open(const tokmap_dataset *ds, const tokmap_i_token_file *file,
+                                       int *fd, tokmap_error *err);
 /* Opens a regular file for reading. */
 tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
                                  tokmap_error *err);

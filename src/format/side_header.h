@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* side_header.h - the header of a file beside a dataset: rows, a view, a column. All kinds have the
- * same form: docs/FORMAT.md, sections 13 to 15. Pure. */
+/* side_header.h - the header of a file beside a dataset: rows, a view, a column, a lane. All
+ * kinds have the same form: docs/FORMAT.md, sections 13 to 16. Pure. */
 #pragma once
 
 #include <stdbool.h>
