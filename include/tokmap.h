@@ -427,7 +427,7 @@ TOKMAP_API tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds,
                                                tokmap_verify_report *report, tokmap_error *err);
 /* Reads every byte of a lane, without its map, and checks it: all fields of the options are used,
  * and damage is reported with the same kinds. Of a joined dataset it also checks the hash of the
- * tokens. TOKMAP_ERR_CORRUPT: it is damaged. TOKMAP_ERR_MISMATCH: it is of other tokens.
+ * tokens. TOKMAP_ERR_CORRUPT: it is damaged, or the lane of a token file is of other tokens.
  * TOKMAP_ERR_IO: something could not be read. */
 TOKMAP_API tokmap_status tokmap_lane_verify(const tokmap_lane *lane,
                                             const tokmap_verify_options *options,

@@ -116,6 +116,47 @@ static tokmap_status check_file(const tokmap_dataset *wide, const tokmap_i_token
     return tokmap_i_lane_read_header((const tokmap_lane *)wide, file, fd, &h, err);
 }
 
+static tokmap_status fail_damaged(tokmap_i_named_file file, uint64_t at, const char *problem,
+                                  tokmap_error *err)
+{
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at, "%s: damaged: %s: write the lane again", file.name,
+                   problem);
+}
+
+tokmap_status tokmap_i_lane_read_about(tokmap_i_named_file from, const tokmap_i_lane_header *h,
+                                       char *about, tokmap_error *err)
+{
+    const uint64_t at = TOKMAP_I_SIDE_HEADER_BYTES;
+    const size_t n_bytes = TOKMAP_I_LANE_ABOUT_ROOM;
+    const tokmap_status status = tokmap_i_read_exactly(from, at, n_bytes, about, err);
+    if (status || (tokmap_i_checksum(about, n_bytes) == h->about_checksum &&
+                   is_zero(about + h->about_bytes, n_bytes - h->about_bytes)))
+        return status;
+    return fail_damaged(from, at, "'about' does not match its checksum", err);
+}
+
+tokmap_status tokmap_i_lane_read_checksums(tokmap_i_named_file from, const tokmap_i_lane_header *h,
+                                           uint8_t **out, tokmap_error *err)
+{
+    const size_t n_bytes = (size_t)tokmap_i_lane_checksums_bytes(h);
+    const size_t n_used = (size_t)(8 * h->n_blocks);
+    uint8_t *bytes = malloc(n_bytes + 1);
+    *out = NULL;
+    if (!bytes)
+        return FAIL_MEMORY(err);
+    tokmap_status status =
+        tokmap_i_read_exactly(from, TOKMAP_I_LANE_CHECKSUMS_AT, n_bytes, bytes, err);
+    if (!status && (tokmap_i_checksum(bytes, n_bytes) != h->hash ||
+                    !is_zero(bytes + n_used, n_bytes - n_used)))
+        status = fail_damaged(from, TOKMAP_I_LANE_CHECKSUMS_AT,
+                              "its checksums do not match their hash", err);
+    if (status)
+        free(bytes);
+    else
+        *out = bytes;
+    return status;
+}
+
 /* Reads header and about of the first file. */
 static tokmap_status read_first(tokmap_lane *lane, const tokmap_i_token_file *file, int fd,
                                 tokmap_error *err)
@@ -124,16 +165,9 @@ static tokmap_status read_first(tokmap_lane *lane, const tokmap_i_token_file *fi
     const tokmap_i_named_file from = {fd, file->path};
     tokmap_status status = tokmap_i_lane_read_header(lane, file, fd, &h, err);
     if (!status)
-        status = tokmap_i_read_exactly(from, TOKMAP_I_SIDE_HEADER_BYTES, TOKMAP_I_LANE_ABOUT_ROOM,
-                                       lane->about, err);
+        status = tokmap_i_lane_read_about(from, &h, lane->about, err);
     if (status)
         return status;
-    if (tokmap_i_checksum(lane->about, TOKMAP_I_LANE_ABOUT_ROOM) != h.about_checksum ||
-        !is_zero((const uint8_t *)lane->about + h.about_bytes,
-                 TOKMAP_I_LANE_ABOUT_ROOM - h.about_bytes))
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_SIDE_HEADER_BYTES,
-                       "%s: damaged: 'about' does not match its checksum: write the lane again",
-                       file->path);
     lane->header = h;
     lane->wide.header.token_bytes = h.token_bytes;
     return TOKMAP_OK;

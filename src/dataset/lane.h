@@ -8,6 +8,7 @@
 
 #include "dataset/dataset.h"
 #include "dataset/side_file.h"
+#include "dataset/token_files.h"
 #include "format/lane_file.h"
 
 struct tokmap_lane {
@@ -30,6 +31,15 @@ tokmap_status tokmap_i_lane_hash(const tokmap_lane *lane, uint64_t *hash, tokmap
  * token file beside it. */
 tokmap_status tokmap_i_lane_read_header(const tokmap_lane *lane, const tokmap_i_token_file *file,
                                         int fd, tokmap_i_lane_header *h, tokmap_error *err);
+
+/* Reads `about` of a file of the lane, with the zeros after it: TOKMAP_I_LANE_ABOUT_ROOM. Compares
+ * it with the header. */
+tokmap_status tokmap_i_lane_read_about(tokmap_i_named_file from, const tokmap_i_lane_header *h,
+                                       char *about, tokmap_error *err);
+/* Reads the checksums of a file of the lane, with the zeros after them, into new memory, and
+ * compares them with the header; the caller frees them. */
+tokmap_status tokmap_i_lane_read_checksums(tokmap_i_named_file from, const tokmap_i_lane_header *h,
+                                           uint8_t **out, tokmap_error *err);
 
 /* Returns the path of the lane beside a token file; the caller frees it. NULL: out of memory. */
 char *tokmap_i_lane_path(const char *token_path, const char *name);

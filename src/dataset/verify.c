@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - reads every byte of a dataset, without its maps, and checks it.
+/* verify.c - reads every byte of a dataset or of a lane, without maps, and checks it.
  *
  * First it checks the index, then the token blocks, in parallel, and then the documents, to find
  * those in bad blocks. Damage is reported at the end and in order, so that the report does not
- * depend on the number of threads. */
+ * depend on the number of threads. A lane is a dataset with wider tokens that has only blocks. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/base.h"
@@ -18,6 +19,7 @@
 #include "base/token_scan.h"
 #include "dataset/index_cache.h"
 #include "dataset/index_reader.h"
+#include "dataset/lane.h"
 #include "dataset/token_files.h"
 #include "system/platform_thread.h"
 
@@ -41,6 +43,7 @@ typedef struct bad_block {
 
 typedef struct verify_job {
     const tokmap_dataset *ds;
+    const tokmap_lane *lane; /* whose values are the tokens of `ds`; NULL: a dataset is checked */
     tokmap_verify_options options;
     tokmap_i_index_reader reader;
     uint8_t *checksums;                  /* as stored; NULL if their section is damaged */
@@ -144,6 +147,8 @@ static tokmap_status read_block(const verify_job *job, block_reader *r,
             const uint8_t *slice = r->buffer + at;
             const size_t n = MIN(n_bytes - at, SLICE_BYTES);
             tokmap_i_hasher_add(r->hasher, slice, n);
+            if (job->lane)
+                continue;
             tokmap_i_content_hash_add_tokens(&r->hash, slice, n / width, width);
             const uint32_t largest = tokmap_i_largest_id(slice, n / width, width);
             r->largest_id = MAX(r->largest_id, largest);
@@ -197,6 +202,8 @@ static void check_files(verify_job *job)
         tokmap_i_token_file *file = &ds->files[i];
         tokmap_i_named_file opened;
         tokmap_error err;
+        if (job->lane && file->n_tokens == 0)
+            continue;
         const tokmap_status status = tokmap_i_token_file_borrow(ds, file, &opened, &err);
         if (!status) {
             tokmap_i_token_file_give_back(file, &opened);
@@ -205,7 +212,7 @@ static void check_files(verify_job *job)
         bad_block bad = {
             .index = file->first_block,
             .piece = tokmap_i_first_piece(ds, file->first_token, file->n_tokens),
-            .kind = status == TOKMAP_ERR_CORRUPT ? TOKMAP_DAMAGE_CONTENT : TOKMAP_DAMAGE_UNREADABLE,
+            .kind = status == TOKMAP_ERR_IO ? TOKMAP_DAMAGE_UNREADABLE : TOKMAP_DAMAGE_CONTENT,
             .err = status == TOKMAP_ERR_MEMORY ? NULL : malloc(sizeof err),
         };
         if (bad.err)
@@ -499,6 +506,36 @@ static tokmap_status take_options(verify_job *job, const tokmap_verify_options *
     return TOKMAP_OK;
 }
 
+/* Counts the blocks, and the bytes of those in the sample. */
+static void count_blocks(verify_job *job, uint64_t n_blocks)
+{
+    job->n_blocks = job->report.n_blocks = n_blocks;
+    for (uint64_t block = 0; block < n_blocks; block++)
+        job->bytes_total +=
+            is_sampled(job, block) ? tokmap_i_block_piece(job->ds, block).n_bytes : 0;
+}
+
+/* Returns the result, and frees what both kinds of jobs have. */
+static tokmap_status end_job(verify_job *job, tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    tokmap_i_mutex_free(&job->mutex);
+    if (job->failed) {
+        status = FAIL_MEMORY(err);
+    } else if (job->report.n_damages > 0) {
+        status = job->first.status = job->corrupt ? TOKMAP_ERR_CORRUPT : TOKMAP_ERR_IO;
+        if (err)
+            *err = job->first;
+    }
+    for (size_t i = 0; i < job->n_bad; i++)
+        free(job->bad[i].err);
+    free(job->missing);
+    free(job->checksums);
+    free(job->block_hashes);
+    free(job->bad);
+    return status;
+}
+
 static const tokmap_i_struct_kind report_kind = {STRUCT_KIND(tokmap_verify_report, n_blocks)};
 
 tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verify_options *options,
@@ -515,10 +552,8 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
         status = tokmap_i_index_reader_open(&job.reader, ds, err);
     if (status)
         return status;
-    job.n_blocks = job.report.n_blocks = tokmap_i_n_blocks(&ds->header);
     job.bytes_total = job.bytes_done = ds->header.index_bytes;
-    for (uint64_t block = 0; block < job.n_blocks; block++)
-        job.bytes_total += is_sampled(&job, block) ? tokmap_i_block_piece(ds, block).n_bytes : 0;
+    count_blocks(&job, tokmap_i_n_blocks(&ds->header));
     /* tokmap_dataset_open has checked the header, the table and the zeros between sections. */
     for (uint32_t i = 0; i < ds->header.n_sections; i++)
         job.bytes_done -= ds->header.sections[i].n_bytes;
@@ -529,24 +564,109 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     }
     tokmap_i_mutex_init(&job.mutex);
     check_all(&job);
-    tokmap_i_mutex_free(&job.mutex);
     if (report)
         tokmap_i_give_struct(report, &job.report, &report_kind, NULL);
-    if (job.failed) {
-        status = FAIL_MEMORY(err);
-    } else if (job.report.n_damages > 0) {
-        status = job.first.status = job.corrupt ? TOKMAP_ERR_CORRUPT : TOKMAP_ERR_IO;
-        if (err)
-            *err = job.first;
-    }
     tokmap_i_index_reader_close(&job.reader);
-    for (size_t i = 0; i < job.n_bad; i++)
-        free(job.bad[i].err);
     tokmap_i_index_cache_close(job.cache);
     tokmap_i_hasher_close(job.span_hash.hasher);
-    free(job.missing);
-    free(job.checksums);
-    free(job.block_hashes);
-    free(job.bad);
-    return status;
+    return end_job(&job, err);
+}
+
+/* ---- Lanes ---- */
+
+/* Checks what comes before the values of a file, and takes its checksums and the hash of its
+ * tokens. */
+static tokmap_status check_start(verify_job *job, tokmap_i_token_file *file,
+                                 tokmap_i_content_hash *tokens, tokmap_error *err)
+{
+    char about[TOKMAP_I_LANE_ABOUT_ROOM];
+    uint8_t *checksums = NULL;
+    tokmap_i_lane_header h;
+    tokmap_i_named_file opened;
+    tokmap_status status = tokmap_i_token_file_borrow(job->ds, file, &opened, err);
+    if (status)
+        return status;
+    status = tokmap_i_lane_read_header(job->lane, file, opened.fd, &h, err);
+    if (!status)
+        status = tokmap_i_lane_read_about(opened, &h, about, err);
+    if (!status)
+        status = tokmap_i_lane_read_checksums(opened, &h, &checksums, err);
+    tokmap_i_token_file_give_back(file, &opened);
+    if (status)
+        return status;
+    memcpy(job->checksums + 8 * file->first_block, checksums, (size_t)(8 * h.n_blocks));
+    free(checksums);
+    const tokmap_i_content_hash part = {
+        .crc = {le_get64(h.tokens_hash), le_get64(h.tokens_hash + 8)}, .n_bytes = 4 * h.n_tokens};
+    tokmap_i_content_hash_join(tokens, &part);
+    job->report.bytes_read += h.offset;
+    return TOKMAP_OK;
+}
+
+/* Reports that what comes before the values of a file is damaged, once for all its blocks. */
+static void report_start(verify_job *job, const tokmap_i_token_file *file, const tokmap_error *err)
+{
+    tokmap_damage damage = {.kind = err->status == TOKMAP_ERR_IO ? TOKMAP_DAMAGE_UNREADABLE
+                                                                 : TOKMAP_DAMAGE_SECTION,
+                            .n_bytes = file->token_offset,
+                            .error = *err};
+    job->failed |= err->status == TOKMAP_ERR_MEMORY;
+    if (!job->failed)
+        report_damage(job, &damage);
+}
+
+static void check_lane(verify_job *job)
+{
+    const tokmap_dataset *ds = job->ds;
+    tokmap_i_content_hash tokens = {0};
+    tokmap_error err;
+    check_files(job);
+    for (uint64_t i = 0; i < ds->n_files && !job->failed; i++) {
+        tokmap_i_token_file *file = &ds->files[i];
+        const bool is_there = !job->missing[i] && (file->n_tokens > 0 || !job->lane->by_file);
+        if (is_there && check_start(job, file, &tokens, &err)) {
+            report_start(job, file, &err);
+            job->missing[i] = true;
+        }
+    }
+    if (!job->failed)
+        tokmap_i_run_threads(job->options.n_threads, check_blocks, job);
+    if (job->failed)
+        return;
+    if (job->n_bad > 1)
+        qsort(job->bad, job->n_bad, sizeof *job->bad, by_index);
+    for (size_t i = 0; i < job->n_bad; i++)
+        report_block(job, &job->bad[i]);
+    const tokmap_i_content_hash *of_all = &job->lane->ds->header.tokens_hash;
+    if (job->report.n_damages > 0 || !memcmp(tokens.crc, of_all->crc, sizeof tokens.crc))
+        return;
+    tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
+    FAIL(&damage.error, TOKMAP_ERR_CORRUPT,
+         "%s: the lanes '%s' of its token files are of other tokens: write them again",
+         job->lane->ds->index_path, job->lane->name);
+    report_damage(job, &damage);
+}
+
+tokmap_status tokmap_lane_verify(const tokmap_lane *lane, const tokmap_verify_options *options,
+                                 tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!lane)
+        return FAIL_NULL(err);
+    const tokmap_dataset *wide = &lane->wide;
+    verify_job job = {.ds = wide, .lane = lane};
+    const tokmap_status status = take_options(&job, options, err);
+    if (status)
+        return status;
+    uint64_t n_blocks = 0;
+    for (uint64_t i = 0; i < wide->n_files; i++)
+        n_blocks +=
+            div_up(wide->files[i].n_tokens * wide->header.token_bytes, TOKMAP_I_BLOCK_BYTES);
+    count_blocks(&job, n_blocks);
+    job.checksums = malloc((size_t)(8 * n_blocks) + 1);
+    job.failed = !job.checksums;
+    tokmap_i_mutex_init(&job.mutex);
+    if (!job.failed)
+        check_lane(&job);
+    return end_job(&job, err);
 }
