@@ -355,10 +355,10 @@ TOKMAP_API void tokmap_column_writer_close(tokmap_column_writer *w);
 
 /* Adds a lane to a dataset P that is complete, in a file of its own: P.NAME.tml, with numbers for
  * each token. P does not change, and readers find the lane by its name (tokmap_lane_open). Tokens
- * can be given in any order, by several threads. A MiB of zeros is not written. The file is complete
- * or absent, and cannot be resumed: for what takes days, write a lane for each dataset of a joined
- * one, which has them then. Takes 8 bytes for each MiB, and 16 for each gap between tokens that
- * have numbers. */
+ * can be given in any order, by several threads. A MiB of zeros is not written. The file is
+ * complete or absent, and cannot be resumed: for what takes days, write a lane for each dataset of
+ * a joined one, which has them then. Takes 8 bytes for each MiB, and 16 for each gap between tokens
+ * that have numbers. */
 typedef struct tokmap_lane_writer tokmap_lane_writer;
 
 typedef struct tokmap_lane_options {

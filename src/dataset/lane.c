@@ -253,7 +253,7 @@ static tokmap_status list_files(tokmap_lane *lane, tokmap_error *err)
         path += 1 + sprintf(path, "%.*s.%s.tml", (int)stem_bytes(ds->files[i].path),
                             ds->files[i].path, lane->name);
     }
-    return status ? status : check_names(lane, err);
+    return status;
 }
 
 /* Sets where the values of each file begin. */
@@ -299,7 +299,9 @@ static tokmap_status open_files(tokmap_lane *lane, bool *exists, tokmap_error *e
     *exists = error != ENOENT;
     if (error)
         return FAIL_IO(err, error, "%s: cannot open", first->path);
-    status = read_first(lane, first, fd, err);
+    status = check_names(lane, err);
+    if (!status)
+        status = read_first(lane, first, fd, err);
     tokmap_i_file_close(fd);
     if (!status &&
         (lane->header.n_tokens = wide->header.n_tokens, !tokmap_i_lane_place(&lane->header)))

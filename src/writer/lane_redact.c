@@ -42,12 +42,6 @@ static tokmap_status next_document(lane_job *job, tokmap_error *err)
         if (job->n_passed == job->n_documents)
             return TOKMAP_OK;
         const uint64_t d = job->documents[job->n_passed++];
-        if (job->n_passed > 1 && d <= job->documents[job->n_passed - 2])
-            return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                        "documents[%" PRIu64 "] is %" PRIu64 ": must ascend", job->n_passed - 1, d);
-        if (d >= job->redacted->header.n_documents)
-            return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: there is no document %" PRIu64,
-                        job->redacted->index_path, d);
         if (tokmap_dataset_document(job->redacted, d, &job->now) || job->now.first_token < end ||
             job->now.n_tokens > n_tokens - job->now.first_token)
             return tokmap_i_fail_damaged(job->redacted, 0, "the end of a document is wrong", err);
@@ -197,6 +191,11 @@ tokmap_status tokmap_lane_redact(const tokmap_lane *lane, const tokmap_dataset *
         (lane->by_file && !redacted->is_joined))
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was not redacted from %s", redacted->index_path,
                     lane->ds->index_path);
+    for (uint64_t i = 0; i < n_documents; i++)
+        if (documents[i] >= new->n_documents || (i > 0 && documents[i] <= documents[i - 1]))
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "%s: documents[%" PRIu64 "] is %" PRIu64 ": must ascend, below %" PRIu64,
+                        redacted->index_path, i, documents[i], new->n_documents);
     lane_job job = {.lane = lane,
                     .redacted = redacted,
                     .documents = documents,
