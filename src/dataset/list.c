@@ -40,13 +40,15 @@ static bool find_choice(const char *path, choice *out)
     const bool is_beside = dot && (tokmap_i_name_side_file(dot) || strcmp(dot, ".redacted") == 0);
     if (found || !is_beside)
         return found;
-    /* It is named P.X.suffix, and so has one suffix more than P.idx. */
-    while (dot > base && *--dot != '.') {
+    /* It is named P.X.suffix, or P.HEX.X.suffix if it belongs to redacted tokens. */
+    while (!found && dot > base) {
+        while (dot > base && *--dot != '.') {
+        }
+        char *prefix = strndup(path, (size_t)(dot - path));
+        found = prefix && dot > base && find_index(prefix, &out->index, &by_prefix) && by_prefix;
+        free(prefix);
     }
-    char *prefix = strndup(path, (size_t)(dot - path));
-    found = prefix && dot > base && find_index(prefix, &out->index, &by_prefix) && by_prefix;
     out->is_dataset = false;
-    free(prefix);
     return found;
 }
 

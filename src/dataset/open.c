@@ -350,7 +350,7 @@ static tokmap_status open_tokens(tokmap_dataset *ds, bool index_only, bool *agai
 const char *tokmap_i_name_side_file(const char *path)
 {
     static const char *const names[][2] = {
-        {".tmr", "a rows file"}, {".tmc", "a late column"}, {".tmw", "a view"}};
+        {".tmr", "a rows file"}, {".tmc", "a late column"}, {".tmw", "a view"}, {".tml", "a lane"}};
     const char *end = strrchr(path, '.');
     for (size_t i = 0; end && i < sizeof names / sizeof *names; i++)
         if (strcmp(end, names[i][0]) == 0)

@@ -54,6 +54,10 @@ ARGUMENTS = {
     "tokmap_column **out": "(tokmap_column *[1]){0}", "const tokmap_column *column": "column", "tokmap_column *column": "column",
     "tokmap_column_writer **out": "(tokmap_column_writer *[1]){0}", "tokmap_column_writer *w": "column_writer",
     "const tokmap_column_options *options": "&column_options", "uint64_t n_values": "1", "const char *where": '"score > 1"',
+    "tokmap_lane **out": "(tokmap_lane *[1]){0}", "const tokmap_lane *lane": "lane", "tokmap_lane *lane": "lane",
+    "tokmap_lane_writer **out": "(tokmap_lane_writer *[1]){0}", "tokmap_lane_writer *w": "lane_writer",
+    "const tokmap_lane_options *options": "&lane_options", "const void **values": "(const void *[1]){0}",
+    "const void *values": "room", "const tokmap_dataset *redacted": "ds",
     "tokmap_view **out": "(tokmap_view *[1]){0}", "const tokmap_view *view": "view", "tokmap_view *view": "view",
     "const tokmap_view_options *options": "&view_options",
     "tokmap_use_kept *use": "use_kept", "void *context": "NULL",
@@ -64,7 +68,7 @@ ARGUMENTS = {
 # For these structs, one that TOKMAP_INIT has made is enough.
 INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|column|tensor|encoding|search|labels|entry)) \*\w+")
 # The comments say that these may be NULL, or NULL is a value, as of a stream.
-MAY_BE_NULL = {"err", "stream", "memory", "context", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report",
+MAY_BE_NULL = {"err", "stream", "memory", "context", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report", "tokmap_lane_verify.options",
                "tokmap_writer_join.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
                "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info",
@@ -203,6 +207,19 @@ int main(int argc, char **argv)
     need(tokmap_column_open(&column, ds, "score", &err), &err);
     need(tokmap_column_writer_open(&column_writer, ds, &column_options, &err), &err);
     column_options.name = "other";
+    tokmap_lane *lane = NULL;
+    tokmap_lane_writer *lane_writer = NULL;
+    tokmap_lane_options lane_options = TOKMAP_INIT(tokmap_lane_options);
+    lane_options.name = "x";
+    lane_options.type = TOKMAP_LANE_U8;
+    lane_options.partial = lane_options.replace = 1;
+    need(tokmap_lane_writer_open(&lane_writer, ds, &lane_options, &err), &err);
+    need(tokmap_lane_writer_finish(lane_writer, &err), &err);
+    tokmap_lane_writer_close(lane_writer);
+    need(tokmap_lane_open(&lane, ds, "x", &err), &err);
+    lane_options.name = "late";
+    need(tokmap_lane_writer_open(&lane_writer, ds, &lane_options, &err), &err);
+    lane_options.name = "other";
     tokmap_view *view = NULL;
     tokmap_view_options view_options = TOKMAP_INIT(tokmap_view_options);
     view_options.where = "score > 1";

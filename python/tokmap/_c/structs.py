@@ -68,6 +68,17 @@ class ColumnOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("replace", c_int64)]
 
 
+class LaneInfo(Sized):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("path", c_char_p), ("about", c_char_p), ("type", c_int),
+                ("count", c_uint32), ("token_bytes", c_uint32), ("goes_with", c_int), ("n_tokens", c_uint64),
+                ("offset", c_uint64), ("hash", c_uint64)]
+
+
+class LaneOptions(Sized):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("about", c_char_p), ("type", c_int), ("count", c_uint32),
+                ("goes_with", c_int), ("replace", c_int32), ("partial", c_int32)]
+
+
 class Value(ctypes.Structure):
     _fields_ = [("type", c_int), ("integer", c_int64), ("real", c_double), ("text", c_void_p),
                 ("text_bytes", c_size_t)]
@@ -268,6 +279,16 @@ SIGNATURES = {
     "tokmap_column_writer_put": _call(c_uint64, c_void_p, c_uint64),
     "tokmap_column_writer_finish": _call(),
     "tokmap_column_writer_close": (None, [c_void_p]),
+    "tokmap_lane_open": _call(c_void_p, c_char_p, of=POINTER(c_void_p)),
+    "tokmap_lane_close": (None, [c_void_p]),
+    "tokmap_lane_get_info": (c_int, [c_void_p, POINTER(LaneInfo)]),
+    "tokmap_lane_values": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
+    "tokmap_lane_read": _call(c_uint64, c_uint64, c_void_p),
+    "tokmap_lane_verify": _call(POINTER(VerifyOptions)),
+    "tokmap_lane_writer_open": _call(c_void_p, POINTER(LaneOptions), of=POINTER(c_void_p)),
+    "tokmap_lane_writer_put": _call(c_uint64, c_void_p, c_uint64),
+    "tokmap_lane_writer_finish": _call(),
+    "tokmap_lane_writer_close": (None, [c_void_p]),
     "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tokmap_dataset_check_tokenizers": _call(c_size_t, of=POINTER(c_void_p)),
     "tokmap_dataset_check_files": _call(c_size_t, of=POINTER(c_void_p)),
