@@ -515,8 +515,8 @@ TOKMAP_API tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *c
 /* Decides which of these paths to open, so that each dataset of the list is opened once: sets
  * chosen[i] to 1 or 0. Paths that lead to the same index file as an earlier path are not chosen,
  * nor are files that belong to a dataset of the list: P.idx, P.*.tmr, P.*.tmc, P.*.tmw, P.*.tml
- * and P.*.redacted. A path that leads to no index is chosen: tokmap_dataset_open then explains why it
- * cannot be opened. */
+ * and P.*.redacted. A path that leads to no index is chosen: tokmap_dataset_open then explains why
+ * it cannot be opened. */
 TOKMAP_API tokmap_status tokmap_dataset_choose_paths(const char *const *paths, size_t n_paths,
                                                      uint8_t *chosen, tokmap_error *err);
 /* Checks that no joined dataset of the list has its tokens in the token file of another dataset,

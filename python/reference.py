@@ -21,7 +21,7 @@ HEAD = """<!-- Made by python/reference.py. Change the docstrings instead. -->
 # The Python package
 """
 GROUPS = (
-    ("Datasets", ("open", "Dataset", "View", "Document", "Input", "Segment", "Writer")),
+    ("Datasets", ("open", "Dataset", "View", "Document", "Input", "Segment", "Writer", "Lane", "LaneWriter")),
     ("Packing", ("pack", "PackReport", "PackProgress")),
     ("Loading", ("Loader", "Source", "DocumentList", "Order", "Rows", "Ranks", "Reading", "Resume", "Record", "Slots", "Batch", "Row", "Samples",
                  "Sample")),

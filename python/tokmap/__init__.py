@@ -38,7 +38,7 @@ _notebooks.load = lambda: importlib.import_module("._tools.notebook", __name__)
 __version__: str = _library.tokmap_version().decode()
 
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
-           "Document", "DocumentList", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
+           "Document", "DocumentList", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Lane", "LaneWriter", "Loader",
            "LockedError", "Measurement", "MismatchError", "NoMemoryError", "NotADatasetError", "Order", "Ranks", "Reading",
            "PackProgress", "PackReport", "Record", "Resume", "ResumeCheck", "Row", "Rows", "Run", "Sample", "Samples", "Segment", "Slots", "Source", "Span",
            "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "View", "Writer", "WrongStep",
@@ -46,12 +46,13 @@ __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "
 
 # What few programs use is imported when it is asked for, because that takes as long as all the rest.
 _LATER = {"_frameworks.samples": "Samples", "_frameworks.megatron_order": "megatron_source", "_device.stage": "DeviceArray DeviceBatch Filled Stage count_devices",
-          "_data.tokenizer": "Tokenizer", "_data.pack": "PackProgress PackReport pack", "_run.measure": "Measurement measure", "_run.resume": "ResumeCheck WrongStep check_resume", "_run.trace": "Run TracedDocument TracedRow", "_data.writer": "Writer"}
+          "_data.tokenizer": "Tokenizer", "_data.pack": "PackProgress PackReport pack", "_run.measure": "Measurement measure", "_run.resume": "ResumeCheck WrongStep check_resume", "_run.trace": "Run TracedDocument TracedRow", "_data.writer": "Writer", "_data.lanes": "Lane LaneWriter"}
 
 if TYPE_CHECKING:
     from ._frameworks.megatron_order import megatron_source
     from ._frameworks.samples import Samples
     from ._device.stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
+    from ._data.lanes import Lane, LaneWriter
     from ._data.pack import PackProgress, PackReport, pack
     from ._data.tokenizer import Tokenizer
     from ._run.measure import Measurement, measure

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lanes - lanes: what was put is what is read, of flat and of joined datasets, or an error. The
- * values follow from the numbers of the tokens. */
+/* test_lanes - lanes: what was put is what is read, of flat and of joined datasets, or an error.
+ * The values follow from the numbers of the tokens. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -646,7 +646,7 @@ static void redact(const tokmap_dataset *ds, const char *prefix, bool joined)
     must_finish(w);
 }
 
-/* The lane has zeros for all tokens of deleted documents, and the values of the model for others. */
+/* The lane has zeros for all tokens of deleted documents, and else the values of the model. */
 static void check_redacted(const tokmap_dataset *ds, uint32_t width)
 {
     tokmap_lane *lane = open_lane(ds, "a");

@@ -7,7 +7,7 @@ import errno
 import itertools
 import os
 import re
-from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
+from typing import (TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union, overload)
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .._c.errors import DamagedError, Handle, MismatchError, call, make_error
 from .._c.structs import lib
 from . import values as _meta
 from .view import View, write_view
+
+if TYPE_CHECKING:
+    from .lanes import Lane, LaneWriter
 
 Path = Union[str, "os.PathLike[str]"]
 Array = _meta.Array
@@ -412,6 +415,18 @@ class Dataset:
         found = shards[k].look_up(lib.tokmap_dataset_find_document, token - self._first_tokens[k], _lib.Document())
         return Document(self._first_documents[k] + found.index, self._first_tokens[k] + found.first_token, found.n_tokens)
 
+    def lengths(self) -> Array:
+        """The number of tokens of each document, as int64: np.repeat(values, ds.lengths()) gives each token the value of its
+        document."""
+        found = np.empty(self.n_documents, np.int64)
+        one = _lib.Document()
+        for shard, first in zip(self._shards(), self._first_documents):
+            if shard.info.n_documents == 0 and shard.info.n_tokens:
+                raise LookupError(f"{shard.path}: its document boundaries are not known")
+            for i in range(shard.info.n_documents):
+                found[first + i] = shard.look_up(lib.tokmap_dataset_document, i, one).n_tokens
+        return found
+
     # ---- Tokens ----
 
     def tokens(self, first: int = 0, n_tokens: Optional[int] = None) -> Array:
@@ -550,6 +565,45 @@ class Dataset:
         names = [name + end for end in ("_ngrams", "_longest", "_example")] if not duplicates else [name]
         return scan([path[:-4] for path in self.paths], self._first_documents, options, against, names, replace)
 
+    # ---- Lanes ----
+
+    @property
+    def lanes(self) -> "Dict[str, Lane]":
+        """The lanes of this dataset by name, as they are in its folder now. Of several datasets those that each has. One that
+        cannot be read is left out, with a warning."""
+        from .lanes import lanes_of  # here, because few programs need it
+
+        return lanes_of(self)
+
+    def lane(self, name: str) -> "Lane":
+        """The lane of this name: numbers for each token. ArgumentError: there is none."""
+        from .lanes import Lane
+
+        return Lane(self, name)
+
+    def add_lane(self, name: str, values: Any, *, type: Optional[str] = None, goes_with: str = "label",
+                 about: Optional[Mapping[str, Any]] = None, replace: bool = False) -> None:
+        """Adds a lane: numbers for each token, in a file P.NAME.tml beside each dataset, which stays as it is.
+        values: an array, memmap or tensor [n_tokens] or [n_tokens, count]; value t belongs to token t. type: how they are
+        stored, "uint8" to "int32", "float16", "bfloat16" or "float32"; None: as they are. Floats are rounded; integers,
+        and floats that would become infinite, must fit. "bfloat16" takes bits as uint16, or a tensor of torch. goes_with:
+        "label" if a value says something of its token as a label, such as a weight or a log-probability; "input" if a
+        model has computed it at the token, such as logits. about: what JSON can hold: who made them. It has "attention":
+        "within documents" unless you say otherwise: whether values depend on tokens of other documents, which `tokmap
+        redact` asks. replace: whether a lane of this name may be replaced, else ExistsError."""
+        from .lanes import add_lane
+
+        add_lane(self, name, values, type, goes_with=goes_with, about=about, replace=replace)
+
+    def lane_writer(self, name: str, type: str, count: int = 1, *, goes_with: str = "label",
+                    about: Optional[Mapping[str, Any]] = None, replace: bool = False, partial: bool = False) -> "LaneWriter":
+        """Begins a lane whose values come in any order: see LaneWriter. count: numbers for each token. partial: whether
+        tokens may be left out, whose numbers are then 0. The other arguments are those of add_lane. Only for a single
+        dataset. A lane cannot be resumed: write what takes days for each of the datasets that are joined."""
+        from .lanes import LaneWriter
+
+        return LaneWriter(self._only("a lane"), name, type, count, goes_with, about, replace, partial)
+
     # ---- Views ----
 
     def where(self, expression: str) -> View:
@@ -622,13 +676,16 @@ class Dataset:
     # ---- Checks ----
 
     def verify(self, n_threads: int = 0, sample: float = 1.0) -> None:
-        """Reads and checks every byte, or a share of the blocks, and then the late columns and the views beside each
-        dataset. Raises DamagedError, or FileError if the system could not read; MismatchError for a late column or a
-        view of other documents."""
+        """Reads and checks every byte, or a share of the blocks, and then the late columns, the views and the lanes beside
+        each dataset. Raises DamagedError, or FileError if the system could not read; MismatchError for a late column or a
+        view of other documents, or a lane of other tokens."""
+        from .lanes import verify_lanes
+
         options = _lib.VerifyOptions(n_threads=number("n_threads", n_threads, 64), sample=real("sample", sample))
         for shard in self._shards():
             call(lib.tokmap_dataset_verify, shard.handle.pointer, ctypes.byref(options), None)
             _meta.verify_beside(shard)
+            verify_lanes(shard, options)
 
 
 def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:
