@@ -311,6 +311,7 @@ def structs_are_those_of_the_headers(folder):
              "MetaColumn": "tokmap_meta_column", "Value": "tokmap_value",
              "VerifyOptions": "tokmap_verify_options", "WriterOptions": "tokmap_writer_options",
              "ViewOptions": "tokmap_view_options", "ViewInfo": "tokmap_view_info",
+             "LaneInfo": "tokmap_lane_info", "LaneOptions": "tokmap_lane_options",
              "LoaderSource": "tokmap_loader_source", "LoaderPhase": "tokmap_loader_phase",
              "LoaderOptions": "tokmap_loader_options", "Row": "tokmap_row", "Batch": "tokmap_batch",
              "LoaderSample": "tokmap_sample", "LoaderSourceInfo": "tokmap_loader_source_info",

@@ -25,7 +25,8 @@ static struct {
 
 static bool see_name(void *context, const char *name)
 {
-    static const char *const suffixes[] = {BESIDE_COLUMNS, BESIDE_VIEWS, BESIDE_REDACTED};
+    static const char *const suffixes[] = {BESIDE_COLUMNS, BESIDE_VIEWS, BESIDE_LANES,
+                                           BESIDE_REDACTED};
     failure *err = context;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (path_ends_with(name, suffixes[i]))
@@ -50,7 +51,7 @@ static int list_folder(const char *index_path)
     return listed.code;
 }
 
-/* Whether a late column may have this name (docs/FORMAT.md, section 14). */
+/* Whether a late column or a lane may have this name (docs/FORMAT.md, section 14). */
 static bool is_column_name(const char *name, size_t n_bytes)
 {
     static const char allowed[] =
@@ -58,37 +59,67 @@ static bool is_column_name(const char *name, size_t n_bytes)
     return n_bytes <= 64 && strspn(name, allowed) >= n_bytes;
 }
 
-/* Says once that a file is not a late column, and forgets its name. */
-static void ignore_name(const char *index_path, char *name)
+/* Says once that a file is not a late column or a lane, and forgets its name. */
+static void ignore_name(const char *index_path, char *name, const char *what)
 {
-    cli_warn(
-        "%s: ignored: it is not a late column, whose name has 1 to 64 letters, digits, _ and -. "
-        "It may contain values of documents",
-        path_beside(index_path, name).s);
+    cli_warn("%s: ignored: it is not a %s, whose name has 1 to 64 letters, digits, _ and -. "
+             "It may contain values of documents",
+             path_beside(index_path, name).s, what);
     *name = '\0';
 }
 
-int beside_list(const tokmap_dataset *ds, const char *suffix, input_list *found)
+/* Appends each NAME of the files PREFIX.NAME.SUFFIX. */
+static int list_prefix(const char *prefix, const char *suffix, input_list *found)
 {
     failure err;
-    const tokmap_dataset_info info = cli_dataset_info(ds);
-    const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, ".");
+    const bool is_lane = strcmp(suffix, BESIDE_LANES) == 0;
+    const path_text begin = path_of(path_last_part(prefix), ".");
     const size_t n_begin = strlen(begin.s), n_end = strlen(suffix);
-    int code = list_folder(info.index_path);
-    *found = (input_list){0};
+    int code = list_folder(prefix);
     for (size_t i = 0; code == CLI_OK && i < listed.names.n_names; i++) {
         const char *name = listed.names.names[i];
         const size_t n = strlen(name);
         if (n <= n_begin + n_end || strncmp(name, begin.s, n_begin) != 0 ||
             !path_ends_with(name, suffix) || memchr(name + n_begin, '.', n - n_begin - n_end))
             continue;
-        if (strcmp(suffix, BESIDE_COLUMNS) == 0 &&
+        if ((is_lane || strcmp(suffix, BESIDE_COLUMNS) == 0) &&
             !is_column_name(name + n_begin, n - n_begin - n_end))
-            ignore_name(info.index_path, listed.names.names[i]);
+            ignore_name(prefix, listed.names.names[i], is_lane ? "lane" : "late column");
         else if (!input_list_append(found, strndup(name + n_begin, n - n_begin - n_end), &err))
             code = cli_print_failure(&err);
     }
+    return code;
+}
+
+/* Returns the path of the first token file of a joined dataset without its last suffix. */
+static path_text first_token_file(const tokmap_dataset *ds)
+{
+    tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
+    tokmap_dataset_get_segment(ds, 0, &segment);
+    path_text path = path_beside(cli_dataset_info(ds).index_path, segment.path);
+    char *name = path.s + (path_last_part(path.s) - path.s), *dot = strrchr(name, '.');
+    if (dot && dot > name)
+        *dot = '\0';
+    return path;
+}
+
+int beside_list(const tokmap_dataset *ds, const char *suffix, input_list *found)
+{
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    size_t n = 0;
+    *found = (input_list){0};
+    int code = list_prefix(path_prefix(info.index_path).s, suffix, found);
+    if (code == CLI_OK && info.n_segments > 0 && strcmp(suffix, BESIDE_LANES) == 0)
+        code = list_prefix(first_token_file(ds).s, suffix, found);
     input_list_sort(found, 0);
+    for (size_t i = 0; i < found->n_names; i++) { /* a lane may be in both places */
+        char *name = found->names[i];
+        if (n > 0 && strcmp(found->names[n - 1], name) == 0)
+            free(name);
+        else
+            found->names[n++] = name;
+    }
+    found->n_names = n;
     return code;
 }
 
@@ -101,6 +132,44 @@ path_text beside_path(const tokmap_dataset *ds, const char *name, const char *su
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Finds the lanes P.HEX.NAME.tml beside the dataset whose P.HEX.redacted does not exist, and
+ * removes them or prints a message. */
+static int find_unused_lanes(const tokmap_dataset *ds, bool remove)
+{
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    const path_text prefix = path_prefix(info.index_path);
+    const path_text begin = path_of(path_last_part(prefix.s), ".");
+    const size_t n_begin = strlen(begin.s);
+    int code = list_folder(info.index_path);
+    for (size_t i = 0; code == CLI_OK && i < listed.names.n_names; i++) {
+        const char *name = listed.names.names[i];
+        char digits[REDACTED_DIGITS + 2] = "";
+        if (strncmp(name, begin.s, n_begin) != 0 || !path_ends_with(name, BESIDE_LANES) ||
+            strspn(name + n_begin, "0123456789abcdef") != REDACTED_DIGITS ||
+            name[n_begin + REDACTED_DIGITS] != '.' ||
+            strlen(name) <= n_begin + REDACTED_DIGITS + strlen(BESIDE_LANES))
+            continue;
+        memcpy(digits, name + n_begin, REDACTED_DIGITS);
+        const path_text path = path_beside(info.index_path, name);
+        const path_text tokens =
+            path_of(path_of(prefix.s, ".").s, path_of(digits, BESIDE_REDACTED).s);
+        if (file_name_exists(tokens.s) || !file_name_exists(path.s))
+            continue;
+        if (remove)
+            code = output_remove(path.s);
+        else
+            cli_warn("%s: is the lane of redacted tokens that no longer exist, and may contain "
+                     "values of documents that were redacted since: remove it",
+                     path.s);
+    }
+    return code;
+}
+
+int beside_remove_unused_lanes(const tokmap_dataset *ds)
+{
+    return find_unused_lanes(ds, true);
 }
 
 void beside_report_unused(const tokmap_dataset *ds)
@@ -135,9 +204,10 @@ void beside_report_unused(const tokmap_dataset *ds)
     }
     free(is_used);
     input_list_free(&names);
+    find_unused_lanes(ds, false);
 }
 
-/* ---- Late columns and views ---- */
+/* ---- Late columns, views and lanes ---- */
 
 static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const char *suffix,
                                bool verify, tokmap_error *err)
@@ -147,6 +217,14 @@ static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const
     const tokmap_view_options o = {.struct_size = sizeof o, .path = path.s};
     tokmap_column *column = NULL;
     tokmap_view *view = NULL;
+    tokmap_lane *lane = NULL;
+    if (strcmp(suffix, BESIDE_LANES) == 0) {
+        tokmap_status of_lane = tokmap_lane_open(&lane, ds, name, err);
+        if (of_lane == TOKMAP_OK && verify)
+            of_lane = tokmap_lane_verify(lane, NULL, err);
+        tokmap_lane_close(lane);
+        return of_lane;
+    }
     tokmap_status status =
         is_view ? tokmap_view_open(&view, ds, &o, err) : tokmap_column_open(&column, ds, name, err);
     if (status == TOKMAP_OK && verify)
@@ -174,17 +252,18 @@ int beside_remove_column(const tokmap_dataset *ds, const char *name)
     return output_remove(beside_path(ds, name, BESIDE_COLUMNS).s);
 }
 
-void beside_note_columns(const tokmap_dataset *ds, bool quiet)
+void beside_note_left_out(const tokmap_dataset *ds, bool quiet)
 {
-    input_list names;
-    if (quiet)
-        return;
-    beside_list(ds, BESIDE_COLUMNS, &names);
-    if (names.n_names > 0)
-        cli_warn("%s: its late columns (%s%s) are not in the output",
-                 cli_dataset_info(ds).index_path, names.names[0],
-                 names.n_names > 1 ? " and others" : "");
-    input_list_free(&names);
+    static const char *const suffixes[][2] = {{BESIDE_COLUMNS, "late columns"},
+                                              {BESIDE_LANES, "lanes"}};
+    for (size_t i = 0; i < 2 && !quiet; i++) {
+        input_list names;
+        beside_list(ds, suffixes[i][0], &names);
+        if (names.n_names > 0)
+            cli_warn("%s: its %s (%s%s) are not in the output", cli_dataset_info(ds).index_path,
+                     suffixes[i][1], names.names[0], names.n_names > 1 ? " and others" : "");
+        input_list_free(&names);
+    }
 }
 
 void beside_advise_again(const char *dataset)
@@ -196,12 +275,12 @@ void beside_advise_again(const char *dataset)
 
 void beside_report_replaced(const char *dataset)
 {
-    static const char *const suffixes[] = {BESIDE_COLUMNS, BESIDE_VIEWS};
+    static const char *const suffixes[] = {BESIDE_COLUMNS, BESIDE_VIEWS, BESIDE_LANES};
     tokmap_dataset *ds;
     tokmap_error err;
     if (tokmap_dataset_open_index(&ds, dataset, &err) != TOKMAP_OK)
         return;
-    for (int k = 0; k < 2; k++) {
+    for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++) {
         input_list names;
         beside_list(ds, suffixes[k], &names);
         for (size_t i = 0; i < names.n_names; i++)

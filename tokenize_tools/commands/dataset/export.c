@@ -449,7 +449,7 @@ static int export_dataset(void *options, const char *name, const tokmap_dataset 
     if (code == CLI_OK)
         code = exporters[job->to](job);
     if (code == CLI_OK) {
-        beside_note_columns(ds, job->quiet);
+        beside_note_left_out(ds, job->quiet);
         cli_progress_end(&job->progress, job->tokens.n_copied);
     }
     if (code == CLI_OK && job->info.n_spans)

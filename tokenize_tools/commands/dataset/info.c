@@ -13,6 +13,7 @@
 #include "commands/dataset/dataset_commands.h"
 #include "datasets/each.h"
 #include "datasets/beside.h"
+#include "datasets/lanes.h"
 #include "datasets/values.h"
 #include "system/process.h"
 #include "cli/json_out.h"
@@ -273,6 +274,12 @@ static int print_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *inf
     return CLI_OK;
 }
 
+/* What a dataset has beside its tokens. */
+typedef struct info_values {
+    const value_columns *columns;
+    const lane_list *lanes;
+} info_values;
+
 static void print_columns(const value_columns *columns)
 {
     for (size_t i = 0; i < columns->n; i++) {
@@ -288,6 +295,23 @@ static void print_columns(const value_columns *columns)
         if (column->n_nulls && column->type != TOKMAP_VALUE_NULL)
             printf(", missing in %s", cli_count_of(column->n_nulls, "document").s);
         puts(column->path ? ", late" : "");
+    }
+}
+
+static void print_lanes(const lane_list *lanes)
+{
+    for (size_t i = 0; i < lanes->n; i++) {
+        const tokmap_lane_info *lane = &lanes->info[i];
+        print_key(i ? "" : "lanes:");
+        printf("%s, ", lane->name);
+        if (lane->count > 1)
+            printf("%s ", cli_count(lane->count).s);
+        printf("%s for each token as %s, ", lanes_type_name(lane->type),
+               lane->goes_with == TOKMAP_WITH_INPUT ? "an input" : "a label");
+        if (lane->path)
+            printf("from byte %" PRIu64 "\n", lane->offset);
+        else
+            puts("beside the token files");
     }
 }
 
@@ -329,8 +353,7 @@ static void print_spans(const tokmap_dataset *ds, const tokmap_dataset_info *inf
 }
 
 static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info,
-                       const value_columns *columns, const uint64_t *kept,
-                       const info_options *options)
+                       const info_values *values, const uint64_t *kept, const info_options *options)
 {
     print_text_line("dataset id:", cli_hex(info->dataset_id).s);
     print_key("tokens:");
@@ -344,7 +367,8 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
     if (!kept)
         print_epochs(info->n_tokens, options->n_wanted);
     print_text_line("inputs:", cli_count(info->n_inputs).s);
-    print_columns(columns);
+    print_columns(values->columns);
+    print_lanes(values->lanes);
     print_spans(ds, info);
     print_ids(ds, info);
     print_tokenizer(ds);
@@ -455,8 +479,7 @@ static void put_segments(json_out *o, const tokmap_dataset *ds, const tokmap_dat
 /* Prints an object. A damaged part of the dataset becomes null, and the object is still
  * complete. */
 static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
-                      const value_columns *columns, const uint64_t *kept,
-                      const info_options *options)
+                      const info_values *values, const uint64_t *kept, const info_options *options)
 {
     json_out o = json_out_begin_result(stdout);
     int code = CLI_OK;
@@ -500,7 +523,8 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
     if (options->n_wanted && n_counted > 0 && code == CLI_OK)
         json_out_print(&o, "epochs", "%.6g", divide(options->n_wanted, n_counted));
     code = cli_first_failure(code, put_inputs(&o, ds, info));
-    put_columns(&o, columns);
+    put_columns(&o, values->columns);
+    lanes_put(&o, values->lanes);
     json_out_number(&o, "n_spans", info->n_spans);
     if (info->n_spans)
         json_out_hash(&o, "spans_hash", info->spans_hash);
@@ -527,6 +551,8 @@ static int show_one(void *command_options, const char *path, const tokmap_datase
     info_options *options = command_options;
     const tokmap_dataset_info info = cli_dataset_info(ds);
     value_columns columns = {0};
+    lane_list lanes = {0};
+    const info_values values = {&columns, &lanes};
     uint64_t *kept = NULL;
     if (options->has_printed && !options->json)
         putchar('\n');
@@ -534,12 +560,14 @@ static int show_one(void *command_options, const char *path, const tokmap_datase
     report_unfinished(path);
     beside_report_unused(ds);
     int code = values_open_all(&columns, ds, false);
+    code = cli_first_failure(code, lanes_open_all(&lanes, ds));
     if (options->where)
         code = cli_first_failure(code, values_select(ds, options->where, &kept));
     if (code == CLI_OK || !options->where)
         code = cli_first_failure(
-            code, (options->json ? print_json : print_table)(ds, &info, &columns, kept, options));
+            code, (options->json ? print_json : print_table)(ds, &info, &values, kept, options));
     values_close_all(&columns);
+    lanes_close_all(&lanes);
     free(kept);
     return code;
 }

@@ -264,7 +264,7 @@ static int merge_all(void *command_options, const input_list *names)
     if (code == CLI_OK)
         code = check_inputs(&s);
     for (size_t i = 0; code == CLI_OK && i < s.n_inputs; i++)
-        beside_note_columns(s.inputs[i].ds, options->quiet);
+        beside_note_left_out(s.inputs[i].ds, options->quiet);
     if (code == CLI_OK)
         code = write_merged(&s);
     dataset_list_close(&s.list);

@@ -14,6 +14,7 @@
 #include "datasets/each.h"
 #include "datasets/lines.h"
 #include "datasets/beside.h"
+#include "datasets/lanes.h"
 #include "datasets/values.h"
 #include "system/output_file.h"
 #include "system/platform.h"
@@ -216,41 +217,50 @@ static int redact_column(const selection *s, const tokmap_dataset *q, const char
     return code;
 }
 
-/* Removes older columns of Q, before Q gets its name: they may have values that are redacted now,
- * and would stay if the command ended before the new ones are complete. */
-static int remove_columns(const selection *s, const char *prefix)
+/* Removes older late columns or lanes of Q, before Q gets its name: they may have values that are
+ * redacted now, and would stay if the command ended before the new ones are complete. */
+static int remove_older(const selection *s, const char *prefix, const char *suffix)
 {
     input_list names;
-    int code = beside_list(s->ds, BESIDE_COLUMNS, &names);
+    int code = beside_list(s->ds, suffix, &names);
     for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)
-        code = output_remove(
-            path_of(path_of(prefix, ".").s, path_of(names.names[i], BESIDE_COLUMNS).s).s);
+        code = output_remove(path_of(path_of(prefix, ".").s, path_of(names.names[i], suffix).s).s);
     input_list_free(&names);
     return code;
 }
 
-/* Writes the late columns of Q, and warns about late columns of an earlier dataset beside it. */
+/* Writes the late columns of Q. */
 static int redact_columns(const selection *s, const tokmap_dataset *q)
 {
-    input_list names, beside;
+    input_list names;
     int code = beside_list(s->ds, BESIDE_COLUMNS, &names);
     for (size_t i = 0; i < names.n_names && code == CLI_OK; i++)
         code = redact_column(s, q, names.names[i]);
-    code = cli_first_failure(code, beside_list(q, BESIDE_COLUMNS, &beside));
+    input_list_free(&names);
+    return code;
+}
+
+/* Warns about late columns or lanes beside Q that are those of an earlier dataset, because P has
+ * none of this name. */
+static int warn_of_others(const selection *s, const tokmap_dataset *q, const char *suffix)
+{
+    input_list names, beside;
+    int code = beside_list(s->ds, suffix, &names);
+    code = cli_first_failure(code, beside_list(q, suffix, &beside));
     for (size_t i = 0; i < beside.n_names; i++) {
         bool is_new = false;
         for (size_t k = 0; k < names.n_names; k++)
             is_new |= strcmp(beside.names[i], names.names[k]) == 0;
         if (!is_new)
             cli_warn("%s: has the values of an earlier dataset, not redacted: remove it",
-                     beside_path(q, beside.names[i], BESIDE_COLUMNS).s);
+                     beside_path(q, beside.names[i], suffix).s);
     }
     input_list_free(&names);
     input_list_free(&beside);
     return code;
 }
 
-/* Writes Q.idx and the late columns, and warns about unused files beside the new dataset. */
+/* Writes Q.idx, the late columns and the lanes, and warns about unused files beside Q. */
 static int finish_files(const selection *s, const char *prefix, output_source *source,
                         output_file *idx)
 {
@@ -264,8 +274,12 @@ static int finish_files(const selection *s, const char *prefix, output_source *s
                  idx->path);
     if (tokmap_dataset_open_index(&q, prefix, &err) != TOKMAP_OK)
         return cli_first_failure(code, cli_fail(&err));
-    beside_report_unused(q);
     code = cli_first_failure(code, redact_columns(s, q));
+    code = cli_first_failure(code, lanes_redact(s->ds, q, s->documents, s->n));
+    code = cli_first_failure(code, beside_remove_unused_lanes(q));
+    beside_report_unused(q);
+    code = cli_first_failure(code, warn_of_others(s, q, BESIDE_COLUMNS));
+    code = cli_first_failure(code, warn_of_others(s, q, BESIDE_LANES));
     tokmap_dataset_close(q);
     note_names(s->info.token_path);
     return code;
@@ -292,6 +306,8 @@ static int write_redacted(const selection *s, const redact_command_options *o)
     if (code == CLI_OK) /* before anything is written */
         code = beside_check(s->ds, BESIDE_COLUMNS, true);
     if (code == CLI_OK)
+        code = beside_check(s->ds, BESIDE_LANES, true);
+    if (code == CLI_OK)
         code = make_metadata(s, &metadata, &metadata_bytes);
     if (code == CLI_OK)
         code = output_make_folders(prefix);
@@ -306,7 +322,9 @@ static int write_redacted(const selection *s, const redact_command_options *o)
          tokmap_writer_set_metadata(w, metadata, (size_t)metadata_bytes, &err) != TOKMAP_OK))
         code = cli_fail(&err);
     if (code == CLI_OK)
-        code = remove_columns(s, prefix);
+        code = remove_older(s, prefix, BESIDE_COLUMNS);
+    if (code == CLI_OK)
+        code = remove_older(s, prefix, BESIDE_LANES);
     /* An index must never be beside other tokens, not even for a moment. */
     if (code == CLI_OK && source.fd >= 0 && o->force)
         code = output_remove(idx.path);
@@ -376,8 +394,9 @@ static const cli_manual manual = {
         "if the file system has reflinks, such as XFS and btrfs, and otherwise a copy; then only "
         "what changes is read, checked and written. If P is joined, only its token files that "
         "change become new files, Q.*.redacted; the others must stay where they are. Late columns "
-        "of P "
-        "('tokmap columns') become late columns of Q.",
+        "of P ('tokmap columns') become late columns of Q, and lanes become lanes that have zeros "
+        "for "
+        "the redacted documents.",
     .options = option_table,
     .examples = "  tokmap redact data/train --documents 17 -o data/train2\n"
                 "  tokmap redact data/train --documents @gone.txt -o data/train2\n"

@@ -200,6 +200,7 @@ static int verify_one(void *command_options, const char *path, const tokmap_data
     int code = run_verify(ds, &view, options);
     code = cli_first_failure(code, beside_check(ds, BESIDE_COLUMNS, true));
     code = cli_first_failure(code, beside_check(ds, BESIDE_VIEWS, true));
+    code = cli_first_failure(code, beside_check(ds, BESIDE_LANES, true));
     report_unfinished(path);
     beside_report_unused(ds);
     return code;
