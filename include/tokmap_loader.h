@@ -219,6 +219,9 @@ typedef struct tokmap_loader_source {
      * three and the last are 0. Names of roles are in the metadata: docs/FORMAT.md, section 3.9.
      * NULL: the roles from TOKMAP_SPAN_COUNTED on count. */
     const uint8_t *train_roles;
+    /* A bit for each lane of the options, from the lowest on: 1: the datasets of this source do not
+     * have it, and its rows get zeros. */
+    uint64_t lacks_lanes;
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
@@ -297,6 +300,11 @@ typedef struct tokmap_loader_options {
      * saves a copy for callers that gather. Needs a row_stride with n_pieces, does not work with
      * cp_size, and a stage ignores it. Has 8 bytes, so that no padding follows it. */
     int64_t view_pieces;
+    /* Names of lanes, which are read ahead together with the rows, for tokmap_loader_gather_lane.
+     * Each dataset has them, unless its source lacks them, with the same type, count and goes_with.
+     * A stage does not take them. */
+    const char *const *lanes;
+    uint64_t n_lanes; /* at most 16 */
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
@@ -377,7 +385,8 @@ typedef struct tokmap_batch {
 /* Opens a loader. TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_MISMATCH: the
  * datasets of a source do not fit together, tokenizers differ, order_of is not an id that the
  * dataset has had, a source has no window, documents are in two ranges, or document boundaries are
- * needed (row_parts, windows within documents, ranges of documents) but not known.
+ * needed (row_parts, windows within documents, ranges of documents) but not known, or a lane is of
+ * other tokens or not the same in all datasets.
  * TOKMAP_ERR_CORRUPT: a document index is damaged (windows within documents, ranges of documents).
  * TOKMAP_ERR_IO: no thread could be started, or a file could not be read. */
 TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
@@ -441,6 +450,20 @@ typedef struct tokmap_gather_options {
 TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
                                              const tokmap_gather_options *options,
                                              tokmap_error *err);
+
+/* Copies the numbers of a lane that go with the rows of the last batch, one row after another: for
+ * each input, in the order of the columns of the gathered inputs, lane->count numbers. goes_with
+ * decides which: column i has those of label i, or of input i. Where a row has no such label or
+ * input, such as after the end of a shorter row, and where the source lacks the lane, they are 0;
+ * the loss mask of rows is not looked at. values: n_rows * the sequence_length of the batch *
+ * token_bytes of tokmap_lane_info bytes. TOKMAP_ERR_ARGUMENT: there is no such lane, or no batch
+ * since the loader was opened, restored or moved. TOKMAP_ERR_MISMATCH: a file has values of other
+ * tokens. */
+TOKMAP_API tokmap_status tokmap_loader_gather_lane(tokmap_loader *l, uint32_t lane, void *values,
+                                                   tokmap_error *err);
+/* Describes lane number `lane` of the options, as the first dataset has it that does. */
+TOKMAP_API tokmap_status tokmap_loader_get_lane(const tokmap_loader *l, uint32_t lane,
+                                                tokmap_lane_info *info);
 
 /* Lists the documents of all rows for attention that takes sequences of different lengths: the
  * first input of each document, counted through all rows, then the number of inputs. What a shorter

@@ -117,10 +117,7 @@ static void *at(void *buffer, size_t row, size_t row_bytes)
     return buffer ? (uint8_t *)buffer + row * row_bytes : NULL;
 }
 
-/* Adds the time of a gather to the waits in the loader's info, if copying alone does not explain
- * it. Nothing else is measured, because a process does not learn that a page fault read the
- * disk. */
-static void add_wait(tokmap_loader *l, uint64_t ns, uint64_t n_bytes)
+void tokmap_i_loader_add_wait(tokmap_loader *l, uint64_t ns, uint64_t n_bytes)
 {
     const bool waited = ns > LEAST_WAIT_NS + n_bytes;
     l->n_waits += waited;
@@ -167,8 +164,8 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
             tokmap_i_gather_run(&g);
     }
     if (is_timed)
-        add_wait(o.loader, tokmap_i_now_ns() - since_ns,
-                 b->n_rows * row_bytes * (1 + (o.inputs && o.labels)));
+        tokmap_i_loader_add_wait(o.loader, tokmap_i_now_ns() - since_ns,
+                                 b->n_rows * row_bytes * (1 + (o.inputs && o.labels)));
     return TOKMAP_OK;
 }
 

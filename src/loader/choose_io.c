@@ -18,7 +18,7 @@ enum {
 
 /* What is known about the data before they are read. */
 typedef struct residency {
-    uint64_t n_bytes, available; /* size of all datasets; available memory */
+    uint64_t n_bytes, available; /* size of all datasets and their lanes; available memory */
     bool fits;
     uint32_t n_cold;     /* probed pages that are not in memory */
     const char *unknown; /* a file whose file system cannot say what is in memory, or NULL */
@@ -27,6 +27,12 @@ typedef struct residency {
 static uint64_t data_bytes(const tokmap_dataset *ds)
 {
     return ds->header.n_tokens * ds->header.token_bytes;
+}
+
+/* Returns the bytes of a dataset, or of a lane, that are read; 0: it is not read. */
+static uint64_t read_bytes(const tokmap_loader *l, uint32_t d)
+{
+    return tokmap_i_lanes_reads(&l->lanes, d) ? data_bytes(l->lanes.read[d]) : 0;
 }
 
 /* Probes bytes of a file. A file that cannot be opened counts as not in memory: the row that needs
@@ -60,9 +66,9 @@ static void probe_all_over(residency *p, const tokmap_loader *l)
     uint32_t d = 0, n = 0;
     for (uint32_t i = 0; i < PROBES && !p->unknown; i += n) {
         const uint64_t begin = find_place(p, i);
-        while (begin - first_byte >= data_bytes(l->samples.datasets[d]))
-            first_byte += data_bytes(l->samples.datasets[d++]);
-        const tokmap_dataset *ds = l->samples.datasets[d];
+        while (begin - first_byte >= read_bytes(l, d))
+            first_byte += read_bytes(l, d++);
+        const tokmap_dataset *ds = l->lanes.read[d];
         const uint64_t token = (begin - first_byte) / ds->header.token_bytes;
         const tokmap_i_token_piece rest =
             tokmap_i_first_piece(ds, token, ds->header.n_tokens - token);
@@ -77,12 +83,12 @@ static void probe_all_over(residency *p, const tokmap_loader *l)
 static residency probe_data(const tokmap_loader *l)
 {
     residency p = {.available = tokmap_i_memory_available()};
-    for (uint32_t d = 0; d < l->samples.n_datasets; d++) {
-        if (l->samples.datasets[d]->header.n_tokens > 0 && !p.unknown) {
-            const tokmap_i_token_piece piece = tokmap_i_first_piece(l->samples.datasets[d], 0, 1);
-            probe_file(&p, l->samples.datasets[d], piece.file, &piece.first_byte, 1);
+    for (uint32_t d = 0; d < l->lanes.n_datasets * (1 + l->lanes.n); d++) {
+        if (read_bytes(l, d) > 0 && !p.unknown) {
+            const tokmap_i_token_piece piece = tokmap_i_first_piece(l->lanes.read[d], 0, 1);
+            probe_file(&p, l->lanes.read[d], piece.file, &piece.first_byte, 1);
         }
-        p.n_bytes += data_bytes(l->samples.datasets[d]);
+        p.n_bytes += read_bytes(l, d);
     }
     p.fits = p.n_bytes <= p.available - p.available / 8;
     p.n_cold = 0;

@@ -28,6 +28,7 @@
 
 enum {
     MAX_ROWS = 1 << 26, /* of all steps together */
+    TOKEN_BYTES = 4,    /* wider ones, of lanes, count as several */
     MAPPED_STEPS = 8,   /* ready at a time, with POPULATE: fewer would wake the thread more often */
     FAST_STEPS = 64,    /* steps after which data count as being in memory, until a step is slow */
     /* more than 1, so that the look-ahead grows after a restart; less than all, so that the first
@@ -129,14 +130,15 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
         f->o.plan(f->o.context, position, n_rows, s->rows, &s->pieces, &s->err);
     if (status)
         return status;
-    s->n_left = n_rows;
+    for (uint32_t r = 0; r < n_rows; r++)
+        s->n_left += s->rows[r].at.n_pieces > 0;
     s->status = TOKMAP_OK;
     const bool asks = f->o.io != TOKMAP_IO_DIRECT && !f->o.ahead && f->n_fast < FAST_STEPS;
     size_t n_pieces = 0;
     for (uint32_t r = 0; r < n_rows; r++) {
         s->rows[r].at.pieces = s->pieces.list + n_pieces;
         n_pieces += s->rows[r].at.n_pieces;
-        if (f->o.io == TOKMAP_IO_DIRECT)
+        if (f->o.io == TOKMAP_IO_DIRECT && s->rows[r].at.n_pieces > 0)
             tokmap_i_ring_start(f->ring, (uint32_t)(i % (f->n_steps + 1)), r, &s->rows[r]);
         for (size_t k = 0; k < s->rows[r].at.n_pieces && asks; k++)
             tokmap_i_pages_will_need(range_of(f, &s->rows[r], k));
@@ -248,11 +250,14 @@ static uint64_t n_mapped_steps(const tokmap_i_fetch *f)
     return MIN(MAPPED_STEPS, div_up(f->n_steps, 2));
 }
 
-static bool is_slow(const step *s, uint64_t ns)
+static bool is_slow(const tokmap_i_fetch *f, const step *s, uint64_t ns)
 {
     uint64_t n_tokens = 0;
-    for (uint32_t r = 0; r < s->n_rows; r++)
-        n_tokens += s->rows[r].at.n_tokens;
+    for (uint32_t r = 0; r < s->n_rows; r++) {
+        const tokmap_i_fetch_row *row = &s->rows[r];
+        const uint32_t token_bytes = f->o.datasets[row->dataset]->header.token_bytes;
+        n_tokens += row->at.n_tokens * (uint64_t)MAX(token_bytes / TOKEN_BYTES, 1);
+    }
     return tokmap_i_is_slow(ns, s->pieces.n, n_tokens);
 }
 
@@ -268,7 +273,7 @@ static bool finish_next(tokmap_i_fetch *f)
     tokmap_i_mutex_unlock(&f->mutex);
     const uint64_t since_ns = tokmap_i_now_ns();
     const tokmap_status status = finish_step(f, i);
-    const bool slow = is_slow(step_at(f, i), tokmap_i_now_ns() - since_ns);
+    const bool slow = is_slow(f, step_at(f, i), tokmap_i_now_ns() - since_ns);
     f->n_fast = slow ? 0 : f->n_fast + 1;
     tokmap_i_mutex_lock(&f->mutex);
     step_at(f, i)->slow = slow;

@@ -6,7 +6,7 @@
 #include "tokmap_loader.h"
 
 typedef struct tokmap_i_fetch_row {
-    tokmap_sample at; /* its pieces are in the list of the step */
+    tokmap_sample at; /* its pieces are in the list of the step; none: there is nothing to read */
     uint32_t dataset; /* index in the list of the options */
     /* set by the fetch: the tokens of all pieces in the order of the row. With POPULATE, NULL for
      * several pieces, and for a piece that is not in the map of one file */
@@ -25,7 +25,7 @@ bool tokmap_i_fetch_add_pieces(tokmap_i_fetch_pieces *to, const tokmap_piece *pi
 
 /* Fills in the n_rows rows of a step, from this position on (order/skips.h), and adds their pieces.
  * Called only in the thread of the fetch, and again for a step that is tried again. A row is inside
- * its dataset, and has 1 to max_tokens tokens.
+ * its dataset, and has 1 to max_tokens tokens, or no piece. The first one has a piece.
  * TOKMAP_END: this step and later ones do not exist. */
 typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t position, uint32_t n_rows,
                                           tokmap_i_fetch_row *rows, tokmap_i_fetch_pieces *pieces,
@@ -35,6 +35,9 @@ typedef struct tokmap_i_fetch_options {
     tokmap_io io; /* POPULATE, DIRECT or READ */
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;
+    /* Rows and datasets are in so many groups of equal size: rows of a group are of its datasets,
+     * and have places of their own width. 0 means 1. */
+    uint32_t n_groups;
     uint32_t n_steps;    /* read ahead: 1 to 1024 */
     uint32_t most_steps; /* the most that adapt may use; 0: it may not change it */
     uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */

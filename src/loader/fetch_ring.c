@@ -25,6 +25,7 @@ enum {
     MAX_TRIES = 1000,
     NAP_NS = 1000000, /* between tries when the system asks to try again: 1 s in all */
     TRIAL_TOKENS = 1024,
+    MOST_GROUPS = 32,
     CACHE_LINE = 64
 };
 
@@ -50,7 +51,11 @@ struct tokmap_i_ring {
     tokmap_i_fetch_options o;
     void *memory;
     uint8_t *places;
-    uint64_t memory_bytes, place_bytes;
+    uint64_t memory_bytes, slot_bytes;
+    uint32_t group_rows; /* rows of a group in a slot */
+    struct {
+        uint64_t at, place_bytes; /* of its first place in a slot, and of each */
+    } groups[MOST_GROUPS];
     /* Only for direct reads: */
     direct_file *files;   /* of all datasets, in order */
     uint32_t *first_file; /* of each dataset, and then the number of all */
@@ -63,7 +68,15 @@ struct tokmap_i_ring {
 
 void *tokmap_i_ring_place(const tokmap_i_ring *r, uint32_t slot, uint32_t row)
 {
-    return r->places + ((uint64_t)slot * r->o.max_rows + row) * r->place_bytes;
+    const uint32_t group = row / r->group_rows;
+    return r->places + slot * r->slot_bytes + r->groups[group].at +
+           row % r->group_rows * r->groups[group].place_bytes;
+}
+
+/* Returns the place of that number: slot * max_rows + row. */
+static uint8_t *place_of(const tokmap_i_ring *r, uint32_t place)
+{
+    return tokmap_i_ring_place(r, place / r->o.max_rows, place % r->o.max_rows);
 }
 
 uint64_t tokmap_i_ring_bytes(const tokmap_i_ring *r)
@@ -154,7 +167,7 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
             return false;
         }
     }
-    uint8_t *tokens = r->places + place * r->place_bytes + read->skip;
+    uint8_t *tokens = place_of(r, place) + read->skip;
     out->tokens = tokens;
     /* The part that is not in the file of the first token is read through the page cache. Such rows
      * are rare, or the files are small. */
@@ -180,7 +193,7 @@ static bool submit_reads(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out,
         const uint64_t n_bytes = round_up((uint64_t)read->skip + read->n_bytes, file->alignment);
         const tokmap_i_uring_read put = {file->fd, (uint32_t)(n_bytes - read->n_done),
                                          read->begin + read->n_done,
-                                         r->places + place * r->place_bytes + read->n_done, place};
+                                         place_of(r, place) + read->n_done, place};
         tokmap_i_uring_put(&r->uring, &put);
         r->n_waiting--;
         r->n_in_flight++;
@@ -276,26 +289,39 @@ static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
     return TOKMAP_OK;
 }
 
+/* Returns the bytes of a token in the widest dataset of a group. */
+static uint32_t widest_of(const tokmap_i_ring *r, uint32_t group, uint32_t n_groups)
+{
+    const uint32_t n = r->o.n_datasets / n_groups;
+    uint32_t token_bytes = 0;
+    for (uint32_t d = group * n; d < (group + 1) * n; d++)
+        token_bytes = MAX(token_bytes, r->o.datasets[d]->header.token_bytes);
+    return token_bytes;
+}
+
 static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
 {
     const uint64_t n_places = (r->o.n_steps + 1ull) * r->o.max_rows;
-    const uint32_t page = tokmap_i_page_bytes();
-    uint64_t row_bytes = 0;
+    const uint32_t page = tokmap_i_page_bytes(), n_groups = MAX(r->o.n_groups, 1);
     uint32_t alignment = 1;
-    for (uint32_t d = 0; d < r->o.n_datasets; d++)
-        row_bytes =
-            MAX(row_bytes, (uint64_t)r->o.max_tokens * r->o.datasets[d]->header.token_bytes);
     for (uint32_t i = 0; r->files && i < r->first_file[r->o.n_datasets]; i++)
         alignment = MAX(alignment, r->files[i].alignment);
     r->n_places = n_places;
-    r->place_bytes = r->files ? round_up(row_bytes + 2ull * alignment, MAX(page, alignment))
-                              : round_up(row_bytes, CACHE_LINE);
-    r->memory_bytes = r->place_bytes * n_places + (alignment > page ? alignment : 0);
+    r->group_rows = r->o.max_rows / n_groups;
+    for (uint32_t g = 0; g < n_groups; g++) {
+        const uint64_t row_bytes = (uint64_t)r->o.max_tokens * widest_of(r, g, n_groups);
+        r->groups[g].at = r->slot_bytes;
+        r->groups[g].place_bytes =
+            r->files ? round_up(row_bytes + 2ull * alignment, MAX(page, alignment))
+                     : round_up(row_bytes, CACHE_LINE);
+        r->slot_bytes += r->group_rows * r->groups[g].place_bytes;
+    }
+    r->memory_bytes = r->slot_bytes * (r->o.n_steps + 1ull) + (alignment > page ? alignment : 0);
     if (r->memory_bytes > tokmap_i_memory_available())
         return FAIL(err, TOKMAP_ERR_MEMORY,
-                    "out of memory: reading %" PRIu64 " rows of %" PRIu64
-                    " bytes ahead takes %" PRIu64 " bytes: lower look_ahead, or use POPULATE",
-                    n_places, row_bytes, r->memory_bytes);
+                    "out of memory: reading %" PRIu64 " rows ahead takes %" PRIu64
+                    " bytes: lower look_ahead, or use POPULATE",
+                    n_places, r->memory_bytes);
     if (tokmap_i_memory_take((size_t)r->memory_bytes, &r->memory))
         return FAIL_MEMORY(err);
     r->places = (uint8_t *)r->memory + (-(uintptr_t)r->memory & (alignment - 1));

@@ -19,7 +19,7 @@ tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_fetch_optio
 void tokmap_i_ring_close(tokmap_i_ring *r);
 
 /* Returns the place of a row: aligned for any token width, with room for max_tokens of the widest
- * dataset. */
+ * dataset of its group. */
 void *tokmap_i_ring_place(const tokmap_i_ring *r, uint32_t slot, uint32_t row);
 
 /* Adds a row to the queue, to be read into row number `row` of a slot. Starts no read: take

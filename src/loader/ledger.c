@@ -96,8 +96,28 @@ static void add_list(text *t, const char *name, uint64_t hash, uint64_t n)
     add(t, ",\"%s\":{\"hash\":\"%016" PRIx64 "\",\"n\":\"%" PRIu64 "\"}", name, hash, n);
 }
 
-static void add_sources(text *t, const tokmap_loader *l)
+/* Adds the hashes of the lanes of a dataset. */
+static tokmap_status add_lanes(text *t, const tokmap_loader *l, uint32_t dataset, tokmap_error *err)
 {
+    const char *separator = "";
+    tokmap_status status = TOKMAP_OK;
+    add(t, ",\"lanes\":{");
+    for (uint32_t i = 0; i < l->lanes.n && !status; i++) {
+        const tokmap_lane *lane = l->lanes.lanes[(size_t)i * l->lanes.n_datasets + dataset];
+        uint64_t hash;
+        if (!lane)
+            continue;
+        status = tokmap_i_lane_hash(lane, &hash, err);
+        add(t, "%s\"%s\":\"%016" PRIx64 "\"", separator, lane->name, status ? 0 : hash);
+        separator = ",";
+    }
+    add(t, "}");
+    return status;
+}
+
+static tokmap_status add_sources(text *t, const tokmap_loader *l, tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
     add(t, ",\"sources\":[");
     const tokmap_i_roles usual = TOKMAP_I_USUAL_ROLES;
     for (uint32_t k = 0; k < l->samples.n_sources; k++) {
@@ -128,7 +148,11 @@ static void add_sources(text *t, const tokmap_loader *l)
             const tokmap_i_document_list *list = s->windows.ranges[d].list;
             if (list)
                 add_list(t, "document_list", list->hash, list->documents.n);
+            if (l->lanes.n > 0)
+                status = add_lanes(t, l, s->first_dataset + d, err);
             add(t, "}");
+            if (status)
+                return status;
         }
         add(t, "]");
         if (s->window_list.bytes)
@@ -144,6 +168,7 @@ static void add_sources(text *t, const tokmap_loader *l)
             s->masked ? "true" : "false");
     }
     add(t, "]");
+    return TOKMAP_OK;
 }
 
 static void add_phases(text *t, const tokmap_loader *l)
@@ -218,7 +243,9 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
     add(&t, ",\"ranks\":%" PRIu32 ",\"batch_rows\":%" PRIu32 ",\"micro_batches\":%" PRIu64,
         l->n_ranks, l->batch_rows, e.micro_batches);
     add_order(&t, l);
-    add_sources(&t, l);
+    status = add_sources(&t, l, err);
+    if (status)
+        return status;
     add_phases(&t, l);
     add(&t, ",\"after\":\"%.16s\"", before);
     char digits[DIGITS + 1];

@@ -95,12 +95,13 @@ static void forget_sizes(tokmap_loader *l)
     l->sizes_ns = now_ns;
 }
 
-/* Returns TOKMAP_ERR_IO if a file has become too short for its tokens of a sample. The read-ahead
- * thread has checked them too, but some steps ago. */
-static tokmap_status check_sizes(tokmap_loader *l, const tokmap_dataset *ds,
-                                 const tokmap_sample *at, tokmap_error *err)
+/* The read-ahead thread has checked them too, but some steps ago. */
+tokmap_status tokmap_i_loader_check_sizes(tokmap_loader *l, const tokmap_dataset *ds,
+                                          const tokmap_sample *at, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
+    if (!checks_sizes(l))
+        return TOKMAP_OK;
     for (size_t k = 0; k < at->n_pieces && !status; k++) {
         const tokmap_piece *p = &at->pieces[k];
         if (!tokmap_i_pages_are_known(&l->sizes, ds, p->first_token, p->n_tokens))
@@ -248,7 +249,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .pieces = NULL,
                               .n_pieces = 0};
     if (checks_sizes(l))
-        status = check_sizes(l, ds, at, err);
+        status = tokmap_i_loader_check_sizes(l, ds, at, err);
     if (!status)
         status = find_tokens(l, i, ds, at, fetched, err);
     /* the index is needed when all rows are filled, so meanwhile it comes from memory */
@@ -373,6 +374,8 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
     const tokmap_i_fetch_row *fetched = NULL;
     if (!status && l->fetch)
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
+    l->fetched = fetched;
+    l->has_batch = false;
     if (fetched && tokmap_i_fetch_is_late(l->fetch))
         tokmap_i_loader_speed_up_reading(l);
     if (!status)
@@ -395,6 +398,7 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
         set_next_sample(l, after);
     else
         l->next_sample = after;
+    l->has_batch = true;
     return tokmap_i_give_struct(batch, &full, &kind, err);
 }
 

@@ -9,6 +9,7 @@
 #include "loader/block_ahead.h"
 #include "loader/fetch.h"
 #include "loader/fetch_pages.h"
+#include "loader/lanes.h"
 #include "loader/latency.h"
 #include "loader/row_parts.h"
 #include "samples/samples.h"
@@ -26,7 +27,8 @@ enum {
 typedef struct tokmap_i_read_plan {
     tokmap_i_sampler sampler; /* of that thread */
     const tokmap_i_skips *skips;
-    uint64_t end;               /* number of samples that are not skipped */
+    uint64_t end; /* number of samples that are not skipped */
+    const tokmap_i_lanes *lanes;
     tokmap_i_block_ahead ahead; /* if whole blocks are read */
 } tokmap_i_read_plan;
 
@@ -42,6 +44,7 @@ struct tokmap_loader {
     atomic_int user; /* TOKMAP_I_LOADER_... */
     tokmap_i_samples samples;
     tokmap_i_sampler sampler; /* of the caller's thread */
+    tokmap_i_lanes lanes;
 
     uint32_t rank, n_ranks, batch_rows;
     uint64_t next_sample;  /* of the next step: row 0 of rank 0 */
@@ -49,6 +52,8 @@ struct tokmap_loader {
     tokmap_io io;          /* the way that was chosen */
     char io_reason[160];   /* why it was chosen */
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP and COPY */
+    bool has_batch;        /* next has returned a batch, which is still the last one: */
+    const tokmap_i_fetch_row *fetched; /* its rows; NULL without fetch */
     /* Without fetch: gathers that waited, and the durations of all gathers. */
     uint64_t n_waits, ns_waited;
     tokmap_i_latency waits;
@@ -87,6 +92,14 @@ tokmap_status tokmap_i_loader_leave(const tokmap_loader *l, tokmap_status status
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);
 tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err);
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
+/* Returns TOKMAP_ERR_IO if a file of a dataset, or of a lane, has become too short for its tokens of
+ * a sample, where rows in maps are checked. */
+tokmap_status tokmap_i_loader_check_sizes(tokmap_loader *l, const tokmap_dataset *ds,
+                                          const tokmap_sample *at, tokmap_error *err);
+/* Adds the time of a gather to the waits in the loader's info, if copying n_bytes alone does not
+ * explain it. Nothing else is measured, because a process does not learn that a page fault read the
+ * disk. */
+void tokmap_i_loader_add_wait(tokmap_loader *l, uint64_t ns, uint64_t n_bytes);
 /* Makes later lookups of documents read the index without its map, so that a shortened file is an
  * error, and not a signal in a thread of the library. */
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err);

@@ -170,6 +170,8 @@ static tokmap_status open_loader(tokmap_loader *l, tokmap_error *err)
                                           l->samples.n_sources))
         status = FAIL_MEMORY(err);
     if (!status)
+        status = tokmap_i_lanes_open(&l->lanes, &l->samples, err);
+    if (!status)
         status = tokmap_i_loader_choose_io(l, err);
     if (!status)
         status = open_rows(l, o->batch_rows, o->row_parts, err);
@@ -209,6 +211,7 @@ void tokmap_loader_close(tokmap_loader *l)
         return;
     close_rows(l);
     tokmap_i_loader_close_io(l);
+    tokmap_i_lanes_close(&l->lanes);
     free(l->pieces.list);
     free(l->slices.list);
     tokmap_i_sampler_close(&l->sampler);

@@ -14,7 +14,8 @@ enum {
     MAX_STEPS = 64,
     MOST_ROWS_AHEAD = 4096, /* at most, where reading is slow */
     MOST_STEPS = 1024,
-    MOST_BYTES_AHEAD = 64 << 20
+    MOST_BYTES_AHEAD = 64 << 20,
+    MOST_BYTES_OF_LANES = 256 << 20 /* at first, of rows with lanes */
 };
 
 /* ---- The plan ---- */
@@ -24,6 +25,7 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
                                tokmap_error *err)
 {
     tokmap_i_read_plan *p = context;
+    n_rows /= 1 + p->lanes->n;
     if (position + n_rows > p->end)
         return TOKMAP_END;
     for (uint32_t i = 0; i < n_rows; i++) {
@@ -40,7 +42,7 @@ static tokmap_status plan_rows(void *context, uint64_t position, uint32_t n_rows
         if (!tokmap_i_fetch_add_pieces(pieces, at.pieces, at.n_pieces))
             return FAIL_MEMORY(err);
     }
-    return TOKMAP_OK;
+    return tokmap_i_lanes_plan(p->lanes, n_rows, rows, pieces) ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
 static void read_blocks_ahead(void *context, uint64_t position)
@@ -81,20 +83,24 @@ tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *er
 
 static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
 {
-    const uint64_t row_bytes = (l->samples.length + 1ull) * l->samples.token_bytes;
+    const uint64_t lanes_bytes = tokmap_i_lanes_token_bytes(&l->lanes);
+    const uint64_t row_bytes = (l->samples.length + 1ull) * (l->samples.token_bytes + lanes_bytes);
     const uint64_t most_rows = MIN(MOST_ROWS_AHEAD, MOST_BYTES_AHEAD / row_bytes);
     uint32_t n_steps = l->samples.o.look_ahead, most_steps = n_steps;
     if (n_steps == 0) {
-        n_steps = (uint32_t)MAX(MIN_STEPS, MIN(div_up(ROWS_AHEAD, l->batch_rows), MAX_STEPS));
+        const uint64_t n_rows =
+            lanes_bytes ? MIN(ROWS_AHEAD, MOST_BYTES_OF_LANES / row_bytes) : ROWS_AHEAD;
+        n_steps = (uint32_t)MAX(MIN_STEPS, MIN(div_up(n_rows, l->batch_rows), MAX_STEPS));
         most_steps = (uint32_t)MAX(n_steps, MIN(most_rows / l->batch_rows, MOST_STEPS));
     }
     const tokmap_i_fetch_options o = {
         .io = l->io,
-        .datasets = l->samples.datasets,
-        .n_datasets = l->samples.n_datasets,
+        .datasets = l->lanes.read,
+        .n_datasets = l->lanes.n_datasets * (1 + l->lanes.n),
+        .n_groups = 1 + l->lanes.n,
         .n_steps = n_steps,
         .most_steps = l->io == TOKMAP_IO_DIRECT ? 0 : most_steps, /* it starts all anyway */
-        .max_rows = l->batch_rows,
+        .max_rows = l->batch_rows * (1 + l->lanes.n),
         .max_tokens = l->samples.length + 1,
         .drop_behind = l->samples.o.drop_behind,
         .plan = plan_rows,
@@ -132,11 +138,14 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
 
 void tokmap_i_loader_restart_fetch(tokmap_loader *l)
 {
+    l->has_batch = false;
+    l->fetched = NULL;
     if (l->fetch)
         tokmap_i_fetch_restart(l->fetch,
                                tokmap_i_skips_position(&l->samples.skips, l->next_sample) +
                                    (uint64_t)l->rank * l->batch_rows,
-                               (uint64_t)l->n_ranks * l->batch_rows, l->batch_rows);
+                               (uint64_t)l->n_ranks * l->batch_rows,
+                               l->batch_rows * (1 + l->lanes.n));
 }
 
 void tokmap_i_loader_close_fetch(tokmap_loader *l)
@@ -153,6 +162,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_error *err)
     if (l->io == TOKMAP_IO_COPY)
         return tokmap_i_loader_leave_index_map(l, err);
     p->skips = &l->samples.skips;
+    p->lanes = &l->lanes;
     p->end = tokmap_i_skips_position(&l->samples.skips, MIN(l->samples.end, TOKMAP_I_MAX_SAMPLE));
     if (!tokmap_i_sampler_open(&p->sampler, l->samples.mixture, l->samples.sources,
                                l->samples.n_sources) ||

@@ -39,10 +39,10 @@ typedef struct cut {
     tokmap_i_row_parts *parts;
 } cut;
 
-/* Keeps the n positions of the whole row from `from` on, and makes them the positions from `place`
- * on. Parts of slices are closer to each other than parts of whole rows, so they move down. */
-static bool take(const cut *c, uint32_t from, uint32_t n, uint32_t place)
+/* Parts of slices are closer to each other than parts of whole rows, so they move down. */
+static bool take(void *context, uint32_t from, uint32_t n, uint32_t place)
 {
+    const cut *c = context;
     const size_t to_part = (size_t)c->i * (c->s->length / c->s->size) + place;
     const size_t part = (size_t)c->i * c->s->length + from;
     if (c->parts->position_ids)
@@ -74,26 +74,45 @@ static bool take(const cut *c, uint32_t from, uint32_t n, uint32_t place)
     return true;
 }
 
+typedef struct parts_of_row {
+    const tokmap_i_slice *s;
+    tokmap_i_slice_take *take;
+    void *context;
+} parts_of_row;
+
 /* Takes the first and the last remaining chunk of 2 * size, so that attention takes each rank
  * equally long. */
-static bool take_zigzag(const cut *c, uint32_t begin, uint32_t n, uint32_t place)
+static bool take_zigzag(const parts_of_row *p, uint32_t begin, uint32_t n, uint32_t place)
 {
-    const uint32_t chunk = n / (2 * c->s->size), mirror = 2 * c->s->size - 1 - c->s->rank;
-    return take(c, begin + c->s->rank * chunk, chunk, place) &&
-           take(c, begin + mirror * chunk, chunk, place + chunk);
+    const uint32_t chunk = n / (2 * p->s->size), mirror = 2 * p->s->size - 1 - p->s->rank;
+    return p->take(p->context, begin + p->s->rank * chunk, chunk, place) &&
+           p->take(p->context, begin + mirror * chunk, chunk, place + chunk);
 }
 
 /* Takes a part of each document with the padding after it, and then of the rest of the row. */
-static bool take_documents(const cut *c)
+static bool take_documents(const parts_of_row *p, uint32_t n_inputs, const tokmap_piece *pieces,
+                           size_t n_pieces)
 {
-    const uint32_t size = c->s->size, n_inputs = c->row->n_tokens - 1;
+    const uint32_t size = p->s->size;
     bool taken = true;
-    for (size_t k = 0; k < c->n_pieces && taken; k++) {
-        const uint32_t begin = c->pieces[k].place;
-        const uint32_t end = k + 1 < c->n_pieces ? c->pieces[k + 1].place : n_inputs;
-        taken = take_zigzag(c, begin, end - begin, begin / size);
+    for (size_t k = 0; k < n_pieces && taken; k++) {
+        const uint32_t begin = pieces[k].place;
+        const uint32_t end = k + 1 < n_pieces ? pieces[k + 1].place : n_inputs;
+        taken = take_zigzag(p, begin, end - begin, begin / size);
     }
-    return taken && take(c, n_inputs, (c->s->length - n_inputs) / size, n_inputs / size);
+    return taken &&
+           p->take(p->context, n_inputs, (p->s->length - n_inputs) / size, n_inputs / size);
+}
+
+bool tokmap_i_slice_take_parts(const tokmap_i_slice *s, uint32_t n_inputs,
+                               const tokmap_piece *pieces, size_t n_pieces,
+                               tokmap_i_slice_take *take_part, void *context)
+{
+    const parts_of_row p = {s, take_part, context};
+    const uint32_t n = s->length / s->size;
+    return s->size == 1 || s->mode == TOKMAP_CP_CONTIGUOUS ? take_part(context, s->rank * n, n, 0)
+           : s->mode == TOKMAP_CP_ZIGZAG                   ? take_zigzag(&p, 0, s->length, 0)
+                                         : take_documents(&p, n_inputs, pieces, n_pieces);
 }
 
 bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
@@ -102,10 +121,9 @@ bool tokmap_i_slice_row(const tokmap_i_slice *s, tokmap_row *row, uint32_t i,
 {
     const uint32_t n = s->length / s->size;
     const size_t first = list->n;
-    const cut c = {s, row, i, pieces, row->n_pieces, list, parts};
-    const bool taken = s->mode == TOKMAP_CP_CONTIGUOUS ? take(&c, s->rank * n, n, 0)
-                       : s->mode == TOKMAP_CP_ZIGZAG   ? take_zigzag(&c, 0, s->length, 0)
-                                                       : take_documents(&c);
+    cut c = {s, row, i, pieces, row->n_pieces, list, parts};
+    const bool taken =
+        tokmap_i_slice_take_parts(s, row->n_tokens - 1, pieces, row->n_pieces, take, &c);
     row->tokens = NULL;
     row->n_pieces = list->n - first;
     row->n_tokens = n + 1;

@@ -119,7 +119,7 @@ class LoaderSource(ctypes.Structure):
                 ("weight", c_double), ("max_epochs", c_uint64), ("rows_files", POINTER(c_char_p)),
                 ("order_of", POINTER(c_char_p)), ("documents", POINTER(c_uint64)), ("views", POINTER(c_void_p)),
                 ("document_lists", POINTER(DocumentList)), ("window_list", c_void_p), ("n_window_list", c_uint64),
-                ("window_list_bytes", c_int64), ("train_roles", c_char_p)]
+                ("window_list_bytes", c_int64), ("train_roles", c_char_p), ("lacks_lanes", c_uint64)]
 
 
 class LoaderPhase(ctypes.Structure):
@@ -141,7 +141,8 @@ class LoaderOptions(Sized):
                 ("drop_behind", c_int32), ("mixed_tokenizers", c_int64), ("skips", POINTER(LoaderSkip)),
                 ("n_skips", c_uint32), ("skip_stride", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
                 ("whole_documents", c_int), ("weigh_tokens", c_int32), ("cp_rank", c_uint32), ("cp_size", c_uint32),
-                ("cp_mode", c_int64), ("view_pieces", c_int64)]
+                ("cp_mode", c_int64), ("view_pieces", c_int64),
+                ("lanes", POINTER(c_char_p)), ("n_lanes", c_uint64)]
 
 
 class Row(ctypes.Structure):
@@ -322,6 +323,8 @@ SIGNATURES = {
     "tokmap_loader_restore": _call(c_uint8 * 128),
     "tokmap_loader_amend": _call(c_uint8 * 128, POINTER(LoaderOptions)),
     "tokmap_loader_find": _call(POINTER(LoaderSearch)),
+    "tokmap_loader_gather_lane": _call(c_uint32, c_void_p),
+    "tokmap_loader_get_lane": (c_int, [c_void_p, c_uint32, POINTER(LaneInfo)]),
     "tokmap_loader_count_labels": _call(POINTER(LoaderLabels)),
     "tokmap_loader_get_sources": _call(c_uint64, c_size_t, c_void_p),
     "tokmap_loader_count_samples": _call(c_uint64, c_void_p),

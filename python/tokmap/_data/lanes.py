@@ -30,7 +30,7 @@ GOES_WITH = ("label", "input")
 _CHUNK_BYTES = 16 << 20
 
 
-def _dtype_of(type_name: str) -> "np.dtype[Any]":
+def dtype_of(type_name: str) -> "np.dtype[Any]":
     return np.dtype(_BITS.get(type_name, type_name)).newbyteorder("<")
 
 
@@ -48,7 +48,7 @@ class _Part:
     def range(self, first: int, n_tokens: int) -> Array:
         """All numbers of these tokens, read-only: a view if possible, else a copy."""
         address, n = ctypes.c_void_p(), n_tokens * self.info.count
-        dtype = _dtype_of(TYPES[self.info.type])
+        dtype = dtype_of(TYPES[self.info.type])
         if n and not lib.tokmap_lane_values(self.handle.pointer, first, n_tokens, ctypes.byref(address)):
             return np.asarray(View(self.handle, address.value or 0, n, dtype.str))
         found = np.empty(n, dtype)
@@ -78,7 +78,7 @@ class Lane:
         self._ends: List[int] = [0, *itertools.accumulate(int(part.info.n_tokens) for part in self._parts)]
         self.name, self.n_tokens = name, self._ends[-1]
         self.type, self.count, self.goes_with = TYPES[first.info.type], int(first.info.count), GOES_WITH[first.info.goes_with]
-        self.dtype = _dtype_of(self.type)
+        self.dtype = dtype_of(self.type)
 
     @property
     def about(self) -> Dict[str, Any]:
@@ -209,7 +209,7 @@ def _as_numbers(values: Any, type_name: Optional[str]) -> Tuple[Array, str]:
 
 def _convert(array: Array, type_name: str) -> Array:
     """Numbers as they are stored. Fractions and floats are rounded to the type; integers stay what they are."""
-    dtype = _dtype_of(type_name)
+    dtype = dtype_of(type_name)
     if type_name in _BITS and array.dtype != dtype:
         raise TypeError(f"values are {array.dtype.name}: {type_name} takes its bits as {dtype.name}, or a tensor of torch")
     if array.dtype == dtype:
@@ -296,7 +296,7 @@ def add_lane(dataset: Any, name: str, values: Any, type_name: Optional[str], **o
         raise ValueError(f"values has the shape {array.shape}: must be [{dataset.n_tokens}] or [{dataset.n_tokens}, count], "
                          "for each token")
     count = array.shape[1] if array.ndim == 2 else 1
-    width = max(1, count * _dtype_of(type_name).itemsize)
+    width = max(1, count * dtype_of(type_name).itemsize)
     n_chunk = max(1, _CHUNK_BYTES // width)
     period = 2**20 // (width & -width) or 1  # tokens after which a MiB begins with a token
     n_chunk = n_chunk // period * period or n_chunk  # so the writer hashes whole blocks

@@ -41,7 +41,8 @@ class Batch(Of[T]):
     inputs, labels: n_rows x sequence_length ids; label i is the token after input i. position_ids: the position of
     each input in its document. document_ids: the document of each input, from 0 in each row. loss_mask: 1 where the
     label counts; 0 where it is the first token of another document, in a span or of a masked source, and after the end
-    of a short row. cu_seqlens: the first input of each document of the batch, counted through all rows, and then the
+    of a short row. loss_weight: the weight of each label, 0 where it does not count. lanes: by name, those that are among the
+    outputs as "lane:NAME", with the numbers of each label or input, as the lane says. cu_seqlens: the first input of each document of the batch, counted through all rows, and then the
     number of inputs; the end of a short row is a document, too. max_seqlen: inputs of the longest document, with
     cu_seqlens. Each is None if it is not among the outputs.
 
@@ -55,6 +56,7 @@ class Batch(Of[T]):
     document_ids: T = None  # type: ignore[assignment]
     loss_mask: T = None  # type: ignore[assignment]
     cu_seqlens: T = None  # type: ignore[assignment]
+    loss_weight: T = None  # type: ignore[assignment]
     max_seqlen: Optional[int] = None
     _state: Optional[bytes] = None
     _source_ids: Optional[Array] = None
@@ -76,6 +78,11 @@ class Batch(Of[T]):
         if self._state is None:
             self._state = save_at(self._origin.handle, self.next_sample)
         return self._state
+
+    @property
+    def lanes(self) -> Dict[str, T]:
+        """The numbers of each lane among the outputs: n_rows x sequence_length, or x count too."""
+        return {name[5:]: getattr(self, name) for name in self._origin.outputs if name.startswith("lane:")}
 
     @property
     def sample_ids(self) -> Array:

@@ -4,7 +4,7 @@
 import ctypes
 import os
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Callable, DefaultDict, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, DefaultDict, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .._c.arguments import dtype_name, integer, need_torch
 from .._c.errors import Handle, check
 from .._c.references import count_alone, count_references
 from .._c.structs import lib
+from .._data.lanes import TYPES, dtype_of
+from .open import lanes_of
+from .options import LANE
 
 if TYPE_CHECKING:
     from .batch import Batch
@@ -22,6 +25,8 @@ _TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
 _batch_gather, _cu_seqlens, _set_parts = lib.tokmap_batch_gather, lib.tokmap_batch_cu_seqlens, lib.tokmap_loader_set_parts
+_gather_lane = lib.tokmap_loader_gather_lane
+_TORCH_TYPES = {"float8_e4m3": "float8_e4m3fn"}
 _address, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
 _DTYPES = {name: np.dtype(name) for name in ("int32", "int64", "uint16", "uint32", "uint8")}
 _COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
@@ -46,6 +51,13 @@ def _can_pin(torch: Any) -> bool:
 
 def _same(array: Any) -> Any:
     return array
+
+
+class _LaneKind(NamedTuple):
+    number: int  # in the options of the loader
+    dtype: Any  # of NumPy or PyTorch
+    token_bytes: int
+    count: int
 
 
 class Gatherer:
@@ -88,11 +100,30 @@ class Gatherer:
                 self._make = self._pinned_memory
             else:
                 self._as_output = self._torch.from_numpy
+        self._make_tensor: Any = self._torch.from_numpy if given.framework == "torch" else None
+        self._lanes, self._weight = lanes_of(given), given.rows.loss_weight
+        self._wanted = [(name, self._lanes.index(name[len(LANE):])) for name in outputs if name.startswith(LANE)]
+        self._without_weight = [k for k, s in enumerate(given.sources) if s.lanes is not None and self._weight not in s.lanes]
+        self._kinds: List[_LaneKind] = []
         self._kept: DefaultDict[str, List[Memory]] = defaultdict(list)
 
     def set_loader(self, handle: Handle) -> None:
-        """Which loader counts how long it takes to bring the rows of a map into memory."""
+        """Which loader counts how long it takes to bring the rows of a map into memory, and has lanes."""
         self._options.loader = handle.pointer
+        self._kinds = [self._lane_kind(handle, i, name) for i, name in enumerate(self._lanes)]
+
+    def _lane_kind(self, handle: Handle, number: int, name: str) -> "_LaneKind":
+        info = _lib.LaneInfo()
+        check(lib.tokmap_loader_get_lane(handle.pointer, number, ctypes.byref(info)), _lib.ErrorDetail())
+        lane_type = TYPES[info.type]
+        if name == self._weight and (info.count, info.goes_with) != (1, 0):
+            raise ValueError(f"loss_weight is {name!r}: must be a lane with one number for each token as a label")
+        dtype: Any = dtype_of(lane_type)
+        if self._make_tensor is not None:
+            dtype = getattr(self._torch, _TORCH_TYPES.get(lane_type, lane_type), None)
+            if dtype is None:
+                raise ValueError(f"lane {name!r}: this PyTorch has no {lane_type}")
+        return _LaneKind(number, dtype, int(info.token_bytes), int(info.count))
 
     def forget(self) -> None:
         """Frees the memory of batches to which nothing refers."""
@@ -123,6 +154,10 @@ class Gatherer:
             self._fill_parts(batch)
         if self._boundaries:
             self._fill_boundaries(batch)
+        for name, number in self._wanted:
+            setattr(batch, name, self._gather_lane(batch, self._kinds[number], name))
+        if self._weight is not None:
+            self._fill_weight(batch)
         if not self._ids:
             return
         options, n_rows, length = self._options, batch.n_rows, self._length
@@ -171,6 +206,29 @@ class Gatherer:
         if self._gives:
             check(_set_parts(self._options.loader, *following, self._references[2]), self._detail)
             self._given = in_use
+
+    def _gather_lane(self, batch: "Batch[Any]", kind: "_LaneKind", name: str) -> Any:
+        memory, address, _ = self._make(name, (batch.n_rows, self._length, kind.token_bytes), "uint8")
+        check(_gather_lane(self._options.loader, kind.number, address, self._references[2]), self._detail)
+        found = self._as_output(memory).view(kind.dtype)
+        return found[..., 0] if kind.count == 1 else found
+
+    def _fill_weight(self, batch: "Batch[Any]") -> None:
+        """A product with the mask would make NaN of NaN."""
+        found = self._gather_lane(batch, self._kinds[self._lanes.index(self._weight or "")], "loss_weight")
+        n = batch.n_rows * self._length
+        mask = np.frombuffer((ctypes.c_uint8 * n).from_address(self._batch.rows[0].loss_mask), np.uint8).reshape(batch.n_rows, self._length)
+        ones = np.isin(batch.source_ids, self._without_weight) if self._without_weight else None
+        if self._make_tensor is None:
+            weights = found.astype(np.float32)
+            if ones is not None:
+                weights[ones] = 1
+            batch.loss_weight = np.where(mask, weights, np.float32(0))
+            return
+        weights = found.float()
+        if ones is not None:
+            weights[self._make_tensor(ones)] = 1
+        batch.loss_weight = weights.masked_fill_(self._make_tensor(mask == 0), 0)
 
     def _fill_boundaries(self, batch: "Batch[Any]") -> None:
         longest = ctypes.c_uint32()

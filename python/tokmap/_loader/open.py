@@ -6,13 +6,14 @@ import os
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .._c import structs as _lib
+from .._c.arguments import text
 from .._c.errors import Error, Handle, MismatchError, call
 from .._c.structs import lib
 from .._data.dataset import Shard, pointers_of
 from .batch import PARTS
 from .lists import DocumentList
 from .mixture import Mixture, amended, as_mixture
-from .options import CpMode, Io, Options, Shuffle, Weights, WholeDocuments, Windows, choose
+from .options import LANE, CpMode, Io, Options, Shuffle, Weights, WholeDocuments, Windows, choose
 from .roles import USUAL, choose_roles, may_mask
 
 
@@ -20,7 +21,17 @@ def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
     """What the library has to find out about rows. A stage makes positions and numbers of whole rows from boundaries.
     span_mask: labels that begin a document count."""
     wanted = {"cu_seqlens" if by_stage and name in ("position_ids", "document_ids") else name for name in outputs}
-    return sum(PARTS[name] for name in wanted) + 16 * span_mask
+    return sum(PARTS.get(name, 0) for name in wanted) + 16 * span_mask
+
+
+def lanes_of(given: Options) -> List[str]:
+    """The names of the lanes that the outputs need."""
+    if ("loss_weight" in given.outputs) != (given.rows.loss_weight is not None):
+        raise ValueError('the output "loss_weight" and rows=tokmap.Rows(loss_weight="NAME"), its lane, need each other')
+    if given.device is not None and any(name == "loss_weight" or name.startswith(LANE) for name in given.outputs):
+        raise ValueError('lanes cannot be combined with device: use framework="torch", and Batch.to')
+    found = [name[len(LANE):] for name in given.outputs if name.startswith(LANE)]
+    return list(dict.fromkeys(found + ([given.rows.loss_weight] if given.rows.loss_weight else [])))
 
 
 class Before(NamedTuple):
@@ -63,13 +74,14 @@ class Opener:
         outputs: Set[str] = {*given.outputs}
         self.masks_labels, span_mask = rows.mask_labels, False
         choose_roles(sources, rows.train_roles)
+        self._lanes = lanes_of(given)
         if any(map(may_mask, sources)):
             if not rows.contiguous or outputs.isdisjoint({"labels", "loss_mask"}):
                 raise MismatchError("the data have tokens whose labels must not count: outputs needs labels or loss_mask, and "
                                     "contiguous=True", -7)
             span_mask = not self.masks_labels and "loss_mask" not in outputs
             self.masks_labels = self.masks_labels or "labels" in outputs
-        needed = outputs | {"loss_mask"} if self.masks_labels else outputs
+        needed = outputs | {"loss_mask"} if self.masks_labels or "loss_weight" in outputs else outputs
         if any(s.masked for s in sources) and "loss_mask" not in needed:
             raise ValueError('a source is masked: add "loss_mask" to outputs, or set rows=tokmap.Rows(mask_labels=True)')
         parts = row_parts(needed, given.device is not None and ranks.cp_size == 1, span_mask)
@@ -109,6 +121,7 @@ class Opener:
         for c, s, own, of_own in zip(options.sources, self._sources, shards, views):
             c.datasets, c.n_datasets = pointers_of(own), len(own)
             c.masked = bool(s.masked)
+            c.lacks_lanes = sum(1 << i for i, name in enumerate(self._lanes) if s.lanes is not None and name not in s.lanes)
             c.train_roles = None if s._roles == USUAL else s._roles
             if any(s.rows_files):
                 c.rows_files = (ctypes.c_char_p * len(own))(*[None if path is None else os.fsencode(path) for path in s.rows_files])
@@ -123,6 +136,8 @@ class Opener:
             if s.window_list is not None:
                 array = s.window_list.array
                 c.window_list, c.n_window_list, c.window_list_bytes = array.ctypes.data, array.size, array.itemsize
+        options.lanes = (ctypes.c_char_p * len(self._lanes))(*[text("outputs", name, "the name of a lane") for name in self._lanes])
+        options.n_lanes = len(self._lanes)
         call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))
         return handle
 

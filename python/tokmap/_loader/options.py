@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import (TYPE_CHECKING, Any, Callable, ClassVar, Container, Dict, Iterable, Literal, Mapping, Optional, Sequence,
                     Tuple, Type, TypeVar, Union, get_origin, get_type_hints)
 
-from .._c.arguments import flag, number, path, real, state_bytes
+from .._c.arguments import flag, number, path, real, state_bytes, text
 from .._data.dataset import Path
 from .roles import as_names
 from .sources import Source, Sources, as_sources
@@ -30,7 +30,8 @@ WholeDocuments = Literal["split", "drop", "truncate"]
 Weights = Literal["samples", "tokens"]
 OnMismatch = Literal["error", "amend"]
 Framework = Literal["numpy", "torch"]
-Output = Literal["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
+Output = Literal["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens", "loss_weight"]
+Outputs = Sequence[Union[Output, str]]  # also "lane:NAME"
 if TYPE_CHECKING:
     Dtype = Union[Literal["int32", "int64", "uint16", "uint32"], type, np.dtype[Any], torch.dtype]
     Device = Union[int, str, torch.device]
@@ -116,6 +117,11 @@ def _checked(field: Any, value: Any) -> Any:
     return value if name not in _RULES or value is field.default is None else _RULES[name](name, value)
 
 
+def _lane_name(name: str, value: Any) -> str:
+    text(name, value, "the name of a lane")
+    return str(value)
+
+
 def _log(name: str, value: Any) -> Any:
     if not callable(value):
         raise TypeError(f"log is {value!r:.80}: must be a function that takes a line of text")
@@ -143,7 +149,7 @@ _RANGES = {"block_windows": (2**42,), "group_blocks": (2**28,), "align": (2**24,
            "micro_batches": (2**32 - 1,), "n_slots": (2**32 - 1,), "max_boundaries": (2**31 - 2,)}
 _RULES: Dict[str, Callable[[str, Any], Any]] = {
     "phases": lambda name, value: dict(value) if hasattr(value, "items") else value,
-    "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log, "train_roles": as_names,
+    "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log, "train_roles": as_names, "loss_weight": _lane_name,
     "writes_ledger": flag, "amend": lambda name, value: state_bytes(value, name), "amend_from": _mixture_before}
 
 
@@ -193,6 +199,8 @@ class Rows(_Group):
     train_roles     names of roles, such as ("assistant", "think"): labels of tokens of these roles count, and those of tokens of all
                 other named roles do not. Dataset.roles has the names, which `tokmap pack --roles` gave. None: what was
                 packed as to be trained on counts. Labels of tokens without a role always count, labels of prompts never
+    loss_weight the name of a lane, for the output "loss_weight": float32, the number of this lane for each label that counts, and 0 for
+                all others. A row of a source without this lane has the weight 1
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, so one copy is made
                 in place of two. This needs windows="concat", and excludes mask_labels"""
 
@@ -203,6 +211,7 @@ class Rows(_Group):
     ignore_index: int = -100
     pad_id: int = 0
     train_roles: Optional[Sequence[str]] = None
+    loss_weight: Optional[str] = None
     contiguous: bool = True
 
 
@@ -324,11 +333,15 @@ def given_ones(options: Mapping[str, Any]) -> Dict[str, Any]:
 # ---- All arguments ----
 
 
-def as_outputs(given: Any) -> Tuple[Output, ...]:
+LANE = "lane:"  # of an output
+
+
+def as_outputs(given: Any) -> Tuple[str, ...]:
     if isinstance(given, (str, set, frozenset, type)) or not hasattr(given, "__iter__"):
         raise TypeError(f"outputs is {given!r}: must be a list, such as ['inputs', 'labels']")
     for name in (outputs := tuple(given)):
-        choose("outputs: an output", name, Output)
+        if not (isinstance(name, str) and name.startswith(LANE) and name != LANE):
+            choose("outputs: an output", name, Output)
     return outputs
 
 
@@ -337,7 +350,7 @@ class Options(_Values):
 
     def __init__(self, sources: Sources, sequence_length: int, batch_rows: int = 1, *, seed: int = 0, shuffle: Shuffle = "full",
                  windows: Windows = "concat", max_epochs: Optional[int] = None,
-                 outputs: Sequence[Output] = ("inputs", "labels"), dtype: Dtype = "int64", framework: Framework = "numpy",
+                 outputs: Outputs = ("inputs", "labels"), dtype: Dtype = "int64", framework: Framework = "numpy",
                  device: Optional[Device] = None, ledger: Optional[Path] = None, order: Optional[Order] = None,
                  rows: Optional[Rows] = None, ranks: Optional[Ranks] = None, reading: Optional[Reading] = None,
                  resume: Optional[Resume] = None, record: Optional[Record] = None, slots: Optional[Slots] = None) -> None:
@@ -413,7 +426,7 @@ if TYPE_CHECKING:
         shuffle: Shuffle
         windows: Windows
         max_epochs: Optional[int]
-        outputs: Sequence[Output]
+        outputs: Outputs
         dtype: Dtype
         order: Optional[Order]
         rows: Optional[Rows]

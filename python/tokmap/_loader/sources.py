@@ -48,7 +48,9 @@ class Source:
                 their numbers, which go through all of its datasets, in any order and any number of times. An epoch then has as
                 many samples as there are numbers.
                 Not with shuffle="block" or weights="tokens", and its array is used as that of a DocumentList
-    train_roles     for this source in place of train_roles of tokmap.Rows"""
+    train_roles     for this source in place of train_roles of tokmap.Rows
+    lanes       names of the lanes that its datasets have, of those that the outputs of the Loader name; (): none. Rows of this
+                source have zeros in place of the others, and the weight 1 in place of loss_weight. None: all"""
 
     _made_for: Optional[int] = None  # the only sequence_length for which its lists mean what they were made for
     _roles = USUAL  # for each role whether its labels count; a Loader sets it from train_roles
@@ -59,7 +61,7 @@ class Source:
                  documents: Union[None, Range, Sequence[Optional[Range]]] = None, where: Optional[str] = None, keep: Any = None,
                  view: Union[None, Path, Sequence[Path]] = None,
                  document_list: Union[None, DocumentList, Sequence[Optional[DocumentList]]] = None, window_list: Any = None,
-                 train_roles: Optional[Sequence[str]] = None) -> None:
+                 train_roles: Optional[Sequence[str]] = None, lanes: Optional[Sequence[str]] = None) -> None:
         items: List[Any] = list(data) if isinstance(data, (list, tuple)) else [data]
         check_count("datasets of a source", len(items))
         for item in items:
@@ -81,6 +83,7 @@ class Source:
             self.views = self._views_of(keep, view)
         self.weight, self.masked = real("weight", weight), flag("masked", masked)
         self.train_roles = None if train_roles is None else as_names("train_roles", train_roles)
+        self.lanes = None if lanes is None else _as_lanes(lanes)
         self.max_epochs = None if max_epochs is None else number("max_epochs", max_epochs, 2**64 - 1)
         files: List[Any] = list(rows_files) if isinstance(rows_files, (list, tuple)) else [rows_files]
         for file in files:
@@ -137,6 +140,12 @@ class Source:
         part += f", window_list of {len(self.window_list.array)}" if self.window_list is not None else ""
         data = [view or dataset for dataset, view in zip(self.datasets, self.views)]
         return f"tokmap.Source({data!r}, {self.weight!r}{part})"
+
+
+def _as_lanes(given: Any) -> Tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f"lanes is {given!r:.80}: must be a tuple of names of lanes")
+    return tuple(given)
 
 
 def short_name(path: str) -> str:
