@@ -25,10 +25,7 @@ static inline uint64_t round_up(uint64_t a, uint64_t b)
 static inline bool is_zero(const void *bytes, size_t n_bytes)
 {
     const uint8_t *p = bytes;
-    uint8_t any = 0;
-    for (size_t i = 0; i < n_bytes; i++)
-        any |= p[i];
-    return any == 0;
+    return n_bytes == 0 || (*p == 0 && memcmp(p, p + 1, n_bytes - 1) == 0);
 }
 
 /* Returns what follows the last slash. */

@@ -12,7 +12,7 @@ import ref_writer
 from commands import said, tokmap
 from ref_content import ContentHash
 from ref_lane import lane_bytes, read_lane
-from ref_protocol import expect, expect_equal, run_in_folders
+from ref_protocol import expect, expect_equal, kills, run_in_folders
 
 COUNT = 5  # numbers for a token, of 4 bytes
 LENGTHS = [3, 0, 7, 12, 1, 5, 9, 30, 2, 11]
@@ -121,6 +121,41 @@ def of_a_joined_dataset_only_cells_that_change_get_lanes(folder):
     expect_equal(redact(folder / "q", folder / "r", [5]), (0, "", ""), "redact")
     said("verify", folder / "r")
     expect_equal(sum(map(len, (files_with(folder, d, "r*") for d in (3, 4, 5, 7)))), 0, "files with redacted values")
+
+
+def a_killed_redaction_leaves_nothing_unnamed(folder):
+    """Killed at each call that names or removes a file: q is the old or the new one, and the next redaction leaves no file
+    with redacted values that info does not name."""
+    p, q, n_killed = make_joined(folder), folder / "q", 0
+    (folder / "new").write_text("4\n5\n")
+
+    def begin():
+        for f in folder.glob("q*"):
+            f.unlink()
+        expect_equal(redact(p, q, [4]), (0, "", ""), "redact")
+
+    for when in kills(begin, "redact", "-q", "-f", p, "--documents", f"@{folder / 'new'}", "-o", q):
+        n_killed += 1
+        expect(tokmap("info", q)[0] in (0, 4), f"info after {when}")
+        expect(not files_with(folder, 4, "q*"), f"document 4 is in a file after {when}")
+        code, _, err = redact(p, q, [4, 5], "-f")
+        expect_equal(code, 0, err)
+        _, _, err = tokmap("info", q)
+        for name in files_with(folder, 5, "q*"):
+            digits = name.split(".")[1]
+            expect(name in err or f"q.{digits}.redacted: is not used" in err, f"{name} stays after {when}: {err}")
+        expect_equal(tokmap("verify", "-q", q)[0], 0, "verify")
+    expect(n_killed > 5, "kills")
+    return f"{n_killed} kills"
+
+
+def lists_of_paths_skip_them(folder):
+    p = make_joined(folder)
+    expect_equal(redact(p, folder / "q", [4]), (0, "", ""), "redact")
+    paths = sorted(folder.glob("q*"))
+    expect_equal(sorted(f.suffix for f in paths), [".redacted", ".tmi", ".tml"], "files")
+    lines = [line for line in said("info", "--json", *paths).splitlines() if line]
+    expect_equal(len(lines), 1, "datasets")
 
 
 def a_lane_over_all_token_files_is_redacted_as_a_whole(folder):

@@ -26,7 +26,7 @@ static struct {
 static bool see_name(void *context, const char *name)
 {
     static const char *const suffixes[] = {BESIDE_COLUMNS, BESIDE_VIEWS, BESIDE_LANES,
-                                           BESIDE_REDACTED};
+                                           BESIDE_LANES ".partial", BESIDE_REDACTED};
     failure *err = context;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (path_ends_with(name, suffixes[i]))
@@ -134,8 +134,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Finds the lanes P.HEX.NAME.tml beside the dataset whose P.HEX.redacted does not exist, and
- * removes them or prints a message. */
+/* Finds the lanes P.HEX.NAME.tml beside the dataset, finished or not, whose P.HEX.redacted does not
+ * exist, and removes them or prints a message. */
 static int find_unused_lanes(const tokmap_dataset *ds, bool remove)
 {
     const tokmap_dataset_info info = cli_dataset_info(ds);
@@ -146,10 +146,12 @@ static int find_unused_lanes(const tokmap_dataset *ds, bool remove)
     for (size_t i = 0; code == CLI_OK && i < listed.names.n_names; i++) {
         const char *name = listed.names.names[i];
         char digits[REDACTED_DIGITS + 2] = "";
-        if (strncmp(name, begin.s, n_begin) != 0 || !path_ends_with(name, BESIDE_LANES) ||
+        const bool is_lane =
+            path_ends_with(name, BESIDE_LANES) || path_ends_with(name, BESIDE_LANES ".partial");
+        if (!is_lane || strncmp(name, begin.s, n_begin) != 0 ||
             strspn(name + n_begin, "0123456789abcdef") != REDACTED_DIGITS ||
             name[n_begin + REDACTED_DIGITS] != '.' ||
-            strlen(name) <= n_begin + REDACTED_DIGITS + strlen(BESIDE_LANES))
+            strcmp(name + n_begin + REDACTED_DIGITS, BESIDE_LANES) == 0)
             continue;
         memcpy(digits, name + n_begin, REDACTED_DIGITS);
         const path_text path = path_beside(info.index_path, name);
@@ -197,10 +199,11 @@ void beside_report_unused(const tokmap_dataset *ds)
     for (size_t i = 0; is_used && i < names.n_names; i++) {
         const path_text path = beside_path(ds, names.names[i], BESIDE_REDACTED);
         if (!is_used[i] && strlen(names.names[i]) == REDACTED_DIGITS && file_name_exists(path.s))
-            cli_warn("%s: is not used by %s: an earlier or failed 'tokmap redact' wrote it, and it "
-                     "may contain the tokens of documents that were redacted since. Remove it, "
-                     "unless another dataset uses it (tokmap info --segments)",
-                     path.s, info.index_path);
+            cli_warn(
+                "%s: is not used by %s: an earlier or failed 'tokmap redact' wrote it, and it "
+                "may contain the tokens of documents that were redacted since. Remove it and its "
+                "lanes, unless another dataset uses it (tokmap info --segments)",
+                path.s, info.index_path);
     }
     free(is_used);
     input_list_free(&names);
