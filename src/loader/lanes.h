@@ -23,6 +23,8 @@ tokmap_status tokmap_i_lanes_open(tokmap_i_lanes *l, const tokmap_i_samples *sam
                                   tokmap_error *err);
 void tokmap_i_lanes_close(tokmap_i_lanes *l);
 
+/* Returns the lane of the first dataset that has it; NULL: none has it. */
+const tokmap_lane *tokmap_i_lanes_first(const tokmap_i_lanes *l, uint32_t lane);
 /* Returns the bytes that all lanes have of a token. */
 uint64_t tokmap_i_lanes_token_bytes(const tokmap_i_lanes *l);
 /* Whether entry d of `read` is read, and not a dataset whose source lacks the lane. */

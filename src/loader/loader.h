@@ -92,8 +92,8 @@ tokmap_status tokmap_i_loader_leave(const tokmap_loader *l, tokmap_status status
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);
 tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err);
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
-/* Returns TOKMAP_ERR_IO if a file of a dataset, or of a lane, has become too short for its tokens of
- * a sample, where rows in maps are checked. */
+/* Returns TOKMAP_ERR_IO if a file of a dataset, or of a lane, has become too short for its tokens
+ * of a sample, where rows in maps are checked. */
 tokmap_status tokmap_i_loader_check_sizes(tokmap_loader *l, const tokmap_dataset *ds,
                                           const tokmap_sample *at, tokmap_error *err);
 /* Adds the time of a gather to the waits in the loader's info, if copying n_bytes alone does not

@@ -15,8 +15,8 @@ typedef struct tokmap_i_slice {
 /* Returns TOKMAP_ERR_ARGUMENT if rows cannot be cut like this. align: the alignment of pieces; 0
  * without best fit. */
 tokmap_status tokmap_i_slice_check(const tokmap_i_slice *s, uint32_t align, tokmap_error *err);
-/* Takes the n positions of a whole row from `from` on, which are those of the slice from `place` on.
- * Returns false to stop. */
+/* Takes the n positions of a whole row from `from` on, which are those of the slice from `place`
+ * on. Returns false to stop. */
 typedef bool tokmap_i_slice_take(void *context, uint32_t from, uint32_t n, uint32_t place);
 /* Takes the parts of a row that the slice has, until a call returns false; then so does this.
  * n_inputs, pieces: of the whole row. */

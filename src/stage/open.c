@@ -94,6 +94,9 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "edit gets rows of pieces, which have labels that must be masked: open the "
                     "loader with row_parts = TOKMAP_ROW_LOSS_MASK");
+    if (o->loader->lanes.n > 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "a stage does not take lanes: open its loader without them");
     for (uint32_t k = 0; (of_pieces || is_slice) && k < o->loader->samples.n_sources; k++)
         if (o->pad_id > UINT16_MAX && o->loader->samples.sources[k].token_bytes == 2)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,

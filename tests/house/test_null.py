@@ -36,7 +36,7 @@ ARGUMENTS = {
     "const void **tokens": "(const void *[1]){0}", "void *dst": "room", "tokmap_document *out": "(void *)room",
     "size_t *n_tokens": "(size_t *)(void *)room", "size_t *n_bytes": "(size_t *)(void *)room",
     "tokmap_value *out": "(void *)room", "tokmap_text *out": "(void *)room", "void *note": "room", "void *stream": "NULL",
-    "const void *note": "room", "const void *memory": "NULL", "const char *name": '"x"', "const char *json": '"{}"',
+    "const void *note": "room", "const void *memory": "NULL", "uint32_t lane": "0", "void *values": "room", "const char *name": '"x"', "const char *json": '"{}"',
     "const char *bytes": '"ab"', "const uint32_t *ids": "(uint32_t[1]){7}", "uint32_t *n_devices": "(uint32_t *)(void *)room",
     "tokmap_span *spans": "(tokmap_span *)(void *)room", "const tokmap_span *span": "&(tokmap_span){0, 1, TOKMAP_SPAN_PROMPT}",
     "const void *tokens": "room", "const uint64_t *lengths": "(uint64_t[1]){1}", "size_t n_documents": "1",

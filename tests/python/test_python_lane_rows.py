@@ -192,6 +192,7 @@ def what_is_wrong_is_said(folder):
     os.replace(folder / "a.a.tml", folder / "b.a.tml")
     assert "has the values of other tokens" in str(raises(tokmap.MismatchError, tokmap.Loader, folder / "b", 8, outputs=["lane:a"]))
     raises(ValueError, tokmap.Loader, folder / "a", 8, outputs=["lane:b"], device="host")
+    raises(ValueError, tokmap.Stage, tokmap.Loader(folder / "a", 8, outputs=["lane:b"]), "host")
 
 
 def a_file_that_becomes_shorter_is_an_error(folder):

@@ -225,9 +225,10 @@ def _convert(array: Array, type_name: str) -> Array:
 class LaneWriter:
     """Writes a lane, which becomes visible when it is complete: what `Dataset.lane_writer` returns.
 
-        with tokmap.open("data/train").lane_writer("topk", "uint32", 32, goes_with="input", about={"teacher": "..."}) as w:
-            for first, ids in results:
-                w.put(first, ids)                  # [tokens, 32], in any order
+        ds = tokmap.open("data/train")
+        with ds.lane_writer("weight", "float16", about={"teacher": "..."}) as w:
+            for document in map(ds.document, range(len(ds))):
+                w.put(document.first_token, [0.5] * document.n_tokens)     # in any order
 
     Leaving the block finishes the lane; after an exception nothing is left. Several threads may put."""
 

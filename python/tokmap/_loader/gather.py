@@ -57,7 +57,7 @@ class _LaneKind(NamedTuple):
     number: int  # in the options of the loader
     dtype: Any  # of NumPy or PyTorch
     token_bytes: int
-    count: int
+    n_numbers: int  # of a token
 
 
 class Gatherer:
@@ -211,13 +211,13 @@ class Gatherer:
         memory, address, _ = self._make(name, (batch.n_rows, self._length, kind.token_bytes), "uint8")
         check(_gather_lane(self._options.loader, kind.number, address, self._references[2]), self._detail)
         found = self._as_output(memory).view(kind.dtype)
-        return found[..., 0] if kind.count == 1 else found
+        return found[..., 0] if kind.n_numbers == 1 else found
 
     def _fill_weight(self, batch: "Batch[Any]") -> None:
         """A product with the mask would make NaN of NaN."""
         found = self._gather_lane(batch, self._kinds[self._lanes.index(self._weight or "")], "loss_weight")
         n = batch.n_rows * self._length
-        mask = np.frombuffer((ctypes.c_uint8 * n).from_address(self._batch.rows[0].loss_mask), np.uint8).reshape(batch.n_rows, self._length)
+        mask = np.frombuffer(ctypes.string_at(self._batch.rows[0].loss_mask, n), np.uint8).reshape(batch.n_rows, self._length)
         ones = np.isin(batch.source_ids, self._without_weight) if self._without_weight else None
         if self._make_tensor is None:
             weights = found.astype(np.float32)

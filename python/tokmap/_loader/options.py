@@ -199,7 +199,7 @@ class Rows(_Group):
     train_roles     names of roles, such as ("assistant", "think"): labels of tokens of these roles count, and those of tokens of all
                 other named roles do not. Dataset.roles has the names, which `tokmap pack --roles` gave. None: what was
                 packed as to be trained on counts. Labels of tokens without a role always count, labels of prompts never
-    loss_weight the name of a lane, for the output "loss_weight": float32, the number of this lane for each label that counts, and 0 for
+    loss_weight     the name of a lane, for the output "loss_weight": float32, the number of this lane for each label that counts, and 0 for
                 all others. A row of a source without this lane has the weight 1
     contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, so one copy is made
                 in place of two. This needs windows="concat", and excludes mask_labels"""
