@@ -60,13 +60,17 @@ tokmap_status tokmap_i_lanes_open(tokmap_i_lanes *l, const tokmap_i_samples *sam
     tokmap_status status = check_names(o, err);
     if (status)
         return status;
-    l->lanes = calloc((size_t)o->n_lanes * n + 1, sizeof *l->lanes);
-    l->read = malloc((size_t)(1 + o->n_lanes) * n * sizeof *l->read);
-    if (!l->lanes || !l->read)
+    l->read = samples->datasets;
+    if (o->n_lanes == 0)
+        return TOKMAP_OK;
+    l->lanes = calloc((size_t)o->n_lanes * n, sizeof *l->lanes);
+    l->own_read = malloc((size_t)(1 + o->n_lanes) * n * sizeof *l->own_read);
+    if (!l->lanes || !l->own_read)
         return FAIL_MEMORY(err);
+    l->read = l->own_read;
     l->n = (uint32_t)o->n_lanes;
     for (uint32_t i = 0; i < 1 + l->n; i++)
-        memcpy(l->read + (size_t)i * n, samples->datasets, n * sizeof *l->read);
+        memcpy(l->own_read + (size_t)i * n, samples->datasets, n * sizeof *l->own_read);
     for (uint32_t i = 0; i < l->n; i++) {
         for (uint32_t k = 0; k < samples->n_sources && !status; k++) {
             const tokmap_i_source *s = &samples->sources[k];
@@ -77,7 +81,7 @@ tokmap_status tokmap_i_lanes_open(tokmap_i_lanes *l, const tokmap_i_samples *sam
                 if (!status)
                     status = check_kind(tokmap_i_lanes_first(l, i), l->lanes[at], err);
                 if (!status)
-                    l->read[n + at] = &l->lanes[at]->wide;
+                    l->own_read[n + at] = &l->lanes[at]->wide;
             }
         }
         if (!status && !tokmap_i_lanes_first(l, i))
@@ -92,7 +96,18 @@ void tokmap_i_lanes_close(tokmap_i_lanes *l)
     for (size_t i = 0; l->lanes && i < (size_t)l->n * l->n_datasets; i++)
         tokmap_lane_close(l->lanes[i]);
     free(l->lanes);
-    free(l->read);
+    free(l->own_read);
+}
+
+uint64_t tokmap_i_lanes_bytes(const tokmap_i_lanes *l)
+{
+    const size_t n = (size_t)l->n * l->n_datasets;
+    uint64_t n_bytes = n * sizeof *l->lanes + (l->n ? (n + l->n_datasets) * sizeof *l->read : 0);
+    for (size_t i = 0; i < n; i++)
+        if (l->lanes[i])
+            n_bytes +=
+                sizeof *l->lanes[i] + l->lanes[i]->wide.n_files * sizeof(tokmap_i_token_file);
+    return n_bytes;
 }
 
 uint64_t tokmap_i_lanes_token_bytes(const tokmap_i_lanes *l)

@@ -15,7 +15,8 @@ typedef struct tokmap_i_lanes {
     tokmap_lane **lanes;
     /* The datasets of all sources, then for each lane what is read in place of each dataset; the
      * dataset itself if its source lacks the lane. */
-    const tokmap_dataset **read;
+    const tokmap_dataset *const *read;
+    const tokmap_dataset **own_read; /* its memory; NULL: without lanes it is that of the samples */
 } tokmap_i_lanes;
 
 /* Opens the lanes that the options of the samples name. Close them even after an error. */
@@ -25,6 +26,8 @@ void tokmap_i_lanes_close(tokmap_i_lanes *l);
 
 /* Returns the lane of the first dataset that has it; NULL: none has it. */
 const tokmap_lane *tokmap_i_lanes_first(const tokmap_i_lanes *l, uint32_t lane);
+/* Returns the memory of the lanes. */
+uint64_t tokmap_i_lanes_bytes(const tokmap_i_lanes *l);
 /* Returns the bytes that all lanes have of a token. */
 uint64_t tokmap_i_lanes_token_bytes(const tokmap_i_lanes *l);
 /* Whether entry d of `read` is read, and not a dataset whose source lacks the lane. */

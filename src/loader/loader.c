@@ -453,7 +453,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     n_bytes += l->row_copies ? n_rows * l->samples.o.row_stride : 0;
     n_bytes += (l->pieces.capacity + l->slices.capacity) * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->samples.length + 1ull) * l->samples.token_bytes : 0;
-    n_bytes += l->parts.n_bytes;
+    n_bytes += l->parts.n_bytes + tokmap_i_lanes_bytes(&l->lanes);
     n_bytes += tokmap_i_mixture_bytes(l->samples.mixture) +
                l->samples.skips.n_gaps * sizeof *l->samples.skips.gaps;
     n_bytes += l->samples.n_sources * sizeof *l->samples.o.sources +

@@ -196,7 +196,7 @@ TEST(a_stride_that_is_not_set_is_refused)
 TEST(no_element_ends_with_padding)
 {
 #define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
-    CHECK_EQ(ENDS_AT(tokmap_loader_source, window_list_bytes), sizeof(tokmap_loader_source));
+    CHECK_EQ(ENDS_AT(tokmap_loader_source, lacks_lanes), sizeof(tokmap_loader_source));
     CHECK_EQ(ENDS_AT(tokmap_loader_phase, weights), sizeof(tokmap_loader_phase));
     CHECK_EQ(ENDS_AT(tokmap_row, n_pieces), sizeof(tokmap_row));
 }
