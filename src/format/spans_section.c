@@ -4,6 +4,8 @@
 #include "base/base.h"
 #include "base/le.h"
 
+const tokmap_i_roles tokmap_i_usual_roles = {{0, 0, UINT64_MAX, UINT64_MAX >> 1}};
+
 /* Returns the size of a section. roles: each span has its own role. */
 static uint64_t section_bytes(const tokmap_i_spans *s, bool roles)
 {

@@ -37,7 +37,7 @@ typedef struct tokmap_i_roles {
 } tokmap_i_roles;
 
 /* The roles that count unless a program is told otherwise: from 128 to 254. */
-#define TOKMAP_I_USUAL_ROLES ((tokmap_i_roles){{0, 0, UINT64_MAX, UINT64_MAX >> 1}})
+extern const tokmap_i_roles tokmap_i_usual_roles;
 
 static inline bool tokmap_i_roles_have(const tokmap_i_roles *roles, tokmap_span_role role)
 {

@@ -119,7 +119,6 @@ static tokmap_status add_sources(text *t, const tokmap_loader *l, tokmap_error *
 {
     tokmap_status status = TOKMAP_OK;
     add(t, ",\"sources\":[");
-    const tokmap_i_roles usual = TOKMAP_I_USUAL_ROLES;
     for (uint32_t k = 0; k < l->samples.n_sources; k++) {
         const tokmap_i_source *s = &l->samples.sources[k];
         add(t, "%s{\"datasets\":[", k ? "," : "");
@@ -157,10 +156,10 @@ static tokmap_status add_sources(text *t, const tokmap_loader *l, tokmap_error *
         add(t, "]");
         if (s->window_list.bytes)
             add_list(t, "window_list", s->window_list_hash, s->window_list.n);
-        if (memcmp(&s->trained, &usual, sizeof usual) != 0) {
-            uint8_t bytes[sizeof usual.bits];
-            for (size_t i = 0; i < sizeof usual.bits / sizeof *usual.bits; i++)
-                le_put64(bytes + 8 * i, s->trained.bits[i]);
+        if (s->own_roles) {
+            uint8_t bytes[sizeof s->own_roles->bits];
+            for (size_t i = 0; i < sizeof bytes / 8; i++)
+                le_put64(bytes + 8 * i, s->own_roles->bits[i]);
             add(t, ",");
             add_hex(t, "train_roles", bytes, sizeof bytes);
         }

@@ -269,7 +269,7 @@ static tokmap_status finish_row(tokmap_loader *l, uint32_t i, const tokmap_piece
     const tokmap_dataset *ds = s->windows.datasets[row->dataset];
     if (l->parts.wanted &&
         tokmap_i_row_parts_fill(&l->parts, i, ds, pieces, row->n_pieces, s->windows.rows != NULL,
-                                s->masked ? NULL : &s->trained, row))
+                                s->masked ? NULL : tokmap_i_source_roles(s), row))
         return tokmap_i_index_cache_fail(l->parts.index, ds, err);
     if (l->slice.size > 1)
         return tokmap_i_slice_row(&l->slice, row, i, pieces, &l->slices, &l->parts)
@@ -464,6 +464,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
         const tokmap_i_windows *w = &l->samples.sources[k].windows;
         n_bytes += tokmap_i_numbers_bytes(&l->samples.sources[k].window_list,
                                           l->samples.sources[k].own_window_list);
+        n_bytes += l->samples.sources[k].own_roles ? sizeof *l->samples.sources->own_roles : 0;
         n_bytes += w->n_datasets *
                    (sizeof *w->before + sizeof *l->samples.sources->order_ids + sizeof *w->ranges);
         for (uint32_t d = 0; w->has_lists && d < w->n_datasets; d++)

@@ -456,7 +456,7 @@ static tokmap_status count_masked(count *c, const document_cursor *w, uint64_t f
                                   uint64_t *n, tokmap_error *err)
 {
     const tokmap_dataset *ds = c->v.ds;
-    const tokmap_i_roles *trained = &c->v.samples->sources[c->v.source].trained;
+    const tokmap_i_roles *trained = tokmap_i_source_roles(&c->v.samples->sources[c->v.source]);
     tokmap_i_index_cache *index = c->v.sampler->index;
     tokmap_i_span_cursor at = {.spans = &ds->spans};
     tokmap_span span;

@@ -20,8 +20,15 @@ typedef struct tokmap_i_source {
     bool looks_up; /* its windows are rows of documents, or it has a list */
     uint32_t token_bytes;
     bool masked;
-    tokmap_i_roles trained; /* unless it is masked: the roles whose labels count */
+    tokmap_i_roles *own_roles; /* unless it is masked: the roles whose labels count; NULL: the usual
+                                  ones */
 } tokmap_i_source;
+
+/* Returns the roles whose labels count, unless the source is masked. */
+static inline const tokmap_i_roles *tokmap_i_source_roles(const tokmap_i_source *s)
+{
+    return s->own_roles ? s->own_roles : &tokmap_i_usual_roles;
+}
 
 /* Finds samples for one thread; several samplers may share the sources. */
 typedef struct tokmap_i_sampler {

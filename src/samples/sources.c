@@ -286,6 +286,22 @@ static tokmap_status find_order_id(const tokmap_dataset *ds, const char *order_o
     return TOKMAP_OK;
 }
 
+/* Takes the roles that the caller gives, unless they are the usual ones. Returns false when out of
+ * memory. */
+static bool choose_roles(tokmap_i_source *s, const uint8_t *given)
+{
+    tokmap_i_roles roles = {{0}};
+    for (uint32_t role = 0; given && role < TOKMAP_I_OWN_ROLES; role++)
+        roles.bits[role / 64] |= (uint64_t)given[role] << role % 64;
+    if (!given || memcmp(&roles, &tokmap_i_usual_roles, sizeof roles) == 0)
+        return true;
+    s->own_roles = malloc(sizeof *s->own_roles);
+    if (!s->own_roles)
+        return false;
+    *s->own_roles = roles;
+    return true;
+}
+
 static tokmap_status set_datasets(tokmap_i_samples *samples, uint32_t k, tokmap_error *err)
 {
     const tokmap_loader_options *o = &samples->o;
@@ -293,11 +309,8 @@ static tokmap_status set_datasets(tokmap_i_samples *samples, uint32_t k, tokmap_
     const tokmap_dataset *first = from->datasets[0];
     tokmap_i_source *s = &samples->sources[k];
     s->masked = from->masked != 0;
-    s->trained = TOKMAP_I_USUAL_ROLES;
-    if (from->train_roles)
-        s->trained = (tokmap_i_roles){{0}};
-    for (uint32_t role = 0; from->train_roles && role < TOKMAP_I_OWN_ROLES; role++)
-        s->trained.bits[role / 64] |= (uint64_t)from->train_roles[role] << role % 64;
+    if (!choose_roles(s, from->train_roles))
+        return FAIL_MEMORY(err);
     s->token_bytes = first->header.token_bytes;
     s->first_dataset = k ? s[-1].first_dataset + s[-1].windows.n_datasets : 0;
     s->order_ids = malloc(from->n_datasets * sizeof *s->order_ids);
@@ -322,7 +335,7 @@ static tokmap_status set_datasets(tokmap_i_samples *samples, uint32_t k, tokmap_
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: its document boundaries are not known; row_parts needs them",
                         ds->index_path);
-        if (tokmap_i_spans_may_mask(&ds->spans, &s->trained) &&
+        if (tokmap_i_spans_may_mask(&ds->spans, tokmap_i_source_roles(s)) &&
             !(o->row_parts & TOKMAP_ROW_LOSS_MASK))
             return FAIL(err, TOKMAP_ERR_MISMATCH,
                         "%s: has tokens whose labels must not count: open the loader with "
@@ -423,6 +436,7 @@ void tokmap_i_sources_close(tokmap_i_samples *samples)
         tokmap_i_windows_close(w);
         free(samples->sources[k].order_ids);
         free(samples->sources[k].own_window_list);
+        free(samples->sources[k].own_roles);
         free(w->ranges);
     }
     free(samples->sources);

@@ -61,16 +61,14 @@ static uint64_t hash_spans(const tokmap_i_samples *samples, uint32_t n_sources)
     uint64_t hash = TOKMAP_I_HASH_START;
     bool any = false;
     for (uint32_t k = 0; k < n_sources; k++) {
-        const tokmap_i_roles usual = TOKMAP_I_USUAL_ROLES, *roles = &samples->sources[k].trained;
+        const tokmap_i_roles *roles = samples->sources[k].own_roles;
         for (uint32_t d = 0; d < samples->sources[k].windows.n_datasets; d++) {
             const uint64_t of_dataset = samples->sources[k].windows.datasets[d]->spans.hash;
             hash = tokmap_i_hash_add(hash, of_dataset);
             any |= of_dataset != 0;
         }
-        if (memcmp(roles, &usual, sizeof usual) == 0)
-            continue;
-        any = true;
-        for (size_t i = 0; i < sizeof usual.bits / sizeof *usual.bits; i++)
+        any |= roles != NULL;
+        for (size_t i = 0; roles && i < sizeof roles->bits / sizeof *roles->bits; i++)
             hash = tokmap_i_hash_add(hash, roles->bits[i]);
     }
     return any ? hash : 0;
