@@ -5,9 +5,14 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "loader/gather_whole.h"
 #include "loader/loader.h"
 #include "system/platform_thread.h"
 #include "tokmap_loader.h"
+
+enum {
+    ROWS_AT_ONCE = 256
+};
 
 /* A row of a lane that is being gathered. */
 typedef struct lane_row {
@@ -93,33 +98,96 @@ static bool is_full(const tokmap_loader *l, const tokmap_sample *at)
     return l->samples.o.windows != TOKMAP_WINDOWS_BEST_FIT && at->n_tokens == l->samples.length + 1;
 }
 
-static tokmap_status gather_row(tokmap_loader *l, uint32_t lane, uint32_t i, uint8_t *out,
-                                tokmap_error *err)
+/* Finds where row i of the last batch is. piece: the number of the first piece of row i in
+ * l->located_pieces, which moves on. */
+static tokmap_sample locate_row(const tokmap_loader *l, uint32_t i, size_t *piece)
+{
+    if (l->fetched)
+        return l->fetched[i].at;
+    tokmap_sample at = l->located[i];
+    at.pieces = l->located_pieces.list + *piece;
+    *piece += at.n_pieces;
+    return at;
+}
+
+/* Describes row i of the batch for a lane. */
+static lane_row row_of(const tokmap_loader *l, uint32_t lane, uint32_t i, const tokmap_sample *at,
+                       tokmap_error *err)
 {
     const tokmap_i_lanes *lanes = &l->lanes;
-    const tokmap_i_fetch_row *fetched = l->fetched ? &l->fetched[i] : NULL;
-    const size_t width = tokmap_i_lanes_first(lanes, lane)->header.token_bytes;
-    tokmap_sample located;
-    lane_row r = {.at = fetched ? &fetched->at : &located,
-                  .read = fetched ? fetched[(1 + lane) * l->batch_rows].tokens : NULL,
-                  .may_map = l->io == TOKMAP_IO_MAP || l->io == TOKMAP_IO_POPULATE,
-                  .out = out,
-                  .err = err};
-    if (!fetched)
-        r.status = tokmap_i_sampler_locate(&l->sampler, l->rows[i].sample, &located, err);
-    if (r.status)
-        return r.status;
-    const uint32_t d = l->samples.sources[r.at->source].first_dataset + r.at->dataset;
-    r.lane = lanes->lanes[(size_t)lane * lanes->n_datasets + d];
-    if (!r.lane || !is_full(l, r.at))
-        memset(out, 0, l->samples.length / l->slice.size * width);
-    if (!r.lane)
+    const uint32_t d = l->samples.sources[at->source].first_dataset + at->dataset;
+    return (lane_row){.lane = lanes->lanes[(size_t)lane * lanes->n_datasets + d],
+                      .at = at,
+                      .read = l->fetched ? l->fetched[(1 + lane) * l->batch_rows + i].tokens : NULL,
+                      .may_map = l->io == TOKMAP_IO_MAP || l->io == TOKMAP_IO_POPULATE,
+                      .err = err};
+}
+
+static tokmap_status gather_row(tokmap_loader *l, lane_row *r, size_t row_bytes)
+{
+    if (!r->lane || !is_full(l, r->at))
+        memset(r->out, 0, row_bytes);
+    if (!r->lane)
         return TOKMAP_OK;
-    r.status = tokmap_i_loader_check_sizes(l, &r.lane->wide, r.at, err);
-    if (!r.status)
-        (void)tokmap_i_slice_take_parts(&l->slice, r.at->n_tokens - 1, r.at->pieces, r.at->n_pieces,
-                                        put_part, &r);
-    return r.status;
+    r->status = tokmap_i_loader_check_sizes(l, &r->lane->wide, r->at, r->err);
+    if (!r->status)
+        (void)tokmap_i_slice_take_parts(&l->slice, r->at->n_tokens - 1, r->at->pieces,
+                                        r->at->n_pieces, put_part, r);
+    return r->status;
+}
+
+/* Returns where the numbers of all columns of a row lie one after another; NULL: nowhere. */
+static const uint8_t *find_whole(const tokmap_loader *l, const lane_row *r)
+{
+    const tokmap_piece *p = r->at->pieces;
+    if (!r->lane || r->at->n_pieces != 1 || !is_full(l, r->at) || l->slice.size > 1)
+        return NULL;
+    const uint32_t skip = r->lane->header.goes_with == TOKMAP_WITH_LABEL;
+    const size_t width = r->lane->wide.header.token_bytes;
+    if (r->read)
+        return r->read + skip * width;
+    return r->may_map
+               ? tokmap_i_mapped_tokens(&r->lane->wide, p->first_token + skip, l->samples.length)
+               : NULL;
+}
+
+/* Gathers the rows [first, end), in turns if all of them lie as they are wanted. piece: as for
+ * locate_row. */
+static tokmap_status gather_rows(tokmap_loader *l, uint32_t lane, uint32_t first, uint32_t end,
+                                 size_t *piece, uint8_t *out, tokmap_error *err)
+{
+    tokmap_i_gather_row rows[ROWS_AT_ONCE];
+    const uint32_t width = tokmap_i_lanes_first(&l->lanes, lane)->header.token_bytes;
+    const uint32_t n_columns = l->samples.length / l->slice.size;
+    const size_t row_bytes = (size_t)n_columns * width, first_piece = *piece;
+    tokmap_status status = TOKMAP_OK;
+    bool whole = true;
+    for (uint32_t i = first; i < end && whole && !status; i++) {
+        const tokmap_sample at = locate_row(l, i, piece);
+        const lane_row r = row_of(l, lane, i, &at, err);
+        const uint8_t *numbers = find_whole(l, &r);
+        whole = numbers != NULL;
+        rows[i - first] =
+            (tokmap_i_gather_row){.tokens = numbers, .token_bytes = width, .n_tokens = n_columns};
+        if (whole)
+            status = tokmap_i_loader_check_sizes(l, &r.lane->wide, &at, err);
+    }
+    const tokmap_i_gather g = {.rows = rows,
+                               .n_rows = end - first,
+                               .n_inputs = n_columns - 1,
+                               .width = width,
+                               .whole = true,
+                               .inputs = out};
+    if (status || (whole && tokmap_i_gather_whole(&g)))
+        return status;
+    *piece = first_piece;
+    for (uint32_t i = first; i < end && !status; i++) {
+        const tokmap_sample at = locate_row(l, i, piece);
+        lane_row r = row_of(l, lane, i, &at, err);
+        r.out = out + (i - first) * row_bytes;
+        status = gather_row(l, &r, row_bytes);
+    }
+    return status;
 }
 
 tokmap_status tokmap_loader_gather_lane(tokmap_loader *l, uint32_t lane, void *values,
@@ -141,8 +209,10 @@ tokmap_status tokmap_loader_gather_lane(tokmap_loader *l, uint32_t lane, void *v
     const size_t row_bytes = (size_t)l->samples.length / l->slice.size *
                              tokmap_i_lanes_first(&l->lanes, lane)->header.token_bytes;
     const uint64_t since_ns = l->fetch ? 0 : tokmap_i_now_ns();
-    for (uint32_t i = 0; i < l->batch_rows && !status; i++)
-        status = gather_row(l, lane, i, (uint8_t *)values + i * row_bytes, err);
+    size_t piece = 0;
+    for (uint32_t i = 0; i < l->batch_rows && !status; i += ROWS_AT_ONCE)
+        status = gather_rows(l, lane, i, MIN(l->batch_rows, i + ROWS_AT_ONCE), &piece,
+                             (uint8_t *)values + i * row_bytes, err);
     if (!status && !l->fetch)
         tokmap_i_loader_add_wait(l, tokmap_i_now_ns() - since_ns, l->batch_rows * row_bytes);
     return tokmap_i_loader_leave(l, status);

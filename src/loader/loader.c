@@ -217,6 +217,15 @@ static tokmap_status find_tokens(tokmap_loader *l, uint32_t i, const tokmap_data
                               : find_piece(l, i, ds, at->pieces, may_map, &row->tokens, err);
 }
 
+/* Keeps where row i is, for its lanes. Returns false when out of memory. */
+static bool keep_located(tokmap_loader *l, uint32_t i, const tokmap_sample *at)
+{
+    if (i == 0)
+        l->located_pieces.n = 0;
+    l->located[i] = *at;
+    return tokmap_i_fetch_add_pieces(&l->located_pieces, at->pieces, at->n_pieces);
+}
+
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
@@ -226,6 +235,8 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
         status = tokmap_i_sampler_locate(&l->sampler, sample, &located, err);
     if (status)
         return status;
+    if (l->located && !fetched && !keep_located(l, i, &located))
+        return FAIL_MEMORY(err);
     /* A pointer, because copying would stall on the stores of locate. */
     const tokmap_sample *const at = fetched ? &fetched->at : &located;
     const tokmap_i_source *s = &l->samples.sources[at->source];
@@ -450,6 +461,8 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
         source_bytes += 3 * sizeof *p->ahead.counts;
     uint64_t n_bytes = sizeof *l + n_rows * sizeof *l->rows + l->samples.n_sources * source_bytes +
                        l->samples.n_datasets * sizeof *l->samples.datasets;
+    n_bytes += l->located ? n_rows * sizeof *l->located : 0;
+    n_bytes += l->located_pieces.capacity * sizeof *l->located_pieces.list;
     n_bytes += l->row_copies ? n_rows * l->samples.o.row_stride : 0;
     n_bytes += (l->pieces.capacity + l->slices.capacity) * sizeof *l->pieces.list;
     n_bytes += l->joined ? n_rows * (l->samples.length + 1ull) * l->samples.token_bytes : 0;

@@ -54,6 +54,9 @@ struct tokmap_loader {
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP and COPY */
     bool has_batch;        /* next has returned a batch, which is still the last one: */
     const tokmap_i_fetch_row *fetched; /* its rows; NULL without fetch */
+    /* With lanes and without fetch: where its rows are, and their pieces, one row after another. */
+    tokmap_sample *located;
+    tokmap_i_fetch_pieces located_pieces;
     /* Without fetch: gathers that waited, and the durations of all gathers. */
     uint64_t n_waits, ns_waited;
     tokmap_i_latency waits;

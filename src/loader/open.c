@@ -79,6 +79,7 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
                         ? NULL
                         : malloc((size_t)n_rows * l->samples.o.row_stride);
     l->joined = NULL;
+    l->located = l->lanes.n > 0 ? malloc(n_rows * sizeof *l->located) : NULL;
     l->parts = (tokmap_i_row_parts){0};
     const bool joins = l->samples.o.random_offset || l->samples.has_joined ||
                        l->samples.has_views || l->samples.has_document_lists ||
@@ -86,7 +87,7 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
     if (joins)
         l->joined = malloc(n_rows * ((size_t)l->samples.length + 1) * l->samples.token_bytes);
     if (!l->rows || (l->samples.o.row_stride != sizeof *l->rows && !l->row_copies) ||
-        (joins && !l->joined) ||
+        (joins && !l->joined) || (l->lanes.n > 0 && !l->located) ||
         !tokmap_i_row_parts_open(&l->parts, row_parts, l->samples.length, n_rows))
         return FAIL_MEMORY(err);
     l->parts.index = l->sampler.index;
@@ -99,6 +100,7 @@ static void close_rows(tokmap_loader *l)
     free(l->rows);
     free(l->row_copies);
     free(l->joined);
+    free(l->located);
     tokmap_i_row_parts_close(&l->parts);
 }
 
@@ -122,6 +124,7 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
         l->rows = old.rows;
         l->row_copies = old.row_copies;
         l->joined = old.joined;
+        l->located = old.located;
         l->parts = old.parts;
         l->io = old.io;
         l->fetch = old.fetch;
@@ -214,6 +217,7 @@ void tokmap_loader_close(tokmap_loader *l)
     tokmap_i_lanes_close(&l->lanes);
     free(l->pieces.list);
     free(l->slices.list);
+    free(l->located_pieces.list);
     tokmap_i_sampler_close(&l->sampler);
     tokmap_i_samples_close(&l->samples);
     tokmap_i_fork_mark_free(&l->fork_mark);
