@@ -410,8 +410,9 @@ tokmap_status tokmap_lane_read(const tokmap_lane *lane, uint64_t first, uint64_t
 
 tokmap_status tokmap_i_lane_hash(const tokmap_lane *lane, uint64_t *hash, tokmap_error *err)
 {
-    *hash = lane->header.hash;
-    if (!lane->by_file)
+    tokmap_lane *kept = (tokmap_lane *)(uintptr_t)lane; /* only to keep the hash */
+    *hash = atomic_load(&kept->knows_hash) ? atomic_load(&kept->hash) : lane->header.hash;
+    if (!lane->by_file || atomic_load(&kept->knows_hash))
         return TOKMAP_OK;
     tokmap_i_hasher *hasher = tokmap_i_hasher_open();
     tokmap_status status = hasher ? TOKMAP_OK : FAIL_MEMORY(err);
@@ -434,5 +435,7 @@ tokmap_status tokmap_i_lane_hash(const tokmap_lane *lane, uint64_t *hash, tokmap
     }
     *hash = status ? 0 : tokmap_i_hasher_get(hasher);
     tokmap_i_hasher_close(hasher);
+    atomic_store(&kept->hash, *hash);
+    atomic_store(&kept->knows_hash, status == TOKMAP_OK);
     return status;
 }

@@ -21,6 +21,8 @@ struct tokmap_lane {
     tokmap_i_lane_header header; /* of P.NAME.tml, or of the first file */
     char name[TOKMAP_I_COLUMN_NAME_MAX + 1];
     char about[TOKMAP_I_LANE_ABOUT_ROOM + 1];
+    atomic_bool knows_hash; /* tokmap_i_lane_hash has found it: */
+    _Atomic uint64_t hash;
 };
 
 /* Computes what identifies the values: the hash of P.NAME.tml, or a checksum of the hashes of all

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* side_file.h - reads and writes files beside a dataset: rows, views, columns,
- * lanes. */
+/* side_file.h - reads and writes files beside a dataset: rows, views, columns, lanes. */
 #pragma once
 
 #include <stdbool.h>

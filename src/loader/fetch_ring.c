@@ -26,6 +26,7 @@ enum {
     NAP_NS = 1000000, /* between tries when the system asks to try again: 1 s in all */
     TRIAL_TOKENS = 1024,
     MOST_GROUPS = 32,
+    MOST_ROW_BYTES = 1 << 30, /* of a direct read */
     CACHE_LINE = 64
 };
 
@@ -310,6 +311,8 @@ static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
     r->group_rows = r->o.max_rows / n_groups;
     for (uint32_t g = 0; g < n_groups; g++) {
         const uint64_t row_bytes = (uint64_t)r->o.max_tokens * widest_of(r, g, n_groups);
+        if (r->files && row_bytes > MOST_ROW_BYTES)
+            return FAIL(err, TOKMAP_ERR_UNSUPPORTED, "a row has %" PRIu64 " bytes", row_bytes);
         r->groups[g].at = r->slot_bytes;
         r->groups[g].place_bytes =
             r->files ? round_up(row_bytes + 2ull * alignment, MAX(page, alignment))

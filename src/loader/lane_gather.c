@@ -157,7 +157,7 @@ static tokmap_status gather_rows(tokmap_loader *l, uint32_t lane, uint32_t first
                                  size_t *piece, uint8_t *out, tokmap_error *err)
 {
     tokmap_i_gather_row rows[ROWS_AT_ONCE];
-    const uint32_t width = tokmap_i_lanes_first(&l->lanes, lane)->header.token_bytes;
+    const uint32_t width = l->lanes.first[lane]->header.token_bytes;
     const uint32_t n_columns = l->samples.length / l->slice.size;
     const size_t row_bytes = (size_t)n_columns * width, first_piece = *piece;
     tokmap_status status = TOKMAP_OK;
@@ -206,21 +206,22 @@ tokmap_status tokmap_loader_gather_lane(tokmap_loader *l, uint32_t lane, void *v
                       "gather_lane: there is no batch: call tokmap_loader_next first");
     if (status)
         return tokmap_i_loader_leave(l, status);
-    const size_t row_bytes = (size_t)l->samples.length / l->slice.size *
-                             tokmap_i_lanes_first(&l->lanes, lane)->header.token_bytes;
+    const size_t row_bytes =
+        (size_t)l->samples.length / l->slice.size * l->lanes.first[lane]->header.token_bytes;
     const uint64_t since_ns = l->fetch ? 0 : tokmap_i_now_ns();
     size_t piece = 0;
     for (uint32_t i = 0; i < l->batch_rows && !status; i += ROWS_AT_ONCE)
         status = gather_rows(l, lane, i, MIN(l->batch_rows, i + ROWS_AT_ONCE), &piece,
                              (uint8_t *)values + i * row_bytes, err);
-    if (!status && !l->fetch)
+    if (status)
+        l->sizes_ns = 0; /* a file may be repaired by the next call */
+    else if (!l->fetch)
         tokmap_i_loader_add_wait(l, tokmap_i_now_ns() - since_ns, l->batch_rows * row_bytes);
     return tokmap_i_loader_leave(l, status);
 }
 
 tokmap_status tokmap_loader_get_lane(const tokmap_loader *l, uint32_t lane, tokmap_lane_info *info)
 {
-    return l && lane < l->lanes.n
-               ? tokmap_lane_get_info(tokmap_i_lanes_first(&l->lanes, lane), info)
-               : TOKMAP_ERR_ARGUMENT;
+    return l && lane < l->lanes.n ? tokmap_lane_get_info(l->lanes.first[lane], info)
+                                  : TOKMAP_ERR_ARGUMENT;
 }

@@ -7,17 +7,13 @@
 #include "base/base.h"
 #include "base/error.h"
 
-enum {
-    MOST_LANES = 16
-};
-
 /* ---- Open ---- */
 
 static tokmap_status check_names(const tokmap_loader_options *o, tokmap_error *err)
 {
-    if (o->n_lanes > MOST_LANES || (o->n_lanes > 0 && !o->lanes))
+    if (o->n_lanes > TOKMAP_I_MOST_LANES || (o->n_lanes > 0 && !o->lanes))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_lanes is %" PRIu64 ": must be at most %d names",
-                    o->n_lanes, MOST_LANES);
+                    o->n_lanes, TOKMAP_I_MOST_LANES);
     for (uint64_t i = 0; i < o->n_lanes; i++) {
         if (!o->lanes[i])
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "lane %" PRIu64 ": its name is NULL", i);
@@ -29,16 +25,8 @@ static tokmap_status check_names(const tokmap_loader_options *o, tokmap_error *e
     for (uint32_t k = 0; k < o->n_sources; k++)
         if (o->sources[k].lacks_lanes >> o->n_lanes)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                        "source %" PRIu32 ": lacks_lanes has bits of lanes that there are not", k);
+                        "source %" PRIu32 ": lacks_lanes sets bits for lanes that do not exist", k);
     return TOKMAP_OK;
-}
-
-const tokmap_lane *tokmap_i_lanes_first(const tokmap_i_lanes *l, uint32_t lane)
-{
-    for (uint32_t d = 0; d < l->n_datasets; d++)
-        if (l->lanes[(size_t)lane * l->n_datasets + d])
-            return l->lanes[(size_t)lane * l->n_datasets + d];
-    return NULL;
 }
 
 static tokmap_status check_kind(const tokmap_lane *first, const tokmap_lane *lane,
@@ -78,13 +66,15 @@ tokmap_status tokmap_i_lanes_open(tokmap_i_lanes *l, const tokmap_i_samples *sam
             for (uint32_t d = 0; d < s->windows.n_datasets && !lacks && !status; d++) {
                 const size_t at = (size_t)i * n + s->first_dataset + d;
                 status = tokmap_lane_open(&l->lanes[at], s->windows.datasets[d], o->lanes[i], err);
+                if (!l->first[i])
+                    l->first[i] = l->lanes[at];
                 if (!status)
-                    status = check_kind(tokmap_i_lanes_first(l, i), l->lanes[at], err);
+                    status = check_kind(l->first[i], l->lanes[at], err);
                 if (!status)
                     l->own_read[n + at] = &l->lanes[at]->wide;
             }
         }
-        if (!status && !tokmap_i_lanes_first(l, i))
+        if (!status && !l->first[i])
             status =
                 FAIL(err, TOKMAP_ERR_ARGUMENT, "every source lacks the lane '%.100s'", o->lanes[i]);
     }
@@ -114,7 +104,7 @@ uint64_t tokmap_i_lanes_token_bytes(const tokmap_i_lanes *l)
 {
     uint64_t n_bytes = 0;
     for (uint32_t i = 0; i < l->n; i++)
-        n_bytes += tokmap_i_lanes_first(l, i)->header.token_bytes;
+        n_bytes += l->first[i]->header.token_bytes;
     return n_bytes;
 }
 

@@ -9,8 +9,13 @@
 #include "loader/fetch_options.h"
 #include "samples/samples.h"
 
+enum {
+    TOKMAP_I_MOST_LANES = 16
+};
+
 typedef struct tokmap_i_lanes {
     uint32_t n, n_datasets;
+    const tokmap_lane *first[TOKMAP_I_MOST_LANES]; /* of each lane that of the first dataset */
     /* For each lane one for each dataset of all sources; NULL: its source lacks it. */
     tokmap_lane **lanes;
     /* The datasets of all sources, then for each lane what is read in place of each dataset; the
@@ -24,8 +29,6 @@ tokmap_status tokmap_i_lanes_open(tokmap_i_lanes *l, const tokmap_i_samples *sam
                                   tokmap_error *err);
 void tokmap_i_lanes_close(tokmap_i_lanes *l);
 
-/* Returns the lane of the first dataset that has it; NULL: none has it. */
-const tokmap_lane *tokmap_i_lanes_first(const tokmap_i_lanes *l, uint32_t lane);
 /* Returns the memory of the lanes. */
 uint64_t tokmap_i_lanes_bytes(const tokmap_i_lanes *l);
 /* Returns the bytes that all lanes have of a token. */

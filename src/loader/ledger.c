@@ -96,28 +96,28 @@ static void add_list(text *t, const char *name, uint64_t hash, uint64_t n)
     add(t, ",\"%s\":{\"hash\":\"%016" PRIx64 "\",\"n\":\"%" PRIu64 "\"}", name, hash, n);
 }
 
-/* Adds the hashes of the lanes of a dataset. */
-static tokmap_status add_lanes(text *t, const tokmap_loader *l, uint32_t dataset, tokmap_error *err)
+/* Adds the hashes of the lanes of a dataset; an empty one if the header of a file cannot be read,
+ * which the row that needs the file will report. */
+static void add_lanes(text *t, const tokmap_loader *l, uint32_t dataset)
 {
     const char *separator = "";
-    tokmap_status status = TOKMAP_OK;
     add(t, ",\"lanes\":{");
-    for (uint32_t i = 0; i < l->lanes.n && !status; i++) {
+    for (uint32_t i = 0; i < l->lanes.n; i++) {
         const tokmap_lane *lane = l->lanes.lanes[(size_t)i * l->lanes.n_datasets + dataset];
+        char digits[DIGITS + 1] = "";
         uint64_t hash;
         if (!lane)
             continue;
-        status = tokmap_i_lane_hash(lane, &hash, err);
-        add(t, "%s\"%s\":\"%016" PRIx64 "\"", separator, lane->name, status ? 0 : hash);
+        if (tokmap_i_lane_hash(lane, &hash, NULL) == TOKMAP_OK)
+            snprintf(digits, sizeof digits, "%016" PRIx64, hash);
+        add(t, "%s\"%s\":\"%s\"", separator, lane->name, digits);
         separator = ",";
     }
     add(t, "}");
-    return status;
 }
 
-static tokmap_status add_sources(text *t, const tokmap_loader *l, tokmap_error *err)
+static void add_sources(text *t, const tokmap_loader *l)
 {
-    tokmap_status status = TOKMAP_OK;
     add(t, ",\"sources\":[");
     for (uint32_t k = 0; k < l->samples.n_sources; k++) {
         const tokmap_i_source *s = &l->samples.sources[k];
@@ -148,10 +148,8 @@ static tokmap_status add_sources(text *t, const tokmap_loader *l, tokmap_error *
             if (list)
                 add_list(t, "document_list", list->hash, list->documents.n);
             if (l->lanes.n > 0)
-                status = add_lanes(t, l, s->first_dataset + d, err);
+                add_lanes(t, l, s->first_dataset + d);
             add(t, "}");
-            if (status)
-                return status;
         }
         add(t, "]");
         if (s->window_list.bytes)
@@ -167,7 +165,6 @@ static tokmap_status add_sources(text *t, const tokmap_loader *l, tokmap_error *
             s->masked ? "true" : "false");
     }
     add(t, "]");
-    return TOKMAP_OK;
 }
 
 static void add_phases(text *t, const tokmap_loader *l)
@@ -222,7 +219,10 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_ledger_entry, micro_batches)};
     uint8_t state[TOKMAP_STATE_BYTES];
     tokmap_ledger_entry e;
+    const size_t room = n_bytes ? *n_bytes : 0;
     tokmap_i_error_clear(err);
+    if (n_bytes)
+        *n_bytes = 0; /* after an error, except where the line needs more room */
     tokmap_status status = l && n_bytes ? TOKMAP_OK : FAIL_NULL(err);
     if (!status)
         status = tokmap_i_take_options(&e, entry, &kind, err);
@@ -233,7 +233,7 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
     const char *before = e.after ? checksum_of(e.after, strlen(e.after)) : "";
     if (!before)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "ledger: `after` is not a line of a ledger");
-    text t = {line, line ? *n_bytes : 0, 0};
+    text t = {line, line ? room : 0, 0};
     add(&t, BEGINNING "%d,", version_of(&l->samples));
     add_event(&t, &e);
     add(&t, ",\"from\":\"%" PRIu64 "\",\"sample\":\"%" PRIu64 "\",", e.sample,
@@ -242,9 +242,7 @@ tokmap_status tokmap_loader_ledger_line(const tokmap_loader *l, const tokmap_led
     add(&t, ",\"ranks\":%" PRIu32 ",\"batch_rows\":%" PRIu32 ",\"micro_batches\":%" PRIu64,
         l->n_ranks, l->batch_rows, e.micro_batches);
     add_order(&t, l);
-    status = add_sources(&t, l, err);
-    if (status)
-        return status;
+    add_sources(&t, l);
     add_phases(&t, l);
     add(&t, ",\"after\":\"%.16s\"", before);
     char digits[DIGITS + 1];

@@ -336,6 +336,10 @@ def roles_of_one_dataset_have_one_name(folder):
     for others, names in ((["a", "b"], ["think", "x"]), (["b", "a", "a3"], ["think", "x"])):
         ref_protocol.tokmap(folder, "merge", *others, "-o", "m", "-f", "-q")
         expect_equal(ref_reader.read(str(folder / "m")).metadata["roles"], names, "names")
+    (folder / "two.jsonl").write_text('{"p": [{"text": "x", "train": false}]}\n{"p": [{"text": "y", "train": true}]}\n')
+    pack(folder, "d", ["two.jsonl"], lists="--parts=p")
+    ref_protocol.tokmap(folder, "redact", "d", "--documents", "1", "-o", "d2", "-q")  # roles 0 and 1, each of its own
+    ref_protocol.tokmap(folder, "merge", "d2", "a", "-o", "m", "-f", "-q")
     done = ref_protocol.run_program("tokmap", "merge", "a2", "c", "-o", "n", cwd=folder)
     expect(done.returncode == 4 and b"the names of their roles differ" in done.stderr, done)
 

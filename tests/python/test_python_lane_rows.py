@@ -217,6 +217,38 @@ def a_file_that_becomes_shorter_is_an_error(folder):
             assert (batch.lanes["x"][..., 0] == 4 * (batch.labels - 1)).all()
 
 
+def weights_in_bits_are_weights(folder):
+    """NumPy has no bfloat16."""
+    write(folder / "a", 0, [50] * 4, 60000)
+    ds = tokmap.open(folder / "a")
+    ds.add_lane("w", (np.linspace(1, 2, 200, dtype="f4").view("u4") >> 16).astype("u2"), type="bfloat16")
+    ds.add_lane("tiny", np.full(200, 56, np.uint8), type="float8_e4m3")
+    batch = next(open_loader(folder / "a", 16, outputs=["labels", "loss_weight", "loss_mask"], loss_weight="w"))
+    wanted = np.linspace(1, 2, 200)[batch.labels - 1]
+    assert np.abs(np.where(batch.loss_mask, batch.loss_weight - wanted, 0)).max() < 0.01
+    raises(ValueError, open_loader, folder / "a", 16, outputs=["loss_weight"], loss_weight="tiny")
+    raises(ValueError, tokmap.Loader, [tokmap.Source(folder / "a", lanes=["ww"])], 16, outputs=["lane:w"])
+
+
+def rows_of_gigabytes_are_read_without_the_ring(folder):
+    """In a sparse file; a direct read has 32 bits for its size."""
+    write(folder / "a", 0, [40000], 60000)
+    with tokmap.open(folder / "a").lane_writer("x", "uint8", 65536, partial=True) as w:
+        w.put(39999, np.full((1, 65536), 7, np.uint8))
+    with open_loader(folder / "a", 39999, io="direct", look_ahead=1, outputs=["lane:x"], shuffle="none") as loader:
+        assert loader.stats["io"] != "direct"
+
+
+def a_missing_lane_of_a_cell_does_not_hold_the_ledger(folder):
+    data = folder / "data"
+    data.mkdir()
+    make_data(data, random.Random(1))
+    os.remove(data / "c2.a.tml")
+    with open_loader(data / "joined", 8, outputs=["lane:a"], shuffle="none", ledger=folder / "ledger") as loader:
+        next(loader)
+    expect('"lanes":{"a":""}' in (folder / "ledger").read_text(), (folder / "ledger").read_text())
+
+
 def a_ledger_names_the_lanes(folder):
     write(folder / "a", 0, [50] * 4, 60000)
     add_lanes(folder / "a", 0)

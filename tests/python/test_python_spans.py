@@ -179,6 +179,11 @@ def roles_are_chosen_at_load(folder):
         assert what in str(raises(ValueError, lambda: tokmap.Loader([tokmap.Source(path, train_roles=one)], 16)))
     assert "must be a tuple of names of roles" in str(raises(TypeError, tokmap.Rows, train_roles="think"))
     other = write_roles(folder / "q", documents, names[::-1])
+    with tokmap.Loader([path, other], 16, max_epochs=1, ledger=folder / "mixed") as loader:
+        next(loader)
+    raises(ValueError, tokmap.Run(folder / "mixed").report, "role")
+    for wrong in (["a", "a"], ["prompt"], [1], ["a b"], [str(i) for i in range(126)]):
+        raises(tokmap.DamagedError, lambda: tokmap.open(write_roles(folder / "wrong", [[None] * 9], wrong)).roles)
     assert "they must be in sources of their own" in str(
         raises(ValueError, tokmap.Loader, [path, other], 16, rows=tokmap.Rows(train_roles=("think",))))
     plain = write_roles(folder / "plain", [[None] * 50])

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/json_out.h"
 #include "cli/paths.h"
@@ -14,6 +15,9 @@
 #include "system/files.h"
 #include "tokenizer/model/bytes_tokenizer.h"
 #include "tokmap_writer.h"
+
+#define ROLE_OF_ITS_OWN 255          /* in tokmap_dataset_info: each span has one */
+#define SPANS_AT_ONCE ((size_t)1024) /* and tokens, which have at most as many spans */
 
 enum {
     MOST_TOKENIZER_BYTES = 1 << 30
@@ -264,6 +268,24 @@ json_text_span dataset_metadata(const tokmap_dataset *ds)
     json_text_span metadata;
     metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
     return metadata;
+}
+
+bool dataset_has_roles(const tokmap_dataset *ds)
+{
+    const tokmap_dataset_info info = cli_dataset_info(ds);
+    tokmap_span spans[SPANS_AT_ONCE];
+    if (info.spans_role != ROLE_OF_ITS_OWN)
+        return info.n_spans > 0 && info.spans_role >= TOKMAP_SPAN_UNCOUNTED;
+    for (uint64_t at = 0; at < info.n_tokens; at += SPANS_AT_ONCE) {
+        size_t n;
+        if (tokmap_dataset_get_spans(ds, at, MIN(info.n_tokens - at, SPANS_AT_ONCE), spans,
+                                     SPANS_AT_ONCE, &n))
+            return true; /* damaged: the reader of the spans will say so */
+        for (size_t i = 0; i < MIN(n, SPANS_AT_ONCE); i++)
+            if (spans[i].role >= TOKMAP_SPAN_UNCOUNTED)
+                return true;
+    }
+    return false;
 }
 
 bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value)

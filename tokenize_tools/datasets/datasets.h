@@ -47,6 +47,8 @@ int dataset_list_open(dataset_list *list, const input_list *names);
 void dataset_list_close(dataset_list *list);
 
 json_text_span dataset_metadata(const tokmap_dataset *ds);
+/* Whether tokens have roles that the metadata may name: docs/FORMAT.md, section 3.9. */
+bool dataset_has_roles(const tokmap_dataset *ds);
 /* Finds the value of a key of the metadata. False if it has none; *value is then unchanged. */
 bool dataset_metadata_find(const tokmap_dataset *ds, const char *key, json_text_span *value);
 

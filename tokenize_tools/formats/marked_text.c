@@ -185,7 +185,7 @@ static reader_result read_parts(marked_text *m, const char *roles, document *d, 
             {"role", .kind = JSON_NONE},
         };
         if (!json_read_fields(&r, "a part", fields, sizeof fields / sizeof *fields) ||
-            !json_field_string(&r, &fields[2], &name))
+            (json_field_given(&r, &fields[2]) && !json_field_string(&r, &fields[2], &name)))
             break;
         const int role = name.s ? role_names_find(roles ? roles : "", name.s, name.n_bytes) + 1 : 0;
         if (name.s && role == 0) {

@@ -339,8 +339,12 @@ class Dataset:
     def roles(self) -> Tuple[str, ...]:
         """The names of the roles that its tokens may have, as `train_roles` takes them. Name number i, from 0, is that of
         the roles 3 + i and 128 + i of Span. Only for a single dataset."""
-        found = self.metadata.get("roles")
-        return tuple(map(str, found)) if isinstance(found, list) else ()
+        found = self.metadata.get("roles", [])
+        if not isinstance(found, list) or len(found) > 125 or len(set(map(str, found))) != len(found) or any(
+                not isinstance(one, str) or one in ("prompt", "redacted") or not re.fullmatch("[A-Za-z0-9_-]{1,64}", one) for one in found):
+            path = self.paths[0]
+            raise DamagedError(f"{path}: damaged: the names of the roles in its metadata", -6, file=path)
+        return tuple(found)
 
     def close(self) -> None:
         """Closes the files when no array and no loader uses them any longer."""
@@ -585,8 +589,8 @@ class Dataset:
                  about: Optional[Mapping[str, Any]] = None, replace: bool = False) -> None:
         """Adds a lane: numbers for each token, in a file P.NAME.tml beside each dataset, which stays as it is.
         values: an array, memmap or tensor [n_tokens] or [n_tokens, count]; value t belongs to token t. type: how they are
-        stored, "uint8" to "int32", "float16", "bfloat16" or "float32"; None: as they are. Floats are rounded; integers,
-        and floats that would become infinite, must fit. "bfloat16" takes bits as uint16, or a tensor of torch. goes_with:
+        stored, "uint8" to "int32", "float16", "bfloat16" or "float32"; None: as they are. As floats they are rounded, and may not
+        become infinite; as integers they must be whole and fit. "bfloat16" takes bits as uint16, or a tensor of torch. goes_with:
         "label" if a value says something of its token as a label, such as a weight or a log-probability; "input" if a
         model has computed it at the token, such as logits. about: what JSON can hold: who made them. It has "attention":
         "within documents" unless you say otherwise: whether values depend on tokens of other documents, which `tokmap

@@ -194,8 +194,11 @@ def _of_torch(values: Any) -> Tuple[Array, str]:
 def _as_numbers(values: Any, type_name: Optional[str]) -> Tuple[Array, str]:
     """An array of numbers, and the type that is written."""
     if type(values).__module__.partition(".")[0] == "torch" and hasattr(values, "detach"):
-        if type_name in _OF_TORCH and values.is_floating_point():
-            values = values.to(getattr(sys.modules["torch"], type_name))
+        if values.is_floating_point() and type_name in _BITS:
+            names = {ours: theirs for theirs, ours in _OF_TORCH.items()}
+            values = values.to(getattr(sys.modules["torch"], names[type_name]))
+        elif type_name is not None and str(values.dtype).rpartition(".")[2] in _OF_TORCH:
+            values = values.float()  # else its bits would be the numbers
         array, own = _of_torch(values)
     else:
         array = values if isinstance(values, np.ndarray) else np.asarray(values)
@@ -208,7 +211,7 @@ def _as_numbers(values: Any, type_name: Optional[str]) -> Tuple[Array, str]:
 
 
 def _convert(array: Array, type_name: str) -> Array:
-    """Numbers as they are stored. Fractions and floats are rounded to the type; integers stay what they are."""
+    """Numbers as they are stored. As floats they are rounded; as integers they must be whole and fit."""
     dtype = dtype_of(type_name)
     if type_name in _BITS and array.dtype != dtype:
         raise TypeError(f"values are {array.dtype.name}: {type_name} takes its bits as {dtype.name}, or a tensor of torch")
@@ -260,7 +263,7 @@ class LaneWriter:
 
     def put(self, first_token: int, values: Any) -> None:
         """Sets the numbers of the tokens from number first_token on: an array or tensor [tokens], or [tokens, count]. Each
-        token gets its numbers once. Numbers are rounded to the type; integers must fit."""
+        token gets its numbers once. Numbers that are stored as floats are rounded; as integers they must be whole and fit."""
         first = number("first_token", first_token, 2**64 - 1)
         array, _ = _as_numbers(values, self.type)
         if array.ndim not in (1, 2) or array.ndim == 1 and self.count != 1 or array.ndim == 2 and array.shape[1] != self.count:

@@ -55,6 +55,7 @@ def _same(array: Any) -> Any:
 
 class _LaneKind(NamedTuple):
     number: int  # in the options of the loader
+    type: str
     dtype: Any  # of NumPy or PyTorch
     token_bytes: int
     n_numbers: int  # of a token
@@ -119,11 +120,13 @@ class Gatherer:
         if name == self._weight and (info.count, info.goes_with) != (1, 0):
             raise ValueError(f"loss_weight is {name!r}: must be a lane with one number for each token as a label")
         dtype: Any = dtype_of(lane_type)
+        if name == self._weight and self._make_tensor is None and lane_type.startswith("float8"):
+            raise ValueError(f"loss_weight is {name!r}: is {lane_type}, which needs framework='torch'")
         if self._make_tensor is not None:
             dtype = getattr(self._torch, _TORCH_TYPES.get(lane_type, lane_type), None)
             if dtype is None:
                 raise ValueError(f"lane {name!r}: this PyTorch has no {lane_type}")
-        return _LaneKind(number, dtype, int(info.token_bytes), int(info.count))
+        return _LaneKind(number, lane_type, dtype, int(info.token_bytes), int(info.count))
 
     def forget(self) -> None:
         """Frees the memory of batches to which nothing refers."""
@@ -215,12 +218,14 @@ class Gatherer:
 
     def _fill_weight(self, batch: "Batch[Any]") -> None:
         """A product with the mask would make NaN of NaN."""
-        found = self._gather_lane(batch, self._kinds[self._lanes.index(self._weight or "")], "loss_weight")
+        kind = self._kinds[self._lanes.index(self._weight or "")]
+        found = self._gather_lane(batch, kind, "loss_weight")
         n = batch.n_rows * self._length
         mask = np.frombuffer(ctypes.string_at(self._batch.rows[0].loss_mask, n), np.uint8).reshape(batch.n_rows, self._length)
         ones = np.isin(batch.source_ids, self._without_weight) if self._without_weight else None
         if self._make_tensor is None:
-            weights = found.astype(np.float32)
+            is_bits = kind.type == "bfloat16"  # the upper half of a float32
+            weights = (found.astype(np.uint32) << 16).view(np.float32) if is_bits else found.astype(np.float32)
             if ones is not None:
                 weights[ones] = 1
             batch.loss_weight = np.where(mask, weights, np.float32(0))

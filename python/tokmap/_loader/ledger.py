@@ -257,7 +257,7 @@ def _new_line(path: str, handle: Handle, micro_batches: int, event: str, sample:
     while True:
         memory, n_bytes = ctypes.create_string_buffer(room), ctypes.c_size_t(room)
         status = lib.tokmap_loader_ledger_line(handle.pointer, ctypes.byref(entry), memory, ctypes.byref(n_bytes), ctypes.byref(detail))
-        if not status or n_bytes.value < room:
+        if not status or n_bytes.value < room:  # else it needs more room
             check(status, detail)
             return Line(memory.raw[:n_bytes.value], path)
         room = n_bytes.value + 1

@@ -75,6 +75,10 @@ class Opener:
         self.masks_labels, span_mask = rows.mask_labels, False
         choose_roles(sources, rows.train_roles)
         self._lanes = lanes_of(given)
+        for s in sources:
+            for name in s.lanes or ():
+                if name not in self._lanes:
+                    raise ValueError(f"lanes of a source has {name!r}, but the outputs name the lanes {', '.join(self._lanes) or 'of none'}")
         if any(map(may_mask, sources)):
             if not rows.contiguous or outputs.isdisjoint({"labels", "loss_mask"}):
                 raise MismatchError("the data have tokens whose labels must not count: outputs needs labels or loss_mask, and "

@@ -21,11 +21,15 @@ def as_names(name: str, value: Any) -> Tuple[str, ...]:
 
 def _names_in(datasets: List[Dataset]) -> Tuple[str, ...]:
     """The names of the roles of a source. A name must stand for the same number in all of its datasets."""
-    found: Dict[Tuple[str, ...], str] = {one.roles: one.paths[0] for dataset in datasets for one in dataset.shards if one.roles}
+    found: Dict[Tuple[str, ...], str] = {}
+    for one in (one for dataset in datasets for one in dataset.shards):
+        info = one._shards()[0].info
+        if one.roles or info.n_spans and FIRST_NAMED_ROLE <= info.spans_role < _OWN_ROLES:
+            found.setdefault(one.roles, one.paths[0])
     if len(found) > 1:
         (names, path), (others, other) = list(found.items())[:2]
-        raise ValueError(f"{other}: its roles are {', '.join(others)}, but those of {path} are {', '.join(names)}: with train_roles, "
-                         "they must be in sources of their own")
+        raise ValueError(f"{other}: its roles are {', '.join(others) or 'not named'}, but those of {path} are "
+                         f"{', '.join(names) or 'not named'}: to choose by name, they must be in sources of their own")
     return next(iter(found), ())
 
 
@@ -52,8 +56,8 @@ def _name_of(names: Sequence[str], role: int) -> str:
 
 
 def _counted(source: Any) -> Dict[int, str]:
-    """The name of each role whose labels count. If datasets of a source have other names, those of the first one."""
-    names = next((one.roles for dataset in source.datasets for one in dataset.shards if one.roles), ())
+    """The name of each role whose labels count."""
+    names = _names_in(source.datasets)
     return {role: _name_of(names, role) for role, counts in enumerate(source._roles) if counts}
 
 

@@ -52,7 +52,7 @@ _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 def _mark_of(text: str) -> _Mark:
     name, is_given, rest = text.partition("=")
     begin, dots, end = rest.partition("...")
-    if not is_given or not dots or not begin or not end or not _NAME.fullmatch(name) or name in ("prompt", "redacted"):
+    if not is_given or not dots or not begin.strip() or not end.strip() or not _NAME.fullmatch(name) or name in ("prompt", "redacted"):
         raise WrongUse(f"--mark {text}: must be NAME=BEGIN...END, such as 'think=<think>...</think>'; NAME has 1 to 64 of the "
                        "characters A-Z, a-z, 0-9, _ and -, and is not prompt or redacted")
     return _Mark(name, begin, end)
@@ -62,7 +62,7 @@ def split_by_marks(marks: Sequence[_Mark], before: str, text: str) -> Iterator[T
     """(role, text) of the pieces of what an assistant wrote. before: what the template has before it, which may end with the
     beginning of a mark, as templates that make a model think do."""
     at = 0
-    open_mark = next((mark for mark in marks if before.rstrip().endswith(mark.begin)), None)
+    open_mark = next((mark for mark in marks if before.rstrip().endswith(mark.begin.rstrip())), None)
     while at < len(text):
         if open_mark is None:
             first, _, found = min(((place, -len(mark.begin), mark) for mark in marks

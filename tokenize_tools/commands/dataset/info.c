@@ -334,7 +334,7 @@ static void print_kept(const length_table *table, const tokmap_dataset_info *inf
 
 static void print_spans(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    const bool has_roles = info->spans_role >= TOKMAP_SPAN_UNCOUNTED;
+    const bool has_roles = dataset_has_roles(ds);
     json_text_span roles;
     if (info->n_spans == 0)
         return;

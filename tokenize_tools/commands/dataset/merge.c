@@ -79,16 +79,10 @@ static int check_columns(const merge_input *a, const merge_input *b)
     return CLI_OK;
 }
 
-/* Whether tokens may have roles that the metadata names: docs/FORMAT.md, section 3.9. */
-static bool may_have_names(const tokmap_dataset_info *info)
-{
-    return info->n_spans > 0 && info->spans_role >= TOKMAP_SPAN_UNCOUNTED;
-}
-
 /* Checks that a name stands for the same role in all inputs. */
 static int check_roles(merge_state *s, const merge_input *in)
 {
-    if (!may_have_names(&in->info))
+    if (!dataset_has_roles(in->ds))
         return CLI_OK;
     if (!s->roles_from)
         s->roles_from = in;
