@@ -178,6 +178,35 @@ class raises_in:
         return True
 
 
+def a_writer_takes_lanes_with_the_documents(folder):
+    rng, wanted, n = np.random.default_rng(1), {"logprob": [], "topk": [], "late": []}, 0
+    with tokmap.Writer(folder / "w", vocab_size=1000, lanes={"logprob": "float16", "topk": ("int32", 4, "input"), "late": ("uint8", 1)}) as w:
+        for i in range(300):
+            ids = rng.integers(0, 1000, int(rng.integers(0, 50)))
+            lanes = {"logprob": -rng.random(len(ids)).astype("f2"), "topk": rng.integers(0, 1000, (len(ids), 4))}
+            w.document(ids, lanes=lanes if i % 3 else {"topk": lanes["topk"]})
+            wanted["logprob"].append(lanes["logprob"] if i % 3 else np.zeros(len(ids), "f2"))
+            wanted["topk"].append(lanes["topk"])
+            wanted["late"].append(np.zeros(len(ids), "u1"))
+            n += len(ids)
+        for wrong in ({"none": []}, {"logprob": [1.0] * 3}, {"topk": np.zeros((5, 3), int)}, {"late": [300] * 5}):
+            raises(ValueError, lambda: w.document(range(5), lanes=wrong))
+    ds = tokmap.open(folder / "w")
+    expect_equal((ds.n_tokens, sorted(ds.lanes), ds.lane("topk").goes_with), (n, ["late", "logprob", "topk"], "input"), "lanes")
+    for name, parts in wanted.items():
+        expect(np.array_equal(ds.lane(name).array, np.concatenate(parts)), name)
+    ds.verify()
+    expect_equal(sorted(one.name for one in folder.iterdir() if one.name.startswith("w")),
+                 ["w.bin", "w.late.tml", "w.logprob.tml", "w.tmi", "w.topk.tml"], "files")
+    raises(tokmap.ExistsError, lambda: tokmap.Writer(folder / "w", vocab_size=1000, lanes={"x": "float16"}))
+    for wrong in ({"x": "float17"}, {"x": ("float16", 0)}, {"x": ("float16", 1, "both")}, {"x": 3}):
+        raises(ValueError, lambda: tokmap.Writer(folder / "v", vocab_size=9, lanes=wrong))
+    expect(not list(folder.glob("v*")), "nothing is left")
+    with tokmap.Writer(folder / "w", vocab_size=1000, replace=True, lanes={"logprob": "float32"}) as w:
+        w.document([1, 2], lanes={"logprob": [0.5, 0.25]})
+    expect_equal(tokmap.open(folder / "w").lane("logprob").array.tolist(), [0.5, 0.25], "replaced")
+
+
 def several_and_joined_datasets_have_lanes(folder):
     (folder / "text").write_text("".join(f"line {i}\n" for i in range(100)))
     call("plan", "-q", "--lines", folder / "text", "--cell-size", 300, "--cells", folder / "cells", "-o", folder / "plan")

@@ -294,6 +294,52 @@ class LaneWriter:
         self.close()
 
 
+class LaneSpool:
+    """The numbers of a lane of a dataset that is being written, in a file without a name: a lane is of complete tokens."""
+
+    def __init__(self, folder: str, name: str, kind: Any) -> None:
+        import tempfile
+
+        given = (kind,) if isinstance(kind, str) else tuple(kind) if isinstance(kind, (tuple, list)) else ()
+        if not 1 <= len(given) <= 3 or given[0] not in TYPES[1:] or not isinstance(given[1:2] or (1,), tuple) or given[2:] not in (
+                (), *((one,) for one in GOES_WITH)):
+            raise ValueError(f"lane {name!r} is {kind!r:.80}: must be a type, or (type, count), or (type, count, goes_with), such as "
+                             "('float16', 32, 'input')")
+        self.name, self._type = name, given[0]
+        self._count = number("count", given[1], 65536, 1) if len(given) > 1 else 1
+        self._goes_with = given[2] if len(given) > 2 else "label"
+        self._dtype = dtype_of(self._type)
+        self._file = tempfile.TemporaryFile(dir=folder)
+
+    def rows(self, values: Any, n_tokens: int) -> Array:
+        """The numbers of the tokens of a document, as they are stored; None: zeros."""
+        shape = (n_tokens, self._count)
+        if values is None:
+            return np.zeros(shape, self._dtype)
+        array = _convert(_as_numbers(values, self._type)[0], self._type)
+        if array.shape not in (shape, (n_tokens,) if self._count == 1 else shape):
+            raise ValueError(f"lane {self.name!r} has numbers of the shape {array.shape} for {n_tokens} ids: must have them for each id; if "
+                             "they are of labels, put one before the first")
+        return array
+
+    def add(self, rows: Array) -> None:
+        self._file.write(rows.tobytes())
+
+    def write(self, shard: Any, replace: bool) -> None:
+        """Writes the lane of the dataset, which is complete now."""
+        self._file.flush()
+        self._file.seek(0)
+        width, first = self._count * self._dtype.itemsize, 0
+        with LaneWriter(shard, self.name, self._type, self._count, self._goes_with, replace=replace) as w:
+            while chunk := self._file.read(max(1, _CHUNK_BYTES // width) * width):
+                rows = np.frombuffer(chunk, self._dtype).reshape(-1, self._count)
+                w.put(first, rows if self._count > 1 else rows[:, 0])
+                first += len(rows)
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def add_lane(dataset: Any, name: str, values: Any, type_name: Optional[str], **options: Any) -> None:
     array, type_name = _as_numbers(values, type_name)
     if array.ndim not in (1, 2) or len(array) != dataset.n_tokens or array.size == 0 and array.ndim == 2:

@@ -5,7 +5,7 @@ import ctypes
 import json
 import os
 import weakref
-from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from .._c.errors import call, check
 from .._c.locks import new_lock
 from .._c.structs import lib
 from . import values as _meta
-from .dataset import Path, encode_path
+from .dataset import Dataset, Path, encode_path
 
 
 def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
@@ -77,11 +77,15 @@ class Writer:
     replace     whether a dataset of this name may be replaced
     meta        names of values that documents can have, such as ["score", "lang"]
     spans       whether documents may have ids that are not trained on; not needed if the first document has some
+    lanes       {name: type, or (type, count), or (type, count, goes_with)} of lanes that documents have numbers for, such as
+                {"logprob": "float16", "topk": ("int32", 32, "input")}: see Dataset.add_lane. They become visible right after
+                the dataset; until then they are in files without names beside it
     n_threads   threads that hash and write the tokens, up to 7, so that document() does not wait for the disk; a failed
                 write is then the failure of a later call. 0: no threads"""
 
     def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
-                 replace: bool = False, meta: Sequence[str] = (), spans: bool = False, n_threads: int = 0) -> None:
+                 replace: bool = False, meta: Sequence[str] = (), spans: bool = False,
+                 lanes: Optional[Mapping[str, Any]] = None, n_threads: int = 0) -> None:
         if isinstance(meta, (str, bytes)) or not hasattr(meta, "__iter__") or isinstance(meta, type):
             raise TypeError(f"meta is {meta!r:.80}: must be a list of names")
         self._columns = list(meta)
@@ -97,15 +101,25 @@ class Writer:
                                         ctypes.byref(detail))
         can_replace = not replace and detail.reason == _lib.REPLACEABLE
         check(status, detail, ": set replace=True to replace it" if can_replace else "")
-        self._pointer = pointer
+        self._pointer, self._path, self._replaces = pointer, os.fsdecode(path), bool(replace)
         self._lock: Any = new_lock(self)
         # At exit too: an unfinished dataset leaves nothing on the disk.
         self._closer = weakref.finalize(self, lib.tokmap_writer_close, pointer)
         try:
             call(lib.tokmap_writer_set_meta_columns, pointer, names, len(self._columns))
+            self._lanes: Dict[str, Any] = self._open_lanes(lanes or {})
         except BaseException:
             self.close()
             raise
+
+    def _open_lanes(self, given: Mapping[str, Any]) -> Dict[str, Any]:
+        if not isinstance(given, Mapping):
+            raise TypeError(f"lanes is {given!r:.80}: must be a mapping, such as {{'logprob': 'float16'}}")
+        if not given:
+            return {}
+        from .lanes import LaneSpool
+
+        return {name: LaneSpool(os.path.dirname(self._path) or ".", name, kind) for name, kind in given.items()}
 
     def _open(self) -> ctypes.c_void_p:
         if not self._closer.alive:
@@ -113,14 +127,19 @@ class Writer:
         return self._pointer
 
     def document(self, ids: Union[Iterable[int], npt.NDArray[Any]], meta: Optional[Mapping[str, Any]] = None,
-                 train: Any = None) -> None:
+                 train: Any = None, lanes: Optional[Mapping[str, Any]] = None) -> None:
         """Appends a document: an array or any iterable of ids. An array of uint32 is not converted. meta: the values of
         the document by name: ints, floats or strings; None, or a name that is left out, means no value. A name has
         either numbers or strings; ints become floats if there is a float too. train: for each id whether it counts as a
-        label, or (first, end) of each run of ids that count; None: all ids count."""
+        label, or (first, end) of each run of ids that count; None: all ids count. lanes: by name, for each id its number or
+        numbers; a lane that is left out has zeros here."""
         array = _as_ids(ids)
         spans = [] if train is None else _masked_spans(train, array.size)
         row = _meta.row_of(self._columns, {} if meta is None else meta)
+        for name in lanes or ():
+            if name not in self._lanes:
+                raise ValueError(f"there is no lane {name!r}: the writer has {', '.join(map(repr, self._lanes)) or 'none'}")
+        numbers = [(lane, lane.rows((lanes or {}).get(name), array.size)) for name, lane in self._lanes.items()]
         with self._lock:
             call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
             for first, n in spans:
@@ -128,6 +147,8 @@ class Writer:
             if meta:
                 call(lib.tokmap_writer_add_meta, self._open(), row, len(self._columns))
             call(lib.tokmap_writer_end_document, self._open())
+            for lane, rows in numbers:
+                lane.add(rows)
 
     def end_input(self, name: Path, input_bytes: int = 0, input_checksum: int = 0) -> None:
         """Names the input file of all documents since the last call."""
@@ -149,6 +170,9 @@ class Writer:
         with self._lock:
             try:
                 call(lib.tokmap_writer_finish, self._open())
+                for lane in self._lanes.values():
+                    with Dataset(self._path) as ds:
+                        lane.write(ds._only("a lane"), self._replaces)
             finally:
                 self.close()
 
@@ -156,6 +180,8 @@ class Writer:
         """Discards the dataset, unless it is finished."""
         with self._lock:
             self._closer()
+            for lane in getattr(self, "_lanes", {}).values():
+                lane.close()
 
     def __enter__(self) -> "Writer":
         return self
