@@ -17,7 +17,7 @@
 #include "tokmap_writer.h"
 
 #define ROLE_OF_ITS_OWN 255          /* in tokmap_dataset_info: each span has one */
-#define SPANS_AT_ONCE ((size_t)1024) /* and tokens, which have at most as many spans */
+#define SPANS_AT_ONCE ((size_t)128) /* and tokens, which have at most as many spans */
 
 enum {
     MOST_TOKENIZER_BYTES = 1 << 30
