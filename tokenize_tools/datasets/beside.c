@@ -59,8 +59,11 @@ static bool is_column_name(const char *name, size_t n_bytes)
     return n_bytes <= 64 && strspn(name, allowed) >= n_bytes;
 }
 
+/* Of functions that have paths on the stack, which is small in some places. */
+#define APART __attribute__((noinline))
+
 /* Says once that a file is not a late column or a lane, and forgets its name. */
-static void ignore_name(const char *index_path, char *name, const char *what)
+APART static void ignore_name(const char *index_path, char *name, const char *what)
 {
     cli_warn("%s: ignored: it is not a %s, whose name has 1 to 64 letters, digits, _ and -. "
              "It may contain values of documents",
@@ -69,18 +72,19 @@ static void ignore_name(const char *index_path, char *name, const char *what)
 }
 
 /* Appends each NAME of the files PREFIX.NAME.SUFFIX. */
-static int list_prefix(const char *prefix, const char *suffix, input_list *found)
+APART static int list_prefix(const char *prefix, const char *suffix, input_list *found)
 {
     failure err;
     const bool is_lane = strcmp(suffix, BESIDE_LANES) == 0;
-    const path_text begin = path_of(path_last_part(prefix), ".");
-    const size_t n_begin = strlen(begin.s), n_end = strlen(suffix);
+    const char *last = path_last_part(prefix);
+    const size_t n_begin = strlen(last) + 1, n_end = strlen(suffix);
     int code = list_folder(prefix);
     for (size_t i = 0; code == CLI_OK && i < listed.names.n_names; i++) {
         const char *name = listed.names.names[i];
         const size_t n = strlen(name);
-        if (n <= n_begin + n_end || strncmp(name, begin.s, n_begin) != 0 ||
-            !path_ends_with(name, suffix) || memchr(name + n_begin, '.', n - n_begin - n_end))
+        if (n <= n_begin + n_end || strncmp(name, last, n_begin - 1) != 0 ||
+            name[n_begin - 1] != '.' || !path_ends_with(name, suffix) ||
+            memchr(name + n_begin, '.', n - n_begin - n_end))
             continue;
         if ((is_lane || strcmp(suffix, BESIDE_COLUMNS) == 0) &&
             !is_column_name(name + n_begin, n - n_begin - n_end))
@@ -91,8 +95,13 @@ static int list_prefix(const char *prefix, const char *suffix, input_list *found
     return code;
 }
 
-/* Returns the path of the first token file of a joined dataset without its last suffix. */
-static path_text first_token_file(const tokmap_dataset *ds)
+APART static int list_beside_index(const tokmap_dataset *ds, const char *suffix, input_list *found)
+{
+    return list_prefix(path_prefix(cli_dataset_info(ds).index_path).s, suffix, found);
+}
+
+/* Lists what is beside the first token file of a joined dataset. */
+APART static int list_beside_tokens(const tokmap_dataset *ds, const char *suffix, input_list *found)
 {
     tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
     tokmap_dataset_get_segment(ds, 0, &segment);
@@ -100,7 +109,7 @@ static path_text first_token_file(const tokmap_dataset *ds)
     char *name = path.s + (path_last_part(path.s) - path.s), *dot = strrchr(name, '.');
     if (dot && dot > name)
         *dot = '\0';
-    return path;
+    return list_prefix(path.s, suffix, found);
 }
 
 int beside_list(const tokmap_dataset *ds, const char *suffix, input_list *found)
@@ -108,9 +117,9 @@ int beside_list(const tokmap_dataset *ds, const char *suffix, input_list *found)
     const tokmap_dataset_info info = cli_dataset_info(ds);
     size_t n = 0;
     *found = (input_list){0};
-    int code = list_prefix(path_prefix(info.index_path).s, suffix, found);
+    int code = list_beside_index(ds, suffix, found);
     if (code == CLI_OK && info.n_segments > 0 && strcmp(suffix, BESIDE_LANES) == 0)
-        code = list_prefix(first_token_file(ds).s, suffix, found);
+        code = list_beside_tokens(ds, suffix, found);
     input_list_sort(found, 0);
     for (size_t i = 0; i < found->n_names; i++) { /* a lane may be in both places */
         char *name = found->names[i];
@@ -136,7 +145,7 @@ static int compare_names(const void *a, const void *b)
 
 /* Finds the lanes P.HEX.NAME.tml beside the dataset, finished or not, whose P.HEX.redacted does not
  * exist, and removes them or prints a message. */
-static int find_unused_lanes(const tokmap_dataset *ds, bool remove)
+APART static int find_unused_lanes(const tokmap_dataset *ds, bool remove)
 {
     const tokmap_dataset_info info = cli_dataset_info(ds);
     const path_text prefix = path_prefix(info.index_path);
@@ -174,7 +183,8 @@ int beside_remove_unused_lanes(const tokmap_dataset *ds)
     return find_unused_lanes(ds, true);
 }
 
-void beside_report_unused(const tokmap_dataset *ds)
+/* Prints a message about each P.HEX.redacted that the dataset does not use. */
+APART static void report_unused_tokens(const tokmap_dataset *ds)
 {
     const tokmap_dataset_info info = cli_dataset_info(ds);
     const path_text begin = path_of(path_prefix(path_last_part(info.index_path)).s, ".");
@@ -207,6 +217,11 @@ void beside_report_unused(const tokmap_dataset *ds)
     }
     free(is_used);
     input_list_free(&names);
+}
+
+void beside_report_unused(const tokmap_dataset *ds)
+{
+    report_unused_tokens(ds);
     find_unused_lanes(ds, false);
 }
 
