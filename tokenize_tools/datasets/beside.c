@@ -59,7 +59,7 @@ static bool is_column_name(const char *name, size_t n_bytes)
     return n_bytes <= 64 && strspn(name, allowed) >= n_bytes;
 }
 
-/* Of functions that have paths on the stack, which is small in some places. */
+/* For functions that have paths on the stack, which is small in some places. */
 #define APART __attribute__((noinline))
 
 /* Says once that a file is not a late column or a lane, and forgets its name. */
