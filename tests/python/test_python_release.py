@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package continues training runs of every release: the states of tests/release/ give the rows that they gave."""
 
+import os
+import pathlib
 import re
 import shutil
 import sys
@@ -13,6 +15,9 @@ from ref_protocol import expect, expect_equal, run_in_folders
 import tokmap
 
 RELEASES = ROOT / "tests/release"
+sys.path.append(str(RELEASES))
+import make  # noqa: E402
+
 SHUFFLES, WINDOWS = ("full", "none", "block"), ("concat", "within_document", "best_fit")
 NAMES = {"rows": "batch_rows", "ranks": "n_ranks"}
 
@@ -83,6 +88,12 @@ def states_of_releases_give_the_same_rows(folder):
             n += len(got)
     expect(n > 150, "only %d rows" % n)
     return "%d rows" % n
+
+
+def chats_have_the_roles_and_lanes_that_they_had(folder):
+    os.chdir(folder / "0.2.0")
+    expect_equal(make.rows_of_chats(tokmap), pathlib.Path("chats.txt").read_text(), "rows of chats")
+    tokmap.open("chats").verify()
 
 
 sys.exit(run_in_folders("", prepare=copy_releases))

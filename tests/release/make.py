@@ -4,7 +4,8 @@
 run it once for a release, with its own programs. The inputs are fixed, so the same version makes the same bytes.
 
 contents.txt lists the datasets and loaders, expected.txt has what tool_release must print for it, run.txt has the
-documents of each row of the run of run.ledger; lists.ledger is of another run; and SHA256SUMS the checksum of each file. huge.bin, 8 GiB of zeros without blocks on the disk, is not kept: test_release.py makes it."""
+documents of each row of the run of run.ledger; lists.ledger is of another run; chats.txt has the labels and lanes of rows of
+the dataset chats, which has roles; and SHA256SUMS the checksum of each file. huge.bin, 8 GiB of zeros without blocks on the disk, is not kept: test_release.py makes it."""
 
 import hashlib
 import json
@@ -150,6 +151,37 @@ def make_ledger():
         write("states/of_lists", loader.state())
 
 
+def make_chats():
+    """A dataset with roles, and lanes of its tokens."""
+    import numpy as np
+    import tokmap
+    rows = []
+    for i, line in enumerate(sentences(120, 5)):
+        rows.append({"p": [{"text": line, "train": False}, {"text": " think " * (i % 4), "train": True, "role": "think"},
+                           {"text": " answer %d" % i, "train": True, "role": "assistant"}, {"text": "call", "train": False, "role": "tool"}]})
+    write("chats.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    run("tokmap", "pack", "-q", "chats.jsonl", "--parts", "p", "--roles", "assistant,think,tool", "-o", "chats")
+    ds = tokmap.open("chats")
+    at = np.arange(ds.n_tokens)
+    ds.add_lane("weight", (at % 8 / 8).astype("f2"), about={"attention": "within documents", "by": "make.py"})
+    ds.add_lane("topk", (at[:, None] * 7 + np.arange(3)).astype("u4"), goes_with="input")
+
+
+def rows_of_chats(tokmap):
+    """Labels and lanes of rows, as text."""
+    found = []
+    for windows in ("concat", "best_fit"):
+        for roles in (None, ("think",), ("assistant", "tool")):
+            loader = tokmap.Loader("chats", 24, 2, seed=3, windows=windows, outputs=["labels", "loss_weight", "lane:topk"],
+                                   rows=tokmap.Rows(train_roles=roles, loss_weight="weight"))
+            found.append("%s %s %s" % (windows, roles, loader.state().hex()))
+            for _ in range(4):
+                batch = next(loader)
+                for labels, weights, topk in zip(*(one.tolist() for one in batch)):
+                    found += [" ".join("%d:%g:%d,%d,%d" % (label, weight, *three) for label, weight, three in zip(labels, weights, topk))]
+    return "\n".join(found) + "\n"
+
+
 def main(folder):
     WORK.mkdir()
     os.chdir(WORK)
@@ -157,12 +189,15 @@ def main(folder):
     make_datasets()
     make_states(LOADERS)
     make_ledger()
+    make_chats()
+    import tokmap
+    write("chats.txt", rows_of_chats(tokmap))
     names = sorted(path.stem for path in WORK.glob("*.tmi"))
     contents = "".join("dataset %s\n" % name for name in names) + LOADERS
     write("contents.txt", contents)
     write("expected.txt", run("tool_release", stdin=contents))
     for path in [*WORK.glob("*.txt"), *WORK.glob("*.jsonl"), WORK / "huge.bin", *WORK.glob("cells/*.lock")]:
-        if path.name not in ("contents.txt", "expected.txt", "run.txt"):
+        if path.name not in ("contents.txt", "expected.txt", "run.txt", "chats.txt"):
             path.unlink()
     files = sorted(path for path in WORK.rglob("*") if path.is_file())
     write("SHA256SUMS", "".join("%s  %s\n" % (hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(WORK))

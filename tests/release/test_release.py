@@ -25,7 +25,7 @@ from ref_protocol import Skip, expect, expect_equal, program, run_in_folders, to
 HERE = pathlib.Path(__file__).resolve().parent
 # The checksum of the SHA256SUMS of each release, which has those of its files.
 RELEASES = {"0.1.0": "4f00bce02017fcf8768a4b47f6875d4ac48fa4c69781456743845e87606988ef",
-            "0.2.0": "cafff8a0eaa86126c1c9a36b5ae1ad0c7f101c2e3ce047c34bd79a5214e6b7c1"}
+            "0.2.0": "72df0a5fad61ee9847ca25729953ee1da733f3be6d80de77066a06952493dcdc"}
 HUGE_BYTES = 8589934996
 
 
