@@ -71,14 +71,16 @@ APART static void ignore_name(const char *index_path, char *name, const char *wh
     *name = '\0';
 }
 
-/* Appends each NAME of the files PREFIX.NAME.SUFFIX. */
-APART static int list_prefix(const char *prefix, const char *suffix, input_list *found)
+/* Appends each NAME of the files PREFIX.NAME.SUFFIX. file: one in their folder, which errors
+ * name. */
+APART static int list_prefix(const char *file, const char *prefix, const char *suffix,
+                             input_list *found)
 {
     failure err;
     const bool is_lane = strcmp(suffix, BESIDE_LANES) == 0;
     const char *last = path_last_part(prefix);
     const size_t n_begin = strlen(last) + 1, n_end = strlen(suffix);
-    int code = list_folder(prefix);
+    int code = list_folder(file);
     for (size_t i = 0; code == CLI_OK && i < listed.names.n_names; i++) {
         const char *name = listed.names.names[i];
         const size_t n = strlen(name);
@@ -97,7 +99,8 @@ APART static int list_prefix(const char *prefix, const char *suffix, input_list 
 
 APART static int list_beside_index(const tokmap_dataset *ds, const char *suffix, input_list *found)
 {
-    return list_prefix(path_prefix(cli_dataset_info(ds).index_path).s, suffix, found);
+    const char *index_path = cli_dataset_info(ds).index_path;
+    return list_prefix(index_path, path_prefix(index_path).s, suffix, found);
 }
 
 /* Lists what is beside the first token file of a joined dataset. */
@@ -109,7 +112,7 @@ APART static int list_beside_tokens(const tokmap_dataset *ds, const char *suffix
     char *name = path.s + (path_last_part(path.s) - path.s), *dot = strrchr(name, '.');
     if (dot && dot > name)
         *dot = '\0';
-    return list_prefix(path.s, suffix, found);
+    return list_prefix(path.s, path.s, suffix, found);
 }
 
 int beside_list(const tokmap_dataset *ds, const char *suffix, input_list *found)

@@ -57,7 +57,7 @@ typedef struct corpus_record {
 
 typedef struct text_range { /* bytes of a text */
     size_t begin, end;
-    uint32_t mark; /* of their tokens, as marked_text.h says */
+    uint64_t mark; /* of their tokens, as marked_text.h says; no padding follows it */
 } text_range;
 
 #define CORPUS_MAX_DOCUMENT ((size_t)1 << 30)

@@ -62,7 +62,7 @@ static void mark_ids(const pack_marks *m, pack_text text, uint32_t *ids, size_t 
             const uint32_t mark = mark_of(m, ids[j]);
             const bool counts = !(mark & MARKED_TOKEN), is_prompt = mark == MARKED_TOKEN;
             if (!counts && (is_prompt || !(range->mark & MARKED_TOKEN)))
-                ids[j] = (ids[j] & ~mark) | range->mark;
+                ids[j] = (ids[j] & ~mark) | (uint32_t)range->mark;
         }
     }
 }

@@ -171,7 +171,7 @@ _KINDS: Dict[str, Callable[[str, Any], List[str]]] = {
     "Optional[Size]": lambda name, value: [_given(name, value, 'a number, such as 1000 or "64M"')],
     "Optional[Mapping[str, float]]": _split}
 _OWN: Dict[str, Callable[[str, Any], List[str]]] = {
-    "separator": _separator, "columns": _columns, "meta": _meta}
+    "separator": _separator, "columns": _columns, "meta": _meta, "roles": _meta}
 
 
 def _words_of(kind: str) -> Sequence[str]:
@@ -271,7 +271,8 @@ def pack(inputs: Union[Path, Sequence[Path]], tokenizer: Optional[Path], output:
          skip_input: Optional[Names] = None, include: Optional[Names] = None, exclude: Optional[Names] = None,
          skip_unsuitable: bool = False,
          format: Optional[Format] = None, field: Optional[str] = None,
-         columns: Optional[Names] = None, tokens: Optional[str] = None, parts: Optional[str] = None, labels: Optional[str] = None,
+         columns: Optional[Names] = None, tokens: Optional[str] = None, parts: Optional[str] = None,
+         roles: Optional[Names] = None, labels: Optional[str] = None,
          loss_mask: Optional[str] = None, where: Optional[str] = None, meta: Optional[Names] = None,
          meta_text: Optional[Names] = None, separator: Optional[str] = None, utf8: Optional[Utf8] = None, strict_json: bool = False,
          max_document: Optional[Size] = None, on_error: Optional[OnError] = None,
@@ -294,7 +295,7 @@ def pack(inputs: Union[Path, Sequence[Path]], tokenizer: Optional[Path], output:
     progress: None draws a line on a terminal and in a notebook, False draws none; a function is called with a PackProgress,
     about five times a second. What the command notes goes to sys.stderr. The other arguments are the options of the
     command, with underscores: `tokmap pack --help` says what they mean. split is a dict of names and fractions; include,
-    exclude, skip_input, columns, meta and meta_text take a text or a list; sizes may be texts such as "64M".
+    exclude, skip_input, columns, roles, meta and meta_text take a text or a list; sizes may be texts such as "64M".
 
     An interrupt (Ctrl-C) waits until what was done is kept, and raises KeyboardInterrupt; so does an exception of the
     function of progress. The same call again then goes on where it stopped. A signal that ends Python at once, such as SIGTERM,
