@@ -48,6 +48,8 @@ static tokmap_status take_tokens(tokmap_lane_writer *w, uint64_t first, uint64_t
         at += is_before ? half + 1 : 0;
         n = is_before ? n - half - 1 : half;
     }
+    if (!array_grow(&w->put, w->n_put, sizeof *w->put)) /* also because NULL has no places */
+        return FAIL_MEMORY(err);
     tokmap_i_extent *e = w->put + at;
     const bool joins_last = at < w->n_put && e->end == first;
     const tokmap_i_extent *next = e + joins_last;
@@ -64,9 +66,6 @@ static tokmap_status take_tokens(tokmap_lane_writer *w, uint64_t first, uint64_t
     } else if (joins_next) {
         e->begin = first;
     } else {
-        if (!array_grow(&w->put, w->n_put, sizeof *e))
-            return FAIL_MEMORY(err);
-        e = w->put + at;
         memmove(e + 1, e, (w->n_put++ - at) * sizeof *e);
         *e = (tokmap_i_extent){first, end};
     }
