@@ -16,7 +16,7 @@
 #include "tokenizer/model/bytes_tokenizer.h"
 #include "tokmap_writer.h"
 
-#define ROLE_OF_ITS_OWN 255          /* in tokmap_dataset_info: each span has one */
+#define ROLE_OF_ITS_OWN 255         /* in tokmap_dataset_info: each span has one */
 #define SPANS_AT_ONCE ((size_t)128) /* and tokens, which have at most as many spans */
 
 enum {
