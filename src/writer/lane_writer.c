@@ -48,26 +48,25 @@ static tokmap_status take_tokens(tokmap_lane_writer *w, uint64_t first, uint64_t
         at += is_before ? half + 1 : 0;
         n = is_before ? n - half - 1 : half;
     }
-    if (!array_grow(&w->put, w->n_put, sizeof *w->put)) /* also because NULL has no places */
-        return FAIL_MEMORY(err);
-    tokmap_i_extent *e = w->put + at;
-    const bool joins_last = at < w->n_put && e->end == first;
-    const tokmap_i_extent *next = e + joins_last;
-    const bool has_next = at + joins_last < w->n_put;
-    if (has_next && next->begin < end)
+    const bool joins_last = at < w->n_put && w->put[at].end == first;
+    const size_t next = at + joins_last;
+    const bool has_next = next < w->n_put;
+    if (has_next && w->put[next].begin < end)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: token %" PRIu64 " has its values already",
-                    w->file.path, MAX(first, next->begin));
-    const bool joins_next = has_next && next->begin == end;
+                    w->file.path, MAX(first, w->put[next].begin));
+    const bool joins_next = has_next && w->put[next].begin == end;
     if (joins_last && joins_next) {
-        e->end = next->end;
-        memmove(e + 1, e + 2, (w->n_put-- - at - 2) * sizeof *e);
+        w->put[at].end = w->put[next].end;
+        memmove(w->put + next, w->put + next + 1, (--w->n_put - next) * sizeof *w->put);
     } else if (joins_last) {
-        e->end = end;
+        w->put[at].end = end;
     } else if (joins_next) {
-        e->begin = first;
+        w->put[at].begin = first;
     } else {
-        memmove(e + 1, e, (w->n_put++ - at) * sizeof *e);
-        *e = (tokmap_i_extent){first, end};
+        if (!array_grow(&w->put, w->n_put, sizeof *w->put))
+            return FAIL_MEMORY(err);
+        memmove(w->put + at + 1, w->put + at, (w->n_put++ - at) * sizeof *w->put);
+        w->put[at] = (tokmap_i_extent){first, end};
     }
     return TOKMAP_OK;
 }
