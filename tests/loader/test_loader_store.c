@@ -321,8 +321,7 @@ static void store_large(const char *path)
             ids[k] = (uint16_t)((i + k) % 65521);
             lengths[k] = 1;
         }
-        CHECK_OK(tokmap_writer_append_documents(w, ids, sizeof *ids, lengths, N_AT_ONCE, &err),
-                 err);
+        CHECK_OK(tokmap_writer_append_documents(w, ids, N_AT_ONCE, lengths, N_AT_ONCE, &err), err);
     }
     must_finish(w);
 }
