@@ -75,8 +75,9 @@ static bool same_rows(const tokmap_batch *a, const tokmap_batch *b)
 {
     static int64_t ids[4][N_ROWS * LENGTH];
     bool same = a->n_rows == b->n_rows && a->first_sample == b->first_sample;
-    corpus_gather(a, true, ids[0], ids[1]);
-    corpus_gather(b, true, ids[2], ids[3]);
+    const bool mask_labels = a->rows->loss_mask != NULL;
+    corpus_gather(a, mask_labels, ids[0], ids[1]);
+    corpus_gather(b, mask_labels, ids[2], ids[3]);
     for (uint32_t i = 0; i < a->n_rows && same; i++)
         same = a->rows[i].window == b->rows[i].window && a->rows[i].epoch == b->rows[i].epoch &&
                a->rows[i].n_documents == b->rows[i].n_documents;
