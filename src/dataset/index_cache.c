@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/le.h"
-#include "dataset/store.h"
+#include "dataset/token_files.h"
 
 enum {
     BLOCK_BYTES = 4096,
@@ -41,11 +41,7 @@ static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
         if (n_bytes == 0)
             FAIL(&c->err, TOKMAP_ERR_CORRUPT, "%s: damaged: refers to something that is not in it",
                  c->file.path);
-        if (n_bytes == 0 ||
-            (c->file.in_store
-                 ? tokmap_i_store_read_index(c->file.owner, begin, (size_t)n_bytes, s->bytes,
-                                             &c->err)
-                 : tokmap_i_read_exactly(file, begin, (size_t)n_bytes, s->bytes, &c->err)))
+        if (n_bytes == 0 || tokmap_i_read_exactly(file, begin, (size_t)n_bytes, s->bytes, &c->err))
             return NULL;
         s->owner = c->file.owner;
         s->block = block;
@@ -76,27 +72,26 @@ uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c)
     return c ? sizeof *c + c->n_slots * sizeof(slot) : 0;
 }
 
-static tokmap_i_pieces *of_section(tokmap_i_index_cache *c, const tokmap_dataset *ds, uint32_t kind)
+static tokmap_i_pieces *of_section(tokmap_i_index_cache *c, const tokmap_dataset *ds,
+                                   const uint8_t *section)
 {
-    const tokmap_i_cached_file file = {.owner = ds,
-                                       .fd = ds->index_fd,
-                                       .in_store =
-                                           ds->store && !tokmap_i_store_has_section(ds, kind),
-                                       .path = ds->index_path,
-                                       .n_bytes = ds->header.index_bytes,
-                                       .offset = tokmap_i_section_find(&ds->header, kind)->offset,
-                                       .key = le_get64(ds->header.dataset_id)};
+    const tokmap_i_cached_file file = {ds,
+                                       ds->index_fd,
+                                       ds->index_path,
+                                       ds->header.index_bytes,
+                                       (uint64_t)(section - ds->index_map),
+                                       le_get64(ds->header.dataset_id)};
     return c ? tokmap_i_index_cache_set(c, &file) : NULL;
 }
 
 tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds)
 {
-    return of_section(c, ds, TOKMAP_I_DOCUMENTS);
+    return of_section(c, ds, ds->documents.bytes);
 }
 
 tokmap_i_pieces *tokmap_i_index_cache_spans(tokmap_i_index_cache *c, const tokmap_dataset *ds)
 {
-    return of_section(c, ds, TOKMAP_I_SPANS);
+    return of_section(c, ds, ds->spans.bytes);
 }
 
 tokmap_i_pieces *tokmap_i_index_cache_set(tokmap_i_index_cache *c, const tokmap_i_cached_file *file)

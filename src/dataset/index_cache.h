@@ -16,7 +16,6 @@ typedef struct tokmap_i_index_cache tokmap_i_index_cache;
 typedef struct tokmap_i_cached_file {
     const void *owner; /* different for each file */
     int fd;
-    bool in_store; /* `owner` is the dataset whose index is read in its store, and fd is not used */
     const char *path;
     uint64_t n_bytes;
     uint64_t offset; /* lookups count from there */

@@ -62,7 +62,7 @@ tokmap_status tokmap_i_store_expect_files(tokmap_i_store *s, uint64_t n_files, t
 tokmap_status tokmap_i_store_open(tokmap_i_store **out, const tokmap_byte_source *source,
                                   tokmap_error *err)
 {
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_byte_source, cancel)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_byte_source, index_path)};
     tokmap_i_store *s = *out = calloc(1, sizeof *s);
     if (!s)
         return FAIL_MEMORY(err);
@@ -236,6 +236,10 @@ bool tokmap_i_store_add(tokmap_i_store_batch *b, const tokmap_dataset *ds,
 bool tokmap_i_store_add_index(tokmap_i_store_batch *b, const tokmap_dataset *ds, uint64_t offset,
                               size_t n_bytes, void *to)
 {
+    if (ds->store->source.index_path) {
+        memcpy(to, ds->index_map + offset, n_bytes);
+        return true;
+    }
     return add_read(b, &(struct tokmap_i_store_part){ds, NULL},
                     &(tokmap_byte_read){
                         .name = ds->index_path, .offset = offset, .n_bytes = n_bytes, .dst = to});
@@ -285,7 +289,7 @@ static tokmap_status fail_large(const char *path, const char *what, uint64_t n_b
     real_print(size, sizeof size, "%.1f", (double)n_bytes / (double)MOST_BYTES);
     return FAIL(err, TOKMAP_ERR_UNSUPPORTED,
                 "%s: this needs %s in memory, %s GiB, and at most 1 GiB is read from a store: copy "
-                "the files of the dataset to a disk",
+                "this file to a disk, and give its path too",
                 path, what, size);
 }
 
@@ -360,9 +364,29 @@ tokmap_status tokmap_i_open_beside(const tokmap_dataset *ds, const char *path, u
 
 /* ---- The index ---- */
 
+/* Recognizes the dataset if it is opened again, as device and inode do. */
+static void set_identity(tokmap_dataset *ds, uint64_t index_bytes)
+{
+    ds->index_stat = (tokmap_i_file_stat){
+        .n_bytes = index_bytes,
+        .device = UINT64_MAX,
+        .inode = tokmap_i_checksum(ds->index_path, strlen(ds->index_path)),
+    };
+}
+
+static tokmap_status open_local_index(tokmap_dataset *ds, int *fd, tokmap_error *err)
+{
+    tokmap_i_file_stat stat;
+    const tokmap_status status = tokmap_i_open_file(ds->store->source.index_path, fd, &stat, err);
+    set_identity(ds, status ? 0 : stat.n_bytes);
+    return status;
+}
+
 tokmap_status tokmap_i_store_begin_index(tokmap_dataset *ds, int *fd, tokmap_error *err)
 {
     tokmap_i_store *s = ds->store;
+    if (s->source.index_path)
+        return open_local_index(ds, fd, err);
     tokmap_byte_read r = {.version = s->version};
     uint8_t *head = malloc(HEAD_BYTES);
     *fd = -1;
@@ -371,12 +395,7 @@ tokmap_status tokmap_i_store_begin_index(tokmap_dataset *ds, int *fd, tokmap_err
         status = make_file(&r, fd, &s->index, err);
     free(head);
     s->index_bytes = s->index ? r.object_bytes : 0;
-    /* recognizes the dataset if it is opened again, as device and inode do */
-    ds->index_stat = (tokmap_i_file_stat){
-        .n_bytes = r.object_bytes,
-        .device = UINT64_MAX,
-        .inode = tokmap_i_checksum(ds->index_path, strlen(ds->index_path)),
-    };
+    set_identity(ds, r.object_bytes);
     return status;
 }
 
@@ -430,7 +449,8 @@ tokmap_status tokmap_i_store_read_sections(tokmap_dataset *ds, tokmap_error *err
     tokmap_i_store_batch b = {0};
     bool is_added = true, is_whole = true;
     const bool is_flat = !tokmap_i_section_find(h, TOKMAP_I_SEGMENTS);
-    for (uint32_t i = 0; i < h->n_sections && is_added; i++) {
+    const bool is_local = s->source.index_path != NULL;
+    for (uint32_t i = 0; i < h->n_sections && is_added && !is_local; i++) {
         const section_part p = part_of(ds, i, &s->loaded[i]);
         is_added = add_index(&b, ds, p.begin, p.begin + p.n_bytes);
         is_whole &=
@@ -445,30 +465,16 @@ tokmap_status tokmap_i_store_read_sections(tokmap_dataset *ds, tokmap_error *err
     if (!status)
         status = tokmap_i_store_read(&b, err);
     tokmap_i_store_free(&b);
-    for (uint32_t i = 0; i < h->n_sections && !status; i++)
+    for (uint32_t i = 0; i < h->n_sections && !status && !is_local; i++)
         if (s->loaded[i] == h->sections[i].n_bytes)
             status = check_section(ds, &h->sections[i], err);
     atomic_store(&s->is_whole, is_whole);
     return status;
 }
 
-bool tokmap_i_store_has_section(const tokmap_dataset *ds, uint32_t kind)
+bool tokmap_i_store_has_index(const tokmap_dataset *ds)
 {
-    const tokmap_i_store *s = ds->store;
-    const tokmap_i_section *section = tokmap_i_section_find(&ds->header, kind);
-    return s->loaded[section - ds->header.sections] == section->n_bytes ||
-           (kind != TOKMAP_I_CHECKSUMS && atomic_load(&s->is_whole));
-}
-
-tokmap_status tokmap_i_store_read_index(const tokmap_dataset *ds, uint64_t offset, size_t n_bytes,
-                                        void *to, tokmap_error *err)
-{
-    tokmap_i_store_batch b = {0};
-    const tokmap_status status = tokmap_i_store_add_index(&b, ds, offset, n_bytes, to)
-                                     ? tokmap_i_store_read(&b, err)
-                                     : FAIL_MEMORY(err);
-    tokmap_i_store_free(&b);
-    return status;
+    return atomic_load(&ds->store->is_whole);
 }
 
 /* Reads the sections that are not in memory, except checksums, with the lock. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.h - datasets in a store of objects, which are read through the functions of the caller.
  *
- * The index is a file in memory, of its full size, into which sections are read: at open those of
- * up to 64 MiB, the others when a call needs them. So everything that reads an index file or its
+ * The index is a file on a disk if the caller has one, else a file in memory, of its full size, into
+ * which sections are read: at open those of up to 64 MiB, the others when a call needs them. So everything that reads an index file or its
  * map works, once it has asked for the sections (tokmap_i_need_index). Files beside a dataset are
  * read whole in the same way. Tokens are read range by range. */
 #pragma once
@@ -37,11 +37,8 @@ tokmap_status tokmap_i_store_begin_index(tokmap_dataset *ds, int *fd, tokmap_err
 /* Reads what open needs of the sections, and checks the ones that it reads whole. For a flat
  * dataset, also finds the size of the token file. */
 tokmap_status tokmap_i_store_read_sections(tokmap_dataset *ds, tokmap_error *err);
-/* Whether the whole section is in memory; it must exist. */
-bool tokmap_i_store_has_section(const tokmap_dataset *ds, uint32_t kind);
-/* Reads bytes of the index, which may not be in memory. */
-tokmap_status tokmap_i_store_read_index(const tokmap_dataset *ds, uint64_t offset, size_t n_bytes,
-                                        void *to, tokmap_error *err);
+/* Whether all sections are in memory, or on a disk, except checksums. */
+bool tokmap_i_store_has_index(const tokmap_dataset *ds);
 tokmap_status tokmap_i_store_need_index(const tokmap_dataset *ds, tokmap_error *err);
 /* Reads what is not in memory of the sections, except checksums; call it before they are used.
  * TOKMAP_ERR_UNSUPPORTED: that is too much. Any thread may call it. */
@@ -82,7 +79,7 @@ typedef struct tokmap_i_store_batch {
 /* Adds the bytes of a piece. Returns false when out of memory. */
 bool tokmap_i_store_add(tokmap_i_store_batch *b, const tokmap_dataset *ds,
                         const tokmap_i_token_piece *piece, void *to);
-/* Adds bytes of the index. */
+/* Adds bytes of the index: of its object, unless the index is on a disk. */
 bool tokmap_i_store_add_index(tokmap_i_store_batch *b, const tokmap_dataset *ds, uint64_t offset,
                               size_t n_bytes, void *to);
 /* Reads all ranges. A file that is read for the first time is checked. */

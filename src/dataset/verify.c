@@ -298,11 +298,8 @@ static void open_spans(verify_job *job)
     job->failed = !job->cache || !job->span_hash.hasher;
     if (job->failed)
         return;
-    const tokmap_i_cached_file file = {.owner = ds,
-                                       .fd = job->reader.file.fd,
-                                       .path = ds->index_path,
-                                       .n_bytes = ds->header.index_bytes,
-                                       .offset = section->offset};
+    const tokmap_i_cached_file file = {
+        ds, job->reader.file.fd, ds->index_path, ds->header.index_bytes, section->offset, 0};
     job->span_at = (tokmap_i_span_cursor){.spans = &ds->spans,
                                           .from = tokmap_i_index_cache_set(job->cache, &file),
                                           .page = TOKMAP_I_BEFORE_SPANS};

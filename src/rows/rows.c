@@ -191,11 +191,8 @@ tokmap_status tokmap_i_rows_chunk(const tokmap_i_rows *r, tokmap_i_rows_reader *
         tokmap_i_chunk_view(out, r->bytes + offset_of_chunk(r, NULL, number));
         return TOKMAP_OK;
     }
-    const tokmap_i_cached_file of_rows = {.owner = r,
-                                          .fd = r->file.fd,
-                                          .path = r->file.path,
-                                          .n_bytes = r->header.n_bytes,
-                                          .key = le_get64(r->ds->header.dataset_id)};
+    const tokmap_i_cached_file of_rows = {
+        r, r->file.fd, r->file.path, r->header.n_bytes, 0, le_get64(r->ds->header.dataset_id)};
     tokmap_i_pieces *file = tokmap_i_index_cache_set(reader->files, &of_rows);
     const uint64_t begin = offset_of_chunk(r, file, number),
                    end = offset_of_chunk(r, file, number + 1);

@@ -74,12 +74,12 @@ static tokmap_status set_order_ids(tokmap_i_samples *samples, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* Reads the index of a dataset in a store, if finding its windows looks documents up. */
+/* Reads the index of a dataset in a store, if documents are looked up in it. */
 static tokmap_status read_index(const tokmap_loader_options *o, const tokmap_loader_source *s,
                                 uint32_t d, tokmap_error *err)
 {
-    const bool looks_up =
-        o->windows != TOKMAP_WINDOWS_CONCAT || s->documents || s->views || s->document_lists;
+    const bool looks_up = o->windows != TOKMAP_WINDOWS_CONCAT || s->documents || s->views ||
+                          s->document_lists || o->row_parts;
     return looks_up ? tokmap_i_need_index(s->datasets[d], err) : TOKMAP_OK;
 }
 

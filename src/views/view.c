@@ -110,11 +110,8 @@ static tokmap_status open_chunk(chunk *c, const tokmap_view *v, tokmap_i_view_re
     *c = (chunk){v, reader, number, &v->chunks[number], NULL};
     if (v->bytes)
         return TOKMAP_OK;
-    const tokmap_i_cached_file file = {.owner = v,
-                                       .fd = v->file.fd,
-                                       .path = v->file.path,
-                                       .n_bytes = v->header.n_bytes,
-                                       .key = v->header.set_hash};
+    const tokmap_i_cached_file file = {v, v->file.fd,        v->file.path, v->header.n_bytes,
+                                       0, v->header.set_hash};
     c->file = tokmap_i_index_cache_set(reader->files, &file);
     return check_chunk(c, err);
 }

@@ -342,19 +342,43 @@ TEST(a_large_index_is_read_where_it_is_needed)
     x.o.row_parts = y.o.row_parts = 0;
     check_same(&x.o, &y.o, 20);
     CHECK(store.n_bytes < 2 << 20);
-    CHECK(!tokmap_i_store_has_section(there, TOKMAP_I_DOCUMENTS));
+    CHECK(!tokmap_i_store_has_index(there));
     tokmap_document a, b;
     CHECK_INT(tokmap_dataset_document(here, 17654321, &a), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_document(there, 17654321, &b), TOKMAP_OK);
     CHECK(a.first_token == b.first_token && a.n_tokens == b.n_tokens);
     CHECK(store.n_bytes > 64 << 20);
-    CHECK(tokmap_i_store_has_section(there, TOKMAP_I_DOCUMENTS));
+    CHECK(tokmap_i_store_has_index(there));
     use(&x, here, 4);
     use(&y, there, 4);
     check_same(&x.o, &y.o, 20);
     tokmap_dataset_close(here);
     tokmap_dataset_close(there);
     remove_dataset(check_path("large"));
+}
+
+TEST(an_index_on_a_disk_is_used)
+{
+    open_all();
+    char path[700];
+    snprintf(path, sizeof path, "%s", with_suffix(joined.path, ".tmi"));
+    object_store_open(&store);
+    store.source.index_path = path;
+    tokmap_dataset *ds = object_store_dataset(&store, joined.path);
+    CHECK_EQ(store.n_calls, 0);
+    CHECK(tokmap_i_store_has_index(ds));
+    for (int mode = 0; mode < CORPUS_MODES; mode++) {
+        one_source here, there;
+        use(&here, flat.ds, mode);
+        use(&there, ds, mode);
+        there.o.verify_blocks = mode % 2;
+        check_same(&here.o, &there.o, 30);
+    }
+    tokmap_dataset_close(ds);
+    store.source.index_path = "/nowhere.tmi";
+    CHECK_REFUSED(tokmap_dataset_open_from(&ds, STORE "/P", &store.source, &err), TOKMAP_ERR_IO,
+                  err, "/nowhere.tmi");
+    close_all();
 }
 
 /* ---- Refusals ---- */
