@@ -203,8 +203,8 @@ TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *p
  * open many datasets and read no tokens. */
 TOKMAP_API tokmap_status tokmap_dataset_open_index(tokmap_dataset **out, const char *path,
                                                    tokmap_error *err);
-/* A store of objects, such as a bucket of S3. The library has no HTTP and no credentials: the caller
- * reads ranges for it. */
+/* A store of objects, such as a bucket of S3. The library has no HTTP and no credentials: the
+ * caller reads ranges for it. */
 #define TOKMAP_VERSION_BYTES 128
 
 /* A range of an object. */
@@ -233,19 +233,20 @@ typedef struct tokmap_byte_source {
     /* Makes the call of `read` that was given these reads return soon, with any status. Called by
      * any thread. NULL: closing a loader waits for reads. */
     void (*cancel)(void *context, const tokmap_byte_read *reads);
-    /* A copy of P.tmi on a disk, which is mapped as usual, of any size. NULL: P.tmi is read from the
-     * store. */
+    /* A copy of P.tmi on a disk, which is mapped as usual, of any size. NULL: P.tmi is read from
+     * the store. */
     const char *index_path;
 } tokmap_byte_source;
 
-/* Opens a dataset in a store. `name` is its prefix P or P.tmi, as messages have it and `source` gets
- * it. The source must stay valid until close. Two calls of `read`, one after the other: the
- * beginning of P.tmi; then its sections, except checksums and those above 64 MiB, with the size of
- * the token file. A call that needs such a section later reads the rest of the index into memory, up
- * to 1 GiB; above that it is TOKMAP_ERR_UNSUPPORTED, and needs index_path. Tokens are never mapped: tokmap_dataset_tokens
- * returns TOKMAP_IN_PIECES, tokmap_dataset_read reads them, and a loader reads rows ahead.
- * TOKMAP_ERR_UNSUPPORTED also: the call needs the files on a disk, as verify, writers and stages
- * do. Other errors are those of tokmap_dataset_open, and of the source. */
+/* Opens a dataset in a store. `name` is its prefix P or P.tmi, as messages have it and `source`
+ * gets it. The source must stay valid until close. Two calls of `read`, one after the other: the
+ * beginning of P.tmi; then its sections, except checksums and those above 64 MiB, with the size
+ * of the token file. A call that needs such a section later reads the rest of the index into
+ * memory, up to 1 GiB; above that it is TOKMAP_ERR_UNSUPPORTED, and needs index_path. Tokens are
+ * never mapped: tokmap_dataset_tokens returns TOKMAP_IN_PIECES, tokmap_dataset_read reads them,
+ * and a loader reads rows ahead. TOKMAP_ERR_UNSUPPORTED also: the call needs the files on a
+ * disk, as verify, writers and stages do. Other errors are those of tokmap_dataset_open, and of
+ * the source. */
 TOKMAP_API tokmap_status tokmap_dataset_open_from(tokmap_dataset **out, const char *name,
                                                   const tokmap_byte_source *source,
                                                   tokmap_error *err);

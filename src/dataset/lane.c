@@ -14,6 +14,7 @@
 #include "base/le.h"
 #include "base/options.h"
 #include "dataset/store.h"
+#include "dataset/token_files.h"
 
 /* Returns the length of the path of a token file without its last suffix. */
 static size_t stem_bytes(const char *path)
@@ -53,10 +54,7 @@ static tokmap_status open_head(const tokmap_dataset *ds, const char *path, tokma
     *out = (tokmap_i_beside){.fd = -1};
     if (ds->store)
         return tokmap_i_store_open_object(ds->store, path, TOKMAP_I_LANE_CHECKSUMS_AT, out, err);
-    int error = tokmap_i_file_open_from(ds->folder_fd, path + ds->folder_bytes, &out->fd);
-    if (!error)
-        error = tokmap_i_file_stat_fd(out->fd, &out->stat);
-    return CHECK_IO(err, error, "%s: cannot open", path);
+    return tokmap_i_open_file_in(ds->folder_fd, path, ds->folder_bytes, &out->fd, &out->stat, err);
 }
 
 /* Reads the header of an index in the folder of the dataset. Returns false if there is none that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opens and closes a dataset. */
-#include "dataset/store.h"
+#include "dataset/token_files.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/le.h"
+#include "dataset/store.h"
 #include "format/segments_section.h"
 
 /* The number of times that open starts again because a writer was replacing the dataset. */

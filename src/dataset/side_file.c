@@ -12,6 +12,7 @@
 #include "base/real.h"
 #include "dataset/dataset.h"
 #include "dataset/store.h"
+#include "dataset/token_files.h"
 
 /* ---- Reading ---- */
 

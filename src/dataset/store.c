@@ -33,7 +33,7 @@ struct tokmap_i_store {
     tokmap_byte_source source;
     uint64_t n_files;
     _Atomic(char *) *versions; /* of each token file; NULL: not read yet */
-    /* Of the index: */
+    /* The index: */
     uint8_t *index; /* its file in memory, to be written */
     uint64_t index_bytes;
     char version[TOKMAP_VERSION_BYTES];
@@ -356,10 +356,7 @@ tokmap_status tokmap_i_open_beside(const tokmap_dataset *ds, const char *path, u
     *out = (tokmap_i_beside){.fd = -1};
     if (ds->store && strncmp(path, ds->index_path, folder_bytes) == 0)
         return tokmap_i_store_open_object(ds->store, path, n_bytes, out, err);
-    int error = tokmap_i_file_open(path, &out->fd);
-    if (!error)
-        error = tokmap_i_file_stat_fd(out->fd, &out->stat);
-    return CHECK_IO(err, error, "%s: cannot open", path);
+    return tokmap_i_open_file(path, &out->fd, &out->stat, err);
 }
 
 /* ---- The index ---- */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.h - datasets in a store of objects, which are read through the functions of the caller.
  *
- * The index is a file on a disk if the caller has one, else a file in memory, of its full size, into
- * which sections are read: at open those of up to 64 MiB, the others when a call needs them. So everything that reads an index file or its
- * map works, once it has asked for the sections (tokmap_i_need_index). Files beside a dataset are
- * read whole in the same way. Tokens are read range by range. */
+ * The index is a file on a disk if the caller has one, else a file in memory, of its full size,
+ * into which sections are read: at open those of up to 64 MiB, the others when a call needs them.
+ * So everything that reads an index file or its map works, once it has asked for the sections
+ * (tokmap_i_need_index). Files beside a dataset are read whole in the same way. Tokens are read
+ * range by range. */
 #pragma once
 
-#include "dataset/dataset.h"
-#include "dataset/token_files.h"
+#include "dataset/file.h"
 
 typedef struct tokmap_i_store tokmap_i_store;
 

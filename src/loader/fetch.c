@@ -9,9 +9,9 @@
  * Step head - 1 is handed out, head is the next to hand out, and n_planned the next to plan.
  *
  * The thread plans steps up to the first slot that is still in use, and reads the planned ones: one
- * at a time (READ), all at once (DIRECT, STORE), or the next few while the others are being read into the
- * page cache (POPULATE). Only the thread accesses a step that it is planning or reading. The lock
- * protects the numbers and the states, and is never held for long. */
+ * at a time (READ), all at once (DIRECT, STORE), or the next few while the others are being read
+ * into the page cache (POPULATE). Only the thread accesses a step that it is planning or reading.
+ * The lock protects the numbers and the states, and is never held for long. */
 #include "loader/fetch.h"
 
 #include <stdatomic.h>

@@ -11,8 +11,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/le.h"
+#include "dataset/lane.h"
 #include "dataset/store.h"
-#include "format/lane_file.h"
+#include "dataset/token_files.h"
 #include "loader/fetch_pages.h"
 #include "system/platform_thread.h"
 
@@ -90,7 +91,7 @@ static void drop_front(job_ring *ring)
     ring->n--;
 }
 
-/* ---- The threads. Called without the lock, but for take_jobs and end_jobs ---- */
+/* ---- The threads. Only take_jobs and end_jobs are called with the lock. ---- */
 
 static bool fits(const job *first, const job *next)
 {

@@ -18,6 +18,7 @@
 #include "base/options.h"
 #include "dataset/dataset.h"
 #include "dataset/store.h"
+#include "dataset/token_files.h"
 #include "system/platform_thread.h"
 #include "tokmap_writer.h"
 

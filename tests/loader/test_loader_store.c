@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loader_store - a dataset in a store gives what it gives from a disk: documents, values, views, lanes
- * and rows in all orders; or an error that names the object. */
+/* test_loader_store - a dataset in a store gives what it gives from a disk: documents, values,
+ * views, lanes and rows in all orders; or an error that names the object. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
