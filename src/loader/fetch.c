@@ -88,7 +88,7 @@ struct tokmap_i_fetch {
     uint64_t n_dropped;
     uint32_t n_fast; /* steps since the last slow one */
     bool ended;
-    tokmap_i_latency arrivals; /* STORE: from planning a step until it is there */
+    tokmap_i_latency *arrivals; /* STORE: from planning a step until it is there; else NULL */
 
     atomic_bool hurry; /* stop or restarted: the rows that are being read are no longer wanted */
     _Atomic uint64_t bytes_read;
@@ -317,9 +317,9 @@ static bool take_row(tokmap_i_fetch *f, bool wait, tokmap_i_ring_result *row, to
 /* Remembers how long a step of a store took to arrive. */
 static void time_step(tokmap_i_fetch *f, const step *s)
 {
-    tokmap_i_latency_add(&f->arrivals, tokmap_i_now_ns() - s->planned_ns);
-    if (f->arrivals.n % TIMED_STEPS == 0)
-        atomic_store(&f->slowest_ns, tokmap_i_latency_percentile(&f->arrivals, 999));
+    tokmap_i_latency_add(f->arrivals, tokmap_i_now_ns() - s->planned_ns);
+    if (f->arrivals->n % TIMED_STEPS == 0)
+        atomic_store(&f->slowest_ns, tokmap_i_latency_percentile(f->arrivals, 999));
 }
 
 static bool take_rows(tokmap_i_fetch *f, bool wait)
@@ -619,7 +619,10 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
     tokmap_i_mutex_init(&f->mutex);
     tokmap_i_condition_init(&f->work);
     tokmap_i_condition_init(&f->settled);
-    tokmap_status status = open_slots(f, o->n_steps, err);
+    f->arrivals = o->io == TOKMAP_IO_STORE ? calloc(1, sizeof *f->arrivals) : NULL;
+    tokmap_status status = o->io == TOKMAP_IO_STORE && !f->arrivals
+                               ? FAIL_MEMORY(err)
+                               : open_slots(f, o->n_steps, err);
     if (!status)
         status = CHECK_IO(err, tokmap_i_thread_start(&f->thread, run_thread, f),
                           "cannot start the read-ahead thread (TOKMAP_IO_MAP needs none)");
@@ -652,5 +655,6 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f, bool is_child)
         tokmap_i_condition_free(&f->settled);
     }
     close_slots(f, is_child);
+    free(f->arrivals);
     free(f);
 }
