@@ -3,6 +3,7 @@
 
 import ctypes
 import sys
+import threading
 import weakref
 from typing import Any, Callable, Dict, Optional, Set, Tuple, Type
 
@@ -113,9 +114,20 @@ _WORDS = (("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS for cu_seqlens
           ("set input_bytes to 8", "use int64"))
 
 
+_raised = threading.local()
+
+
+def keep_raised(error: BaseException) -> None:
+    """Keeps what a function has raised that the library has called in this thread. It is raised when the library returns."""
+    _raised.error = error
+
+
 def check(status: int, detail: Any, advice: str = "") -> None:
     """Raises what a call of the library reported."""
     if status < 0:
+        error: Optional[BaseException] = _raised.__dict__.pop("error", None)
+        if error is not None:
+            raise error
         text = detail.text.decode(errors="replace")
         file = detail.text[:detail.file_bytes].decode(errors="replace") or None
         for of_c, of_python in _WORDS:
