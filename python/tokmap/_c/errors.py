@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions of the package. Each also derives from a built-in one, and says what failed and where."""
 
+import contextlib
 import ctypes
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, Optional, Set, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple, Type
 
 from . import structs as _lib
 
@@ -114,18 +115,33 @@ _WORDS = (("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS for cu_seqlens
           ("set input_bytes to 8", "use int64"))
 
 
-_raised = threading.local()
+class _Thread(threading.local):
+    """Of each thread: whether the library has called a function of Python in it, and what such a function has raised."""
+
+    is_called = False
+    error: Optional[BaseException] = None
 
 
-def keep_raised(error: BaseException) -> None:
-    """Keeps what a function has raised that the library has called in this thread. It is raised when the library returns."""
-    _raised.error = error
+_thread = _Thread()
+
+
+@contextlib.contextmanager
+def called_by_library() -> Iterator[None]:
+    """The body of a function that the library calls, which must not raise. What it raises is raised by `check` when the library
+    returns to Python."""
+    _thread.is_called = True
+    try:
+        yield
+    except BaseException as error:
+        _thread.error = error
+    finally:
+        _thread.is_called = False
 
 
 def check(status: int, detail: Any, advice: str = "") -> None:
     """Raises what a call of the library reported."""
     if status < 0:
-        error: Optional[BaseException] = _raised.__dict__.pop("error", None)
+        error, _thread.error = _thread.error, None
         if error is not None:
             raise error
         text = detail.text.decode(errors="replace")
@@ -162,7 +178,11 @@ class Handle:
 
         def forget(own: Any, kept: Any = kept) -> None:
             _open.remove(own)
-            if not _is_finalizing():  # arrays may still exist
+            if _is_finalizing():  # arrays may still exist
+                return
+            if _thread.is_called:  # this may be a thread of what is closed, which waits for its threads
+                threading.Thread(target=close, args=(pointer,)).start()
+            else:
                 close(pointer)
 
         _open.add(weakref.ref(self, forget))  # weakref.finalize imports a module first

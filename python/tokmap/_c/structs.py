@@ -156,7 +156,7 @@ class LoaderOptions(Sized):
                 ("n_skips", c_uint32), ("skip_stride", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
                 ("whole_documents", c_int), ("weigh_tokens", c_int32), ("cp_rank", c_uint32), ("cp_size", c_uint32),
                 ("cp_mode", c_int64), ("view_pieces", c_int64),
-                ("lanes", POINTER(c_char_p)), ("n_lanes", c_uint64)]
+                ("lanes", POINTER(c_char_p)), ("n_lanes", c_uint64), ("verify_blocks", c_int64)]
 
 
 class Row(ctypes.Structure):

@@ -7,20 +7,18 @@ import ctypes
 import errno
 import itertools
 import os
-import time
+import sys
 import warnings
 import weakref
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from .._c import structs as _lib
-from .._c.errors import keep_raised
-from .._c.forks import has_tokio, is_child_of_used
+from .._c.errors import called_by_library
 from .short_process import NoProcess, ShortProcess
 from .store import (COUNTERS, ERR_IO, Answer, Failed, Read, Transport, check_obstore, is_url, make_transport, opening, parse_url,
                     without_suffix)
 
 _UNKNOWN_SIZE = 2**64 - 1
-_EARLY_SECONDS = 0.1  # a cancel may come before its call has reached Python
 
 
 # ---- Sources ----
@@ -40,7 +38,18 @@ def _transport(key: Any, store: Any, seconds: float) -> Transport:
 def _warn_of_retries(store: Any) -> None:
     if hasattr(store, "get_async") and hasattr(store, "retry_config") and (store.retry_config or {}).get("max_retries") != 0:
         warnings.warn("the store repeats failed requests by itself, and tokmap does too, so an error takes longer: make the store with "
-                      'retry_config={"max_retries": 0}', stacklevel=6)
+                      'retry_config={"max_retries": 0}', stacklevel=7)
+
+
+def _is_worker() -> bool:
+    """Whether this process has no children, such as a worker of a DataLoader, so that it need not be kept from using a store."""
+    processes: Any = sys.modules.get("multiprocessing.process")
+    return processes is not None and bool(processes.current_process().daemon)
+
+
+def _has_read() -> bool:
+    loop: Any = sys.modules.get(__package__ + ".store_loop")
+    return loop is not None and bool(loop.has_begun())
 
 
 class StoreSource:
@@ -80,10 +89,10 @@ class StoreSource:
 
     @contextlib.contextmanager
     def read_elsewhere(self) -> Iterator[None]:
-        """While this dataset is opened: a short process reads, unless this one has used a store already, or cannot hand it over."""
+        """While this dataset is opened: a short process reads, unless this one has read from a store already, or cannot hand it over."""
         with opening() as together:
             transport, processes = self.transport, together.processes
-            if not (has_tokio() or is_child_of_used()):
+            if not (_is_worker() or _has_read()):
                 with contextlib.suppress(NoProcess):
                     if transport not in processes:
                         processes[transport] = ShortProcess(self._url if self.store is None else self.store, self.deadline)
@@ -104,8 +113,6 @@ class StoreSource:
 
         _calls[address] = future = store_loop.start(self.transport, reads, self.deadline, self.counters)
         try:
-            if time.monotonic() - _cancelled.pop(address, -_EARLY_SECONDS) < _EARLY_SECONDS:
-                future.cancel()
             return store_loop.wait(future, reads[0])
         finally:
             del _calls[address]
@@ -120,7 +127,6 @@ class StoreSource:
 
 
 _calls: Dict[int, Any] = {}  # the futures of calls, by the address of their reads
-_cancelled: Dict[int, float] = {}  # when reads were cancelled of which no call was known
 _numbers = itertools.count(1)
 _sources: "weakref.WeakValueDictionary[int, StoreSource]" = weakref.WeakValueDictionary()
 
@@ -144,27 +150,25 @@ def _report(detail: Any, status: int, text: str, sys_errno: int = 0, file_bytes:
 
 
 def _read(number: int, address: int, n_reads: int, detail: Any) -> int:
-    """Never raises: what is not a Failed is kept, and raised when the call of the library returns."""
-    try:
-        structs = (_lib.ByteRead * n_reads).from_address(address)
-        reads = [Read(os.fsdecode(one.name), ctypes.string_at(one.version).decode(), one.offset, one.n_bytes) for one in structs]
-        for one, answer in zip(structs, _sources[number].read(reads, address)):
-            _write(one, answer)
-        return 0
-    except Failed as error:
-        read = error.read
-        return _report(detail, error.status, str(error), error.sys_errno, len(os.fsencode(read.name)), read.offset)
-    except BaseException as error:  # KeyboardInterrupt, or a fault of this package
-        keep_raised(error)
-        return _report(detail, ERR_IO, f"the store could not be read: {type(error).__name__}", errno.EINTR)
+    with called_by_library():
+        try:
+            structs = (_lib.ByteRead * n_reads).from_address(address)
+            reads = [Read(os.fsdecode(one.name), ctypes.string_at(one.version).decode(), one.offset, one.n_bytes) for one in structs]
+            for one, answer in zip(structs, _sources[number].read(reads, address)):
+                _write(one, answer)
+            return 0
+        except Failed as error:
+            read = error.read
+            return _report(detail, error.status, str(error), error.sys_errno, len(os.fsencode(read.name)), read.offset)
+    # KeyboardInterrupt, or a fault of this package
+    return _report(detail, ERR_IO, "reading from the store was interrupted", errno.EINTR)
 
 
 def _cancel(number: int, address: int) -> None:
-    with contextlib.suppress(BaseException):
+    """The library cancels again, if the call has not come so far."""
+    with called_by_library():
         call = _calls.get(address)
-        if call is None:
-            _cancelled[address] = time.monotonic()
-        else:
+        if call is not None:
             call.cancel()
 
 

@@ -2,6 +2,7 @@
 """tokmap.Dataset - tokens and documents, read in place."""
 
 import bisect
+import contextlib
 import ctypes
 import errno
 import itertools
@@ -527,10 +528,13 @@ class Dataset:
         int64 or float64: a read-only view of the mapped file, or a copy if they are stored in fewer bytes or there are
         several datasets; a masked array if some documents have no value. Strings are an array of objects, with None for
         a document without a value. A late column is compared with its checksums; columns of the index are checked by
-        verify."""
+        verify. In a store late columns have no names here, and are found if you ask for them by name."""
         columns = self._columns()
         if name is not None:
             arguments.text("name", name, "the name of a column")
+            if name not in columns[0] and self._shards()[0].source is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    columns = [{name: _meta.Column(shard, name)} for shard in self._shards()]
         if name is None:
             types = {one: [shard[one].type for shard in columns] for one in columns[0]}
             return {one: _meta.TYPE_NAMES[max(found)] for one, found in types.items()}
@@ -615,6 +619,9 @@ class Dataset:
         cannot be read is left out, with a warning."""
         from .lanes import lanes_of  # here, because few programs need it
 
+        for shard in self._shards():
+            if shard.source is not None:
+                raise UnsupportedError(f"{shard.path}: a store is not listed: ask for a lane by its name: Dataset.lane", -8, file=shard.path)
         return lanes_of(self)
 
     def lane(self, name: str) -> "Lane":

@@ -11,7 +11,7 @@ from typing import Any, Deque, Dict, List, Optional, Sequence, Set, Tuple
 from .store import COUNTERS, ERR_IO, ERR_MISMATCH, Answer, Failed, Read, Replaced, Transport, WrongAnswer, describe
 
 MAX_IN_FLIGHT = 64  # requests of one store
-MERGED_GAP, MERGED_BYTES = 16 << 10, 64 << 20
+MERGED_GAP, MERGED_BYTES = 16 << 10, 8 << 20
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 # A request that took longer is sent again. More time if it has many bytes.
 REQUEST_SECONDS, SLOWEST_RATE = 10.0, 1 << 20
@@ -20,7 +20,7 @@ FIRST_HEDGE_SECONDS = 1.0  # before so many were seen
 HEDGE_SHARE, FREE_HEDGES = 0.02, 4
 HEDGED_BYTES = 4 << 20  # of larger requests the time says more of the bytes than of the store
 CALM_SECONDS = 10.0  # without a failed request, before there is a hedge again
-N_PROOFS = 3  # answers, one after another, that an object was replaced, or that credentials are not valid
+N_PROOFS = 3  # answers, one after another, that an object was replaced or has another size, or that credentials are not valid
 
 
 def merge(reads: Sequence[Read]) -> List[Tuple[Read, List[int]]]:
@@ -74,7 +74,7 @@ class RangeReader:
         self._n_times = 0
         self._slow_seconds = FIRST_HEDGE_SECONDS
         self._total = dict.fromkeys(COUNTERS, 0)
-        self._sizes: Dict[Tuple[str, str], int] = {}  # by name and version
+        self._sizes: Dict[Tuple[str, str], Tuple[int, int]] = {}  # of a name and a version: the size, and how many answers said another
 
     async def read(self, reads: Sequence[Read], seconds: float, counters: Dict[str, int]) -> List[Answer]:
         """Answers in the order of the reads, or Failed. seconds: the deadline of each."""
@@ -88,7 +88,7 @@ class RangeReader:
                 task.cancel()
         found: List[Answer] = [answers[0]] * len(reads)
         for (whole, numbers), answer in zip(merged, answers):
-            data = memoryview(answer.data)
+            data = memoryview(answer.data).cast("B")
             for i in numbers:
                 begin = reads[i].offset - whole.offset
                 found[i] = answer._replace(data=data[begin:begin + reads[i].n_bytes])
@@ -183,7 +183,7 @@ class RangeReader:
         except Exception:
             self._note_failure(work)
             raise
-        self._count(work, "bytes", len(answer.data))
+        self._count(work, "bytes", memoryview(answer.data).nbytes)
         return answer
 
     def _check(self, read: Read, answer: Answer) -> None:
@@ -193,12 +193,20 @@ class RangeReader:
         n_bytes, expected = memoryview(answer.data).nbytes, read.n_bytes
         if answer.size is not None:
             expected = min(expected, max(answer.size - read.offset, 0))
-            key = read.name, answer.version
-            if answer.version and self._sizes.setdefault(key, answer.size) != answer.size:
-                del self._sizes[key]  # because the earlier one may be the wrong one
-                raise WrongAnswer(f"the answer says that the object has {answer.size} bytes, which an earlier one did not say")
+            self._check_size((read.name, answer.version), answer.size)
         if n_bytes > expected or n_bytes < expected and answer.size is not None:
             raise WrongAnswer(f"the answer has {n_bytes} bytes and not {expected}")
+
+    def _check_size(self, of: Tuple[str, str], size: int) -> None:
+        """The size of a version cannot change. An earlier answer may be the wrong one, but not if others agree with it."""
+        known, n_against = self._sizes.get(of, (size, 0))
+        if not of[1]:
+            return  # which any size may have
+        if known == size or n_against + 1 == N_PROOFS:
+            self._sizes[of] = size, 0
+            return
+        self._sizes[of] = known, n_against + 1
+        raise WrongAnswer(f"the answer says that the object has {size} bytes, and earlier ones said {known}")
 
     def _note_failure(self, work: _Work) -> None:
         self._count(work, "failures")

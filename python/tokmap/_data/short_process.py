@@ -33,9 +33,11 @@ class ShortProcess:
     def __init__(self, store: Any, seconds: float) -> None:
         """store: what make_transport takes; seconds: the deadline of a read."""
         self._wait_ms = int(1000 * seconds) + 30000
+        if not sys.executable or getattr(sys, "frozen", False):  # which is then the user's program
+            raise NoProcess("there is no interpreter")
         try:
             # A Url is a class of this package, which the process should not import.
-            pickled = pickle.dumps(("url", tuple(store)) if type(store).__name__ == "Url" else ("object", store))
+            pickled = pickle.dumps(("url", tuple(store)) if isinstance(store, Url) else ("object", store))
             # A session of its own, which Ctrl-C does not reach.
             self._process = subprocess.Popen([sys.executable, "-c", _MAIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                              start_new_session=True)

@@ -247,8 +247,11 @@ class ObstoreUrl(Obstore):
 
     def __init__(self, url: Url, seconds: float) -> None:
         super().__init__(None)
+        from urllib.parse import unquote
+
         self._url, self._seconds = url, seconds
-        self.secrets = tuple(filter(None, (url.user, url.query, url.user.partition(":")[2])))
+        self._user = unquote(url.user)
+        self.secrets = tuple(filter(None, (url.query, url.user, self._user, *(one.partition(":")[2] for one in (url.user, self._user)))))
 
     def renew(self) -> None:
         self._store = None
@@ -262,13 +265,10 @@ class ObstoreUrl(Obstore):
                                       "http1_only": True}
             retries = {"max_retries": 0}
             if url.base.startswith("http"):
-                from urllib.parse import unquote
-
                 if url.user:
                     import base64
 
-                    encoded = base64.b64encode(unquote(url.user).encode()).decode()
-                    client["default_headers"] = {"authorization": f"Basic {encoded}"}
+                    client["default_headers"] = {"authorization": f"Basic {base64.b64encode(self._user.encode()).decode()}"}
                 client["allow_http"] = url.base.startswith("http:")
                 base = url.base + (f"?{url.query}" if url.query else "")
                 self._store = HTTPStore.from_url(base, client_options=client, retry_config=retries)
@@ -317,6 +317,10 @@ class _Blocking(Transport):
 
 class Fsspec(_Blocking):
     """A file system of fsspec."""
+
+    def __init__(self, store: Any) -> None:
+        super().__init__(store)
+        self.uses_tokio = type(store).__module__.partition(".")[0] == "obstore"  # which has one, too
 
     def _own(self) -> Any:
         if getattr(self._store, "_pid", os.getpid()) != os.getpid():  # such an object refuses to work in a child of fork

@@ -76,6 +76,11 @@ _lock = threading.Lock()
 _has_ended = False
 
 
+def has_begun() -> bool:
+    """Whether this process has read from a store."""
+    return _own is not None
+
+
 def start(transport: Transport, reads: Sequence[Read], seconds: float, counters: Dict[str, int]) -> Any:
     """Begins to read, and returns a future for `wait`, which another thread may cancel."""
     global _own

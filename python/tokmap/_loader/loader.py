@@ -43,6 +43,7 @@ else:
 _END = 1
 _next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
+_IO_NAMES = (*get_args(Io), "store")
 _USED_BY_HANDLER = ("a signal handler has used the loader during next: a handler may ask for the state, but not for a batch or "
                     "another position")
 
@@ -229,7 +230,7 @@ class Loader(Of[T]):
         info = self._get_info()
         self._origin = Origin(self._own_handle, self._turns.steps, self.outputs)
         self.n_samples: Optional[int] = None if info.n_samples == _NO_LIMIT else info.n_samples
-        self._reading = get_args(Io)[info.io], info.io_reason.decode(errors="replace")
+        self._reading = _IO_NAMES[info.io], info.io_reason.decode(errors="replace")
         self._direct_failed = info.direct_failed
 
     def _warn_of_reading(self) -> None:
@@ -644,7 +645,7 @@ class Loader(Of[T]):
             return staged
         info = self._get_info()
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
-        found["io"] = get_args(Io)[info.io]
+        found["io"] = _IO_NAMES[info.io]
         found["io_reason"] = info.io_reason.decode(errors="replace")
         stores = stores_of(self._sources)
         if stores:

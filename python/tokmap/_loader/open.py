@@ -97,7 +97,7 @@ class Opener:
             "weigh_tokens": choose("weights", order.weights, Weights), "cp_rank": ranks.cp_rank, "cp_size": ranks.cp_size,
             "cp_mode": choose("cp_mode", ranks.cp_mode, CpMode), "io": choose("io", reading.io, Io), "look_ahead": reading.look_ahead,
             "drop_behind": reading.drop_behind, "mixed_tokenizers": reading.mixed_tokenizers,
-            "view_pieces": ranks.cp_size == 1 and not outputs.isdisjoint({"inputs", "labels"})}
+            "verify_blocks": reading.verify, "view_pieces": ranks.cp_size == 1 and not outputs.isdisjoint({"inputs", "labels"})}
         if (order.block_windows or order.group_blocks) and given.shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
         packing = {"align": rows.align, "max_documents": rows.max_documents,

@@ -260,8 +260,8 @@ class Reading(_Group):
     drop_behind     whether used rows leave the page cache, with "populate" and "read"
     mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. False: such
                 datasets are a MismatchError. A dataset that names no tokenizer goes with all others
-    verify      for datasets in a store: whether whole blocks of a MiB are read and compared with their checksums. False: rows
-                are not compared. Of a row of 32 KiB it reads 32 times the bytes
+    verify      for datasets in a store, and no others: whether whole blocks of a MiB are read and compared with their checksums.
+                False: rows are not compared. For a row of 32 KiB that is 32 times the bytes
     deadline    seconds after which a read from a store that failed again and again is an error. Of loaders with one Dataset the
                 last one counts"""
 
