@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dataset/token_files.h"
+#include "dataset/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -149,6 +149,9 @@ tokmap_status tokmap_i_token_file_open(const tokmap_dataset *ds, const tokmap_i_
                                        int *fd, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
+    *fd = -1;
+    if (ds->store)
+        return tokmap_i_fail_in_store(file->path, err);
     const int error = tokmap_i_file_open_from(ds->folder_fd, file->path + ds->folder_bytes, fd);
     tokmap_status status = stat_opened(error, (tokmap_i_named_file){*fd, file->path}, &stat, err);
     if (!status)
@@ -238,7 +241,7 @@ tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_f
     *map = atomic_load_explicit(&file->map, memory_order_acquire);
     if (*map)
         return TOKMAP_OK;
-    if (!take_one(ds, &ds->kept->n_maps, TOKMAP_I_MOST_MAPS))
+    if (ds->store || !take_one(ds, &ds->kept->n_maps, TOKMAP_I_MOST_MAPS))
         return TOKMAP_IN_PIECES;
     const uint8_t *kept = NULL;
     const tokmap_status status = map_file(ds, file, map, err);
@@ -270,10 +273,22 @@ void tokmap_i_token_files_expect(const tokmap_dataset *ds, bool mapped, bool ran
 
 /* ---- Tokens ---- */
 
+static tokmap_status read_from_store(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
+                                     void *dst, tokmap_error *err)
+{
+    tokmap_i_store_batch b = {0};
+    const tokmap_status status =
+        tokmap_i_store_add(&b, ds, piece, dst) ? tokmap_i_store_read(&b, err) : FAIL_MEMORY(err);
+    tokmap_i_store_free(&b);
+    return status;
+}
+
 tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
                                         void *dst, tokmap_error *err)
 {
     tokmap_i_named_file from;
+    if (ds->store)
+        return read_from_store(ds, piece, dst, err);
     tokmap_status status = tokmap_i_token_file_borrow(ds, piece->file, &from, err);
     if (status)
         return status;
@@ -292,7 +307,7 @@ tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first, ui
 {
     if (!ds || !tokens || !range_inside(ds, first, n_tokens))
         return TOKMAP_ERR_ARGUMENT;
-    if (ds->is_joined && n_tokens == 0) { /* there may be no file */
+    if ((ds->is_joined || ds->store) && n_tokens == 0) { /* there may be no file */
         *tokens = ds->index_map;
         return TOKMAP_OK;
     }
