@@ -2,6 +2,8 @@
 """What the tests of stores share: calls of the functions that the C library is given, and stores of objects in memory."""
 
 import ctypes
+import os
+import traceback
 
 import package  # noqa: F401: finds tokmap
 
@@ -39,6 +41,21 @@ def read(source, *ranges, version="", structs=None):
     status = source.struct.read(source.struct.context, ctypes.addressof(structs), len(structs), ctypes.addressof(detail))
     return Reply(status, detail, [(data.raw[:one.n_read], found.value.decode(), one.object_bytes)
                                   for one, (found, data) in zip(structs, kept)])
+
+
+def run_in_child(function):
+    """Calls it in a child of fork, which has not read from a store yet."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 class Memory:

@@ -17,7 +17,7 @@ import warnings
 
 from package import raises
 from ref_protocol import run_in_folders
-from store_reads import Memory, Versions, open_source, read, structs_of
+from store_reads import Memory, Versions, open_source, read, run_in_child, structs_of
 
 import tokmap
 from tokmap._c.errors import check
@@ -407,10 +407,11 @@ def what_is_no_store_is_refused(folder):
 def a_forked_child_reads_by_itself(folder):
     source = open_source("x", Memory({"x.bin": DATA}))
     assert read(source, ("x.bin", 0, 100)).status == 0
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if read(source, ("x.bin", 5, 10)).parts[0][0] == part(5, 10) else 1)
-    assert os.waitpid(child, 0)[1] == 0
+
+    def check():
+        assert read(source, ("x.bin", 5, 10)).parts[0][0] == part(5, 10)
+
+    run_in_child(check)
 
 
 PRINTS = """
@@ -429,37 +430,50 @@ def a_short_process_opens_what_can_be_pickled(folder):
     sys.path.insert(0, str(folder))
     import users_module
 
-    source = open_source("x", users_module.read, 0.3)
-    with source.read_elsewhere():
-        pid = int(read(source, ("x.tmi", 0, 100)).parts[0][0])
-        assert pid != os.getpid()
-        other = open_source("y", users_module.read, 0.3)
-        with other.read_elsewhere():  # one process for both
-            assert int(read(other, ("y.tmi", 0, 100)).parts[0][0]) == pid
-        found = read(source, ("fail.tmi", 7, 100))
-        assert found.status == -3 and found.offset == 7 and "could not be read within 0.3 s" in found.text, found.text
-        assert int(read(source, ("x.tmi", 0, 100)).parts[0][0]) == pid
-        assert source.counters["requests"] > 2 and source.counters["failures"] > 0
-    raises(ProcessLookupError, os.kill, pid, 0)
-    assert int(read(source, ("x.tmi", 0, 100)).parts[0][0]) == os.getpid()
+    def check():
+        source, other = open_source("x", users_module.read, 0.3), open_source("y", users_module.read, 0.3)
+        with store.opening(), source.read_elsewhere():
+            pid = int(read(source, ("x.tmi", 0, 100)).parts[0][0])
+            assert pid != os.getpid()
+            with other.read_elsewhere():  # one process for both
+                assert int(read(other, ("y.tmi", 0, 100)).parts[0][0]) == pid
+            found = read(source, ("fail.tmi", 7, 100))
+            assert found.status == -3 and found.offset == 7 and "could not be read within 0.3 s" in found.text, found.text
+            assert int(read(source, ("x.tmi", 0, 100)).parts[0][0]) == pid
+            assert source.counters["requests"] > 2 and source.counters["failures"] > 0
+        raises(ProcessLookupError, os.kill, pid, 0)
+        assert int(read(source, ("x.tmi", 0, 100)).parts[0][0]) == os.getpid()
+        with source.read_elsewhere():  # which now would keep this process from nothing
+            assert int(read(source, ("x.tmi", 0, 100)).parts[0][0]) == os.getpid()
 
-    unpickled = open_source("x", lambda name, offset, length: b"%d" % os.getpid())
-    of_main = open_source("x", Memory({"x.tmi": DATA}))  # which the short process does not find
-    for source in (unpickled, of_main):
-        with source.read_elsewhere():
-            assert read(source, ("x.tmi", 0, 100)).status == 0
-    assert len(of_main.store.calls) == 1
+    run_in_child(check)
 
 
-def a_short_process_that_is_killed_is_an_error(folder):
+def what_cannot_be_pickled_is_read_here(folder):
+    def check():
+        pids = []
+        without_name = open_source("x", lambda name, offset, length: pids.append(os.getpid()) or part(offset, length))
+        of_main = open_source("x", Memory({"x.tmi": DATA}))  # which the short process does not find
+        for source in (without_name, of_main):
+            with source.read_elsewhere():
+                assert read(source, ("x.tmi", 0, 100)).parts[0][0] == part(0, 100)
+        assert len(of_main.store.calls) == 1 and pids == [os.getpid()]
+
+    run_in_child(check)
+
+
+def a_short_process_that_ends_is_an_error(folder):
     (folder / "other_module.py").write_text(PRINTS.replace("raise", "os._exit(7)\n        raise"))
     sys.path.insert(0, str(folder))
     import other_module
 
-    source = open_source("x", other_module.read)
-    with source.read_elsewhere():
-        found = read(source, ("fail.tmi", 0, 100))
-        assert found.status == -3 and "status 7" in found.text, found.text
+    def check():
+        source = open_source("x", other_module.read)
+        with source.read_elsewhere():
+            found = read(source, ("fail.tmi", 0, 100))
+            assert found.status == -3 and "status 7" in found.text, found.text
+
+    run_in_child(check)
 
 
 EXITS = """

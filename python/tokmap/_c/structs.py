@@ -42,7 +42,8 @@ ByteSourceCancel = CFUNCTYPE(None, c_void_p, c_void_p)
 
 
 class ByteSource(Sized):
-    _fields_ = [("struct_size", c_size_t), ("context", c_void_p), ("read", ByteSourceRead), ("cancel", ByteSourceCancel)]
+    _fields_ = [("struct_size", c_size_t), ("context", c_void_p), ("read", ByteSourceRead), ("cancel", ByteSourceCancel),
+                ("index_path", c_char_p)]
 
 
 class Info(Sized):
@@ -275,6 +276,7 @@ def _call(*arguments: Any, of: Any = c_void_p) -> Tuple[Any, List[Any]]:
 SIGNATURES = {
     "tokmap_version": (c_char_p, []),
     "tokmap_dataset_open": _call(c_char_p, of=POINTER(c_void_p)),
+    "tokmap_dataset_open_from": _call(c_char_p, POINTER(ByteSource), of=POINTER(c_void_p)),
     "tokmap_dataset_close": (None, [c_void_p]),
     "tokmap_dataset_get_info": (c_int, [c_void_p, POINTER(Info)]),
     "tokmap_dataset_tokens": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),

@@ -99,7 +99,7 @@ _HIDDEN = (
     (re.compile(r"(?<=://)[^/?#\s\"'<>]*@"), ""),
     (re.compile(r"\?[^\s\"'<>)]*"), ""),
     (re.compile(r"(?i)\b((?:x-(?:amz|goog|ms)-|proxy-)?[\w-]*(?:token|secret|password|signature|credential|authorization|sig|_key)"
-                r"[\w-]*\"?\s*[:=]\s*)(?:\"[^\"]*\"|(?:bearer |basic |aws4-\S+ )?[^\s,;&\"'<>]+)"), r"\1***"))
+                r"[\w-]*[\"']?\s*[:=]\s*)(?:\"[^\"]*\"|'[^']*'|(?:bearer |basic |aws4-\S+ )?[^\s,;&\"'<>]+)"), r"\1***"))
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|SAS")
 
 
