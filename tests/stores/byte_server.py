@@ -168,7 +168,7 @@ def parse_range(text, n_bytes):
     if first == "":
         first, end = max(0, n_bytes - int(last)), n_bytes
     else:
-        first, end = int(first), n_bytes if last == "" else int(last) + 1
+        first, end = int(first), math.inf if last == "" else int(last) + 1
         if end <= first:
             return None
     if first >= n_bytes:
