@@ -561,7 +561,8 @@ class Connection(asyncio.Protocol):
 
     def send_more(self):
         """Writes head and chunks until the transport has enough."""
-        while not self.paused:
+        # A client that has gone is found while writing, and `connection_lost` comes later.
+        while not self.paused and not self.transport.is_closing():
             chunk = next(self.chunks)[:self.left] if self.left else b""
             self.left -= len(chunk)
             if not self.is_control:

@@ -326,6 +326,12 @@ def large_bodies_wait_for_their_reader(folder):
             time.sleep(0.3)
             counts = server.counts()
             expect(0 < counts["body_bytes"] < 64 << 20, "%d bytes were sent to who reads none" % counts["body_bytes"])
+        for n in range(20):     # clients that close while they are sent the whole
+            with socket.create_connection(("127.0.0.1", server.port)) as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.sendall(b"GET /b/made HTTP/1.1\r\nHost: h\r\n\r\n")
+                if n % 2:
+                    connection.recv(1000)
         for _ in range(100):
             counts = server.counts()
             if counts["in_flight"] == 0:
