@@ -41,8 +41,9 @@ class Case:
         self.n_faults = self.n_equal = self.n_wrong_rows = self.n_errors = self.n_reopened = 0
         self.slowest, self.wrong = 0.0, []
 
-    def take(self, function):
-        """What the function returns, or the error of the library that it raised; notes its time."""
+    def take(self, function, opens=False):
+        """What the function returns, or the error of the library that it raised; notes its time. What is wrong with the index,
+        or with a whole object, has no range."""
         import tokmap
 
         begun = time.monotonic()
@@ -50,16 +51,16 @@ class Case:
             return function()
         except tokmap.Error as error:
             self.n_errors += 1
-            self.check_error(error)
+            self.check_error(error, opens)
             return error
         finally:
             self.slowest = max(self.slowest, time.monotonic() - begun)
 
-    def check_error(self, error):
+    def check_error(self, error, opens):
         text = str(error)
         whole = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         self.wrong += ["a credential in an error: " + secret for secret in secrets_in(whole + repr(error.args))]
-        if "train" + self.ending not in text or not RANGE.search(text.replace(":", " ")):
+        if "s3://%s/train" % BUCKET not in text or not (opens or "train" + self.ending in text and RANGE.search(text)):
             self.wrong.append("no object or range: " + text)
 
     def line(self):
@@ -96,7 +97,8 @@ class Rows:
         """Takes a step of the store and compares it."""
         case = self.case
         if self.remote is None:
-            opened = case.take(lambda: self.open(self.local.sample - (0 if self.wanted is None else self.options["batch_rows"])))
+            sample = self.local.sample - (0 if self.wanted is None else self.options["batch_rows"])
+            opened = case.take(lambda: self.open(sample), opens=True)
             if isinstance(opened, Exception):
                 return
             self.remote, case.n_reopened = opened, case.n_reopened + 1

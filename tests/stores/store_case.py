@@ -22,8 +22,8 @@ BUCKET = "bucket"
 # What no message, ledger or log may have. They look like real ones, with characters that addresses quote.
 SECRET, TOKEN, PASSWORD, SIGNATURE = "wJalr/XUtnFEMI+secret", "FwoGZXIv/session+token==", "pass-word-7", "5d672d79signature"
 SECRETS = [text for secret in (SECRET, TOKEN, PASSWORD, SIGNATURE) for text in (secret, urllib.parse.quote(secret, safe=""))]
-# Of a message about a range: "bytes 4096 to 8191", or another pair of numbers.
-RANGE = re.compile(r"\d+\D{1,12}\d+")
+# What a message about a range has.
+RANGE = re.compile(r"bytes \d+ to \d+")
 
 
 def need_obstore(check):
