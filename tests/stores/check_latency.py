@@ -16,6 +16,7 @@ Exit status 1 if anything is otherwise; --out writes the figures as a result fil
 
 import argparse
 import collections
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -151,20 +152,19 @@ def run_workers(given, folder, server, store):
 
 
 def count_again(log):
-    """(requests for rows, those whose range had been asked for before: hedges and retries, those after a fault)"""
+    """How many requests were for a range that had been asked for before: hedges, and after a fault retries."""
     ranges = collections.Counter(tuple(request["range"]) for request in log
                                  if request["object"].endswith(".bin") and request["kind"] == "GET" and request["range"])
-    return sum(ranges.values()), sum(ranges.values()) - len(ranges)
+    return sum(ranges.values()) - len(ranges)
 
 
 def figures(given, run, counts, log, late):
     """{name: (unit, value)}"""
     waits = sorted(ended - begun for begun, ended in run.calls[FIRST_STEPS:]) or [0.0]
     slow = [(begun, ended) for begun, ended in run.calls[FIRST_STEPS:] if ended - begun > 0.02]
-    n_gets, n_again = count_again(log)
-    used = 4 * run.n_rows * (LENGTH + 1)
-    body = sum(about["body_bytes"] for name, about in counts["objects"].items() if name.endswith(".bin"))
-    return {
+    used, tokens = 4 * run.n_rows * (LENGTH + 1), counts["objects"][BUCKET + "/train.bin"]
+    body, n_gets = tokens["body_bytes"], tokens["requests"].get("GET", 0)
+    found = {
         "steps": ("steps", len(run.calls)),
         "steps that waited, after the first 20": ("steps", run.waits),
         "next: half of the calls": ("ms", 1000 * waits[len(waits) // 2]),
@@ -174,12 +174,12 @@ def figures(given, run, counts, log, late):
         "calls above 20 ms, while the processor was not late": ("calls", sum(not late.was(*times) for times in slow)),
         "bytes of answers, of those used": ("x", body / max(1, used)),
         "GETs of rows": ("requests", n_gets),
-        "GETs for a range that was asked for before": ("%", 100 * n_again / max(1, n_gets)),
         "requests in flight, most": ("requests", counts["most_in_flight"]),
         "requests refused for an old key": ("requests", counts["statuses"].get("403", 0)),
         "requests with a fault": ("requests", sum(counts["faults"].values())),
         "processor's time of the server, for a request": ("us", 1e6 * counts["cpu_seconds"] / max(1, sum(counts["requests"].values()))),
     }
+    return found if given.hour else {**found, "GETs for a range that was asked for before": ("%", 100 * count_again(log) / n_gets)}
 
 
 def unlike(given, found, run):
@@ -214,8 +214,8 @@ def measure(given):
         n_steps = given.steps if not given.hour else int(1.2e3 * given.hour / given.step_ms) + 100
         n_tokens = n_steps * ROWS * LENGTH + 1
         write_hole(folder / "train", n_tokens)
-        with ByteServer({BUCKET: folder}, {BUCKET + "/train.bin": 4 * n_tokens}, processor=processors[-1], log=True,
-                        latency=LATENCY) as server, Late() as late:
+        with ByteServer({BUCKET: folder}, {BUCKET + "/train.bin": 4 * n_tokens}, processor=processors[-1],
+                        log=not given.hour, latency=LATENCY) as server, Late() as late:
             set_environment(server)
             store = None
             if given.hour:
@@ -237,6 +237,9 @@ def main():
     given = parser.parse_args()
     name = "store_hour" if given.hour else "latency" if not given.workers else "latency_workers"
     need_obstore(name)
+    if given.workers and importlib.util.find_spec("torch") is None:
+        print("skip %s: there is no Python package torch" % name)
+        return 77
     found, run = measure(given)
     if given.out:
         import rows
