@@ -15,6 +15,7 @@ import time
 
 from package import raises  # before NumPy
 from ref_protocol import run_in_folders
+from store_reads import run_in_child
 
 import numpy as np
 
@@ -224,11 +225,14 @@ def datasets_that_are_opened_together_share_a_process(folder):
     sys.path.insert(0, str(folder))
     import counted_store
 
-    loader = tokmap.Loader({"a": 1, "b": 1, "c": 1}, LENGTH, store=counted_store.read)
-    pids = set((folder / "pids").read_text().split())
-    assert len(pids) == 1 and str(os.getpid()) not in pids, pids
-    next(loader)
-    assert str(os.getpid()) in (folder / "pids").read_text().split()
+    def check():
+        loader = tokmap.Loader({"a": 1, "b": 1, "c": 1}, LENGTH, store=counted_store.read)
+        pids = set((folder / "pids").read_text().split())
+        assert len(pids) == 1 and str(os.getpid()) not in pids, pids
+        next(loader)
+        assert str(os.getpid()) in (folder / "pids").read_text().split()
+
+    run_in_child(check)
 
 
 def a_loader_is_closed_with_reads_in_flight(folder):
@@ -252,17 +256,13 @@ def a_forked_child_opens_and_reads(folder):
     given = Folder(folder)
     dataset = tokmap.open("a", store=given)
     first = dataset[0]
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            assert np.array_equal(dataset[0], first)
-            for data in ("a", dataset):
-                same_batches(tokmap.Loader(data, LENGTH, 4, **({"store": given} if data == "a" else {})), tokmap.Loader(folder / "a", LENGTH, 4), 10)
-            status = 0
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
+
+    def check():
+        assert np.array_equal(dataset[0], first)
+        for data, of_store in (("a", {"store": given}), (dataset, {})):
+            same_batches(tokmap.Loader(data, LENGTH, 4, **of_store), tokmap.Loader(folder / "a", LENGTH, 4), 10)
+
+    run_in_child(check)
 
 
 def python_ends_while_a_loader_reads(folder):

@@ -100,8 +100,9 @@ def each_fault_gives_right_bytes_or_an_error(folder):
             source = open_source("s3://bucket/x", None, 3)
             server.reset()
             server.set(faults={kind: 0.3 if kind != "stall" else 0.05}, seed=numbers.getrandbits(20))
-            n_right = 0
-            for _ in range(30):
+            n_right = n_reads = 0
+            while n_reads < 30 or server.counts()["faults"].get(kind, 0) < 2 and n_reads < 300:
+                n_reads += 1
                 first = numbers.randrange(len(DATA) - 3000)
                 begun = time.monotonic()
                 found = read(source, ("s3://bucket/x.bin", first, 3000))
@@ -113,7 +114,7 @@ def each_fault_gives_right_bytes_or_an_error(folder):
                     # Without a version a replaced object is not known, and its bytes are all other ones.
                     assert found.parts[0][0] == DATA[first:first + 3000] or kind == "replaced", kind
                 n_right += found.status == 0
-            assert n_right > 25 and server.counts()["faults"].get(kind, 0) > 0, (kind, n_right, server.counts())
+            assert n_right > 0.8 * n_reads and server.counts()["faults"].get(kind, 0) > 1, (kind, n_right, n_reads, server.counts())
             server.set(faults={})
 
 

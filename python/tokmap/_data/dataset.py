@@ -195,7 +195,7 @@ class Shard:
         self._typestr = "<u2" if self.info.token_bytes == 2 else "<u4"
         self.dtype = np.dtype(self._typestr)
         self.tokens: Optional[Array] = None
-        if self.info.token_path is not None:
+        if self.info.token_path is not None and self.source is None:
             self.tokens = self._mapped(0, self.info.n_tokens)
             assert self.tokens is not None
             self.address: int = self.tokens.__array_interface__["data"][0]

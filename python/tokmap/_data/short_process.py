@@ -66,23 +66,23 @@ class ShortProcess:
         try:
             if not ready.poll(self._wait_ms):
                 raise NoProcess("it did not answer")
-            kind, *found = pickle.load(self._process.stdout)
+            found = pickle.load(self._process.stdout)
         except (EOFError, pickle.UnpicklingError, OSError):
             raise NoProcess(f"it ended with status {self._process.wait()}") from None
-        if kind == "failed":
-            status, sys_errno, read, why = found
-            raise Failed(status, sys_errno, Read(*read), why)
-        if kind == "no store":
-            raise NoProcess(*found)
+        if found[0] == "no store":
+            raise NoProcess(found[1])
         return found
 
     def read(self, reads: Sequence[Read], counters: Dict[str, int]) -> List[Answer]:
         """As RangeReader.read."""
         self._send([tuple(one) for one in reads])
-        answers, counted = self._receive()
+        kind, counted, *found = self._receive()
         for name, n in counted.items():
             counters[name] += n
-        return [Answer(*one) for one in answers]
+        if kind == "failed":
+            status, sys_errno, one, why = found
+            raise Failed(status, sys_errno, Read(*one), why)
+        return [Answer(*one) for one in found]
 
     def close(self) -> None:
         """Ends it, whatever it does: nothing that it has is needed."""
@@ -131,7 +131,7 @@ def serve() -> None:
         counters = dict.fromkeys(COUNTERS, 0)
         try:
             answers = loop.run_until_complete(reader.read(reads, seconds, counters))
-            send("answers", [(bytes(one.data), one.version, one.size) for one in answers], counters)
+            send("answers", counters, *((bytes(one.data), one.version, one.size) for one in answers))
         except Failed as error:
-            send("failed", error.status, error.sys_errno, tuple(error.read), error.why)
+            send("failed", counters, error.status, error.sys_errno, tuple(error.read), error.why)
 

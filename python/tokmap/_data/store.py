@@ -288,7 +288,7 @@ class _Blocking(Transport):
 
     def __init__(self, store: Any) -> None:
         self._store = store
-        self._sizes: Dict[str, Tuple[Optional[int], float]] = {}
+        self._sizes: Dict[str, Tuple[Optional[int], float]] = {}  # and when they were asked for
 
     def _read(self, name: str, start: int, end: int) -> Any:
         raise NotImplementedError
@@ -296,18 +296,19 @@ class _Blocking(Transport):
     def _ask_size(self, name: str) -> Optional[int]:
         raise NotImplementedError
 
-    def _size(self, name: str) -> Optional[int]:
-        size, asked = self._sizes.get(name, (None, -1.0))
-        if asked < 0 or time.monotonic() - asked > _SIZE_SECONDS:
+    def _size(self, name: str, is_opened: bool) -> Optional[int]:
+        """Asks not for each range. is_opened: another size means that the object was replaced."""
+        size, asked = self._sizes.get(name, (None, None))
+        if asked is None or not is_opened or time.monotonic() - asked > _SIZE_SECONDS:
             found = self._ask_size(name)
-            if asked >= 0 and found != size:
+            if asked is not None and is_opened and found != size:
                 raise Replaced
             size = found
             self._sizes[name] = size, time.monotonic()
         return size
 
     def _get(self, name: str, start: int, end: int) -> Answer:
-        size = self._size(name)
+        size = self._size(name, end > start)
         return Answer(self._read(name, start, end) if end > start else b"", "", size)
 
     async def get(self, name: str, start: int, end: int, version: str) -> Answer:
