@@ -41,7 +41,7 @@ SLOW := $(filter $(addprefix %/test_,splitter.py oracles.py offsets.py order.py 
 	no_memory.py foreign.py gpu_bench.sh report.py ptx.py splitter faults journal_kill stage_schedules permute \
 	journal_damage byte_bpe loader_joined added_tokens next_writer.py broken_shards.py edge_values file_systems.py \
 	slow_inputs.py name_filter.py any_folder.py readers.py large_pages.sh python_hub.py linear_time.py \
-	resume.py build.sh tokenizer_library python_interrupts.py split_time),$(SCRIPTS) $(TESTS))
+	resume.py build.sh tokenizer_library python_interrupts.py split_time byte_server.py),$(SCRIPTS) $(TESTS))
 # Compiled by a test of Python, against the headers of the Python that runs it, which need not be here.
 FOR_PYTHON := tests/support/interrupt_at.c
 # What tests share: all files of tests/ that are no program of their own.

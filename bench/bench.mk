@@ -44,9 +44,13 @@ bench-blends: $(PRODUCTS)
 	@$(PYTHON) bench/peers/install.py $(BUILD)/loader-peers-venv bench/peers/loader-requirements.txt
 	@TOKMAP_LIBRARY=$(BUILD)/libtokmap.so $(BUILD)/loader-peers-venv/bin/python bench/peers/blends.py \
 	    --tokmap $(BUILD)/tokmap $(ARGS)
+#: bench-stores: rows from a store of objects beside LanceDB, MosaicML Streaming and litdata (ARGS='--seconds 60 --out F')
+bench-stores: $(PRODUCTS)
+	@$(PYTHON) bench/peers/install.py $(BUILD)/store-peers-venv bench/peers/stores-requirements.txt
+	@$(BUILD)/store-peers-venv/bin/python bench/peers/stores.py --tokmap $(BUILD)/tokmap $(ARGS)
 
 #: bench-gpu: tests and measurements on a GPU (ARGS='--out FILE')
 bench-gpu: $(PRODUCTS) $(BUILD)/test_gpu
 	@$(PYTHON) bench/gpu/run.py --build $(BUILD) $(ARGS)
 
-.PHONY: bench bench-peers bench-tokenizers bench-loaders bench-parquet bench-packers bench-blends bench-gpu
+.PHONY: bench bench-peers bench-tokenizers bench-loaders bench-parquet bench-packers bench-blends bench-stores bench-gpu

@@ -31,6 +31,8 @@ else ifneq ($(TOKMAP_SANITIZED),)
 	system/test_file_systems.py python/test_source_archive.py)
     endif
 endif
+# A server in Python, and no line of C.
+LEFT_OUT += $(if $(TOKMAP_SANITIZED),tests/stores/test_byte_server.py)
 # QUICK=1, for .ci/run, leaves out the slow tests that do not test threads, and scripts that find nothing about memory and
 # threads that other tests do not find.
 ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
@@ -151,9 +153,23 @@ test-engines:
 	@TOKMAP_ENGINES=1 TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$(abspath $(BUILD))/engines-venv/bin/python \
 	    JOBS=1 TOKMAP_TIMEOUT=900 bash tests/run.sh $(sort $(wildcard tests/engines/check_*.py tests/engines/test_*.py))
 
+# The store of these tests is tests/stores/byte_server.py. One line for each script.
+STORE_VENV := $(abspath $(BUILD))/store-venv
+STORE_PYTHON = PYTHON=$(STORE_VENV)/bin/python TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(STORE_VENV)/bin/python
+#: test-stores: rows from a store with N=100000 faults (SEED=1), and STEPS=10000 under the latencies of S3; installs obstore first
+test-stores: $(PRODUCTS)
+	@$(PYTHON) bench/peers/install.py $(STORE_VENV) tests/stores/requirements.txt
+	@$(STORE_PYTHON) tests/stores/test_byte_server.py
+	@$(STORE_PYTHON) tests/stores/check_faults.py $(or $(N),100000) $(or $(SEED),1)
+	@$(STORE_PYTHON) tests/stores/check_latency.py --steps $(or $(STEPS),10000)
+#: test-store-hour: SECONDS=3600 of steps from a store of which 1 % of the requests fail, with keys that expire each minute
+test-store-hour: $(PRODUCTS)
+	@$(PYTHON) bench/peers/install.py $(STORE_VENV) tests/stores/requirements.txt
+	@$(STORE_PYTHON) tests/stores/check_latency.py --hour $(or $(SECONDS),3600)
+
 #: gpu-test: the stage and its kernel on the first GPU; skipped, with the reason, without one
 gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@$(BUILD)/test_gpu || [ $$? = 77 ]
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(PYTHON) tests/python/test_python_gpu.py || [ $$? = 77 ]
 
-.PHONY: vocabularies asan ubsan tsan test-clang test-clang-sanitized test-unsigned-char clang-check test-aarch64 fuzz fuzz-programs fuzz-names check-processors chaos test-tokenizers test-pipelines test-engines gpu-test
+.PHONY: vocabularies asan ubsan tsan test-clang test-clang-sanitized test-unsigned-char clang-check test-aarch64 fuzz fuzz-programs fuzz-names check-processors chaos test-tokenizers test-pipelines test-engines test-stores test-store-hour gpu-test

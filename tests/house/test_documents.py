@@ -70,7 +70,8 @@ def the_benchmarks_quote_the_committed_figures(folder):
 
 def scale_quotes_the_committed_figures(folder):
     """Times, memory and ratios, measured or computed. Sentences have the digits that a reader needs."""
-    known = [one for name in ("scale-xeon-4core.json", "scale-computed.json", "look-back-xeon-2core.json")
+    known = [one for name in ("scale-xeon-4core.json", "scale-computed.json", "scale-stores-computed.json",
+                                       "look-back-xeon-2core.json")
              for one in quantities(ROOT / "bench/results" / name)]
     n_figures = count_figures(" ".join((ROOT / "bench/scale/README.md").read_text().split()), known, ("bytes", "part"))
     expect(n_figures > 20, f"only {n_figures} figures were found")
