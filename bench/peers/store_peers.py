@@ -174,7 +174,8 @@ class Mds(Peer):
         import streaming
 
         os.environ["S3_ENDPOINT_URL"] = endpoint
-        streaming.base.util.clean_stale_shared_memory()
+        if n_ranks == 1:
+            streaming.base.util.clean_stale_shared_memory()
         self.dataset = streaming.StreamingDataset(remote="s3://%s/mds/train" % BUCKET, local=str(cache), shuffle=True,
                                                   shuffle_seed=1, batch_size=batch_rows, **options)
         self.loader = streaming.StreamingDataLoader(self.dataset, batch_size=batch_rows, num_workers=num_workers, drop_last=True)

@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import resource
 import subprocess
 import sys
@@ -128,12 +129,14 @@ class Runner:
         self.given, self.folder, self.server, self.n_jobs = given, folder, server, 0
 
     def start(self, **job):
+        """A job of several ranks gives them one cache, as ranks of a node have it."""
         self.n_jobs += 1
-        cache = self.folder / ("cache %d" % self.n_jobs)
-        cache.mkdir()
+        name = str(self.folder / ("job %d" % self.n_jobs))
+        cache = pathlib.Path(job.get("cache", name + ".cache"))
+        cache.mkdir(exist_ok=True)
         job = {"rank": 0, "n_ranks": 1, "batch_rows": self.given.batch_rows, "seconds": self.given.seconds, "state_from": None,
                "state_to": None, "n_steps": 2 * STEPS, "cache": str(cache), "endpoint": self.server.endpoint,
-               "result": str(cache) + ".result", **job}
+               "result": name + ".result", **job}
         process = subprocess.Popen([sys.executable, __file__, "--job", json.dumps(job)], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, env=environment(self.given, self.server, self.folder))
         return process, job
@@ -143,16 +146,23 @@ class Runner:
         try:
             _, said = process.communicate(timeout=self.given.seconds + self.given.patience)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
             raise Failure("took more than %d s" % (self.given.seconds + self.given.patience)) from None
         if process.returncode != 0:
-            lines = [line for line in said.decode(errors="replace").split("\n") if line.strip()]
-            raise Failure((lines or ["status %d" % process.returncode])[-1][:200])
+            lines = [line.strip() for line in said.decode(errors="replace").split("\n") if line.strip()]
+            errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+            raise Failure((errors or lines or ["status %d" % process.returncode])[-1][:300])
         return json.loads(pathlib.Path(job["result"]).read_text())
 
-    def run(self, **job):
-        return self.wait(self.start(**job))
+    def run(self, *jobs):
+        """The results of jobs that run side by side."""
+        started = [self.start(**job) for job in jobs]
+        try:
+            return [self.wait(one) for one in started]
+        finally:
+            for process, _ in started:
+                if process.poll() is None:
+                    process.kill()
+                    process.communicate()
 
 
 def environment(given, server, folder):
@@ -164,7 +174,7 @@ def environment(given, server, folder):
 def measured(runner, system, variant):
     """Rows of results: {line: (unit, value)}"""
     runner.server.reset()
-    found = runner.run(what="measure", system=system, variant=variant)
+    found, = runner.run({"what": "measure", "system": system, "variant": variant})
     counts = runner.server.counts()
     used = 4 * (LENGTH + 1) * found["rows"]
     return {"tokens a second": ("million", found["rows"] * LENGTH / found["seconds"] / 1e6),
@@ -178,19 +188,18 @@ def measured(runner, system, variant):
 
 def resumed(runner, system):
     """Whether it goes on with the same rows: {line: (unit, 1 or 0)}, and {line: why not}."""
-    state = str(runner.folder / (system + ".state"))
-    whole = runner.run(what="steps", system=system, variant="", state_to=state)["steps"][STEPS:]
+    state, job = str(runner.folder / (system + ".state")), {"what": "steps", "system": system, "variant": ""}
+    whole = runner.run({**job, "state_to": state})[0]["steps"][STEPS:]
+    job.update(state_from=state, n_steps=STEPS)
     found, why = {}, {}
 
     def one():
-        again = runner.run(what="steps", system=system, variant="", state_from=state, n_steps=STEPS)["steps"]
-        return again == whole
+        return runner.run(job)[0]["steps"] == whole
 
     def two_ranks():
-        meeting = str(runner.folder / (system + ".meeting"))
-        both = [runner.start(what="steps", system=system, variant="", state_from=state, n_steps=STEPS, rank=rank, n_ranks=2,
-                             meeting=meeting, batch_rows=runner.given.batch_rows // 2) for rank in (0, 1)]
-        rows = [runner.wait(started)["steps"] for started in both]
+        shared = {"n_ranks": 2, "batch_rows": runner.given.batch_rows // 2, "cache": str(runner.folder / (system + ".cache")),
+                  "meeting": str(runner.folder / (system + ".meeting"))}
+        rows = [result["steps"] for result in runner.run(*({**job, **shared, "rank": rank} for rank in (0, 1)))]
         return [sorted(a + b) for a, b in zip(*rows)] == [sorted(step) for step in whole]
 
     for line, goes_on in (("goes on exactly", one), ("goes on exactly as two ranks", two_ranks)):
