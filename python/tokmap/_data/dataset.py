@@ -20,6 +20,7 @@ from . import values as _meta
 from .view import View, write_view
 
 if TYPE_CHECKING:
+    from .hub_cache import Place
     from .lanes import Lane, LaneWriter
 
 Path = Union[str, "os.PathLike[str]"]
@@ -132,6 +133,25 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     if isinstance(path, (list, tuple)):
         return [one for item in path for one in find_paths(item)]
     text = arguments.path("path", path)
+    if text.startswith("hf://"):
+        from . import hub_cache
+        if hub_cache.is_name(text):
+            return _find_in_hub(hub_cache.Place(text))
+    return _find_on_disk(text)
+
+
+def _find_in_hub(place: "Place") -> List[str]:
+    """The datasets of a name hf://..., all of whose files are in the cache."""
+    try:
+        paths = _find_on_disk(place.path)
+    except FileNotFoundError:
+        raise place.no_match() from None
+    for path in paths:
+        place.check(path)
+    return paths
+
+
+def _find_on_disk(text: str) -> List[str]:
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not set("*?[") & set(text):
         return [text]
@@ -240,7 +260,8 @@ class Dataset:
     path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", or a list of
             both. Matches are taken in the order of the commands, part-2 before part-10; "data/**" is all datasets in
             and below data. A folder that a pattern may match and that cannot be searched is a FileError. A link whose
-            target is missing is a FileError too. Paths that lead to one index are one dataset. The same path twice is
+            target is missing is a FileError too. hf://datasets/OWNER/NAME[@REVISION]/PATH is a dataset in the Hugging Face
+            Hub's cache on this disk; the FileError for one that is not there names the command that downloads it. Paths that lead to one index are one dataset. The same path twice is
             a ValueError. A joined dataset together with a dataset that has its tokens is a MismatchError
     mixed_tokenizers    whether the datasets may be of different tokenizers. False: MismatchError names two datasets
             with different tokenizers, by what `tokmap pack` has stored. A dataset that names none goes with all others
@@ -701,6 +722,6 @@ def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:
 
 
 def open(path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> Dataset:
-    """Opens a dataset: a path, a pattern such as "data/part-*", or a list of both. Reads no
-    tokens: the time depends only on the number of files. mixed_tokenizers: as for Dataset."""
+    """Opens a dataset: a path, a pattern such as "data/part-*", hf://datasets/OWNER/NAME/PATH in the Hub's cache, or a
+    list of these. Reads no tokens: the time depends only on the number of files. mixed_tokenizers: as for Dataset."""
     return Dataset(path, mixed_tokenizers=mixed_tokenizers)

@@ -163,6 +163,9 @@ def open_view(data: Any) -> View:
     """The View of a path, by which its dataset is known."""
     if isinstance(data, View):
         return data
+    if os.fsdecode(data).startswith("hf://"):
+        from .._data import hub_cache
+        data = hub_cache.find_file(os.fsdecode(data))
     found = re.fullmatch(r"(.+)\.[0-9a-f]{16}\.tmw", os.fsdecode(data), re.DOTALL)
     if not found:
         raise ValueError(f"{os.fsdecode(data)}: only a path P.HHHHHHHHHHHHHHHH.tmw (16 hex digits) says of which dataset P the "
