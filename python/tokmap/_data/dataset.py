@@ -23,6 +23,7 @@ from .view import View, write_view
 
 if TYPE_CHECKING:
     from .byte_source import StoreSource
+    from .hub_cache import Place
     from .lanes import Lane, LaneWriter
 
 Path = Union[str, "os.PathLike[str]"]
@@ -137,6 +138,25 @@ def find_paths(path: Union[Path, Sequence[Path]], store: Any = None) -> List[str
     text = arguments.path("path", path)
     if store is not None or is_url(text):
         return [text]
+    if text.startswith("hf://"):
+        from . import hub_cache
+        if hub_cache.is_name(text):
+            return _find_in_hub(hub_cache.Place(text))
+    return _find_on_disk(text)
+
+
+def _find_in_hub(place: "Place") -> List[str]:
+    """The datasets of a name hf://..., all of whose files are in the cache."""
+    try:
+        paths = _find_on_disk(place.path)
+    except FileNotFoundError:
+        raise place.no_match() from None
+    for path in paths:
+        place.check(path)
+    return paths
+
+
+def _find_on_disk(text: str) -> List[str]:
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not set("*?[") & set(text):
         return [text]
@@ -260,8 +280,9 @@ class Dataset:
             both. Matches are taken in the order of the commands, part-2 before part-10; "data/**" is all datasets in
             and below data. A folder that a pattern may match and that cannot be searched is a FileError. A link whose
             target is missing is a FileError too. Paths that lead to one index are one dataset. The same path twice is
-            a ValueError. A joined dataset together with a dataset that has its tokens is a MismatchError. Or a URL,
-            s3://, gs://, az://, https:// or http://, or a list with URLs, of datasets that are read where they are,
+            a ValueError. A joined dataset together with a dataset that has its tokens is a MismatchError.
+            hf://datasets/OWNER/NAME[@REVISION]/PATH is a dataset in the Hugging Face Hub's cache on this disk; the FileError
+            for one that is not there names the command that downloads it. Or a URL, s3://, gs://, az://, https:// or http://, or a list with URLs, of datasets that are read where they are,
             without patterns: see store
     store   where path is a name, or a URL: a store of obstore; a file system of fsspec; or a function (name, offset,
             length) -> bytes, which may have an attribute size, a function (name) -> int. A store of obstore gets the path in
@@ -752,6 +773,6 @@ def _reopen(pickled: List[Tuple[Any, ...]], store: Any = None, had_credentials: 
 
 
 def open(path: Union[Path, Sequence[Path]], *, store: Any = None, mixed_tokenizers: bool = False) -> Dataset:
-    """Opens a dataset: a path, a pattern such as "data/part-*", a URL, or a list of these. Reads no
-    tokens: the time depends only on the number of files. store, mixed_tokenizers: as for Dataset."""
+    """Opens a dataset: a path, a pattern such as "data/part-*", hf://datasets/OWNER/NAME/PATH in the Hub's
+    cache, a URL, or a list of these. Reads no tokens: the time depends only on the number of files. store, mixed_tokenizers: as for Dataset."""
     return Dataset(path, store=store, mixed_tokenizers=mixed_tokenizers)
