@@ -678,7 +678,8 @@ TEST(every_failed_call_is_an_error_and_leaves_nothing)
     const struct {
         unsigned calls;
         int errno_value;
-    } sweeps[] = {{FAULT_MMAP | FAULT_FTRUNCATE, ENOMEM}, {FAULT_PREAD, EIO}, {FAULT_MEMORY, ENOMEM}};
+    } sweeps[] = {
+        {FAULT_MMAP | FAULT_FTRUNCATE, ENOMEM}, {FAULT_PREAD, EIO}, {FAULT_MEMORY, ENOMEM}};
     for (int mode = 0; mode < 4; mode++) {
         char name[700];
         snprintf(name, sizeof name, STORE "%s", mode < 2 ? flat.path : joined.path);

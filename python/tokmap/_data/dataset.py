@@ -199,15 +199,16 @@ def choose_paths(given: Sequence[Any], store: Any = None) -> List[Any]:
 class Shard:
     """One dataset of the library: its handle, what its index says, and its tokens. tokens: all as an array, which
     keeps the map for as long as any view of it lives; None for a joined dataset, which has several maps, and for one in a
-    store. source: reads it from a store; None: its files are read."""
+    store. source: reads it from a store; None: its files are read. index: a copy of the index of a store, on a disk."""
 
-    def __init__(self, path: str, store: Any = None) -> None:
+    def __init__(self, path: str, store: Any = None, index: Optional[str] = None) -> None:
+        self.index = index
         self.source: Optional["StoreSource"] = None
         if store is None and not is_url(path):
             self.handle = Handle(lib.tokmap_dataset_close)
             call(lib.tokmap_dataset_open, ctypes.byref(self.handle.pointer), encode_path(path))
         else:
-            self._open_from(path, store)
+            self._open_from(path, store, index)
         self.info = _lib.Info()
         lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
         self.path = os.fsdecode(self.info.index_path)
@@ -220,11 +221,12 @@ class Shard:
             assert self.tokens is not None
             self.address: int = self.tokens.__array_interface__["data"][0]
 
-    def _open_from(self, name: str, store: Any) -> None:
+    def _open_from(self, name: str, store: Any, index: Optional[str]) -> None:
         from .byte_source import StoreSource  # here, because few programs need it
 
         with opening() as together:
             self.source = source = StoreSource(name, store, together.seconds)
+            source.struct.index_path = None if index is None else encode_path(index)
             self.handle = Handle(lib.tokmap_dataset_close, source)
             with source.read_elsewhere():
                 call(lib.tokmap_dataset_open_from, ctypes.byref(self.handle.pointer), encode_path(source.name), ctypes.byref(source.struct))
@@ -290,6 +292,8 @@ class Dataset:
             versions: if an object is replaced by one of the same size, only tokmap.Reading(verify=True) finds it. None: of a
             URL, a store that tokmap makes by obstore (pip install "tokmap[store]", Python 3.11 or later), with the credentials
             of the environment
+    index   for one dataset in a store: a copy of its P.tmi on a disk. An index of more than 1 GiB needs it where documents are
+            looked up, as for windows within documents, rows of several documents, views and masks
     mixed_tokenizers    whether the datasets may be of different tokenizers. False: MismatchError names two datasets
             with different tokenizers, by what `tokmap pack` has stored. A dataset that names none goes with all others
 
@@ -301,12 +305,15 @@ class Dataset:
     tokenizer is "bytes", or if its file is beside the dataset or in the working folder. A Loader and a Batch are
     shown in the same way."""
 
-    def __init__(self, path: Union[Path, Sequence[Path]], *, store: Any = None, mixed_tokenizers: bool = False) -> None:
+    def __init__(self, path: Union[Path, Sequence[Path]], *, store: Any = None, index: Optional[Path] = None,
+                 mixed_tokenizers: bool = False) -> None:
         paths = choose_paths(path if isinstance(path, (list, tuple)) else [path], store)
         if not paths:
             raise ValueError("no path is given")
+        if index is not None and (len(paths) > 1 or store is None and not is_url(paths[0])):
+            raise ValueError("index is for one dataset in a store")
         with opening():
-            shards = [Shard(one, store) for one in paths]
+            shards = [Shard(one, store, None if index is None else os.path.abspath(arguments.path("index", index))) for one in paths]
         if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
             check_tokenizers(shards)
         call(lib.tokmap_dataset_check_files, pointers_of(shards), len(shards))
@@ -422,7 +429,7 @@ class Dataset:
         shards = self._shards()
         sources = [shard.source for shard in shards if shard.source is not None]
         return _reopen, ([(shard.full_path, bytes(shard.info.dataset_id), shard.info.spans_hash) for shard in shards],
-                         sources[0].store if sources else None, any(source.has_credentials for source in sources))
+                         sources[0].store if sources else None, any(source.has_credentials for source in sources), shards[0].index)
 
     def _need_files(self, what: str) -> None:
         """Refuses what is done with files."""
@@ -758,9 +765,9 @@ class Dataset:
             verify_lanes(shard, options)
 
 
-def _reopen(pickled: List[Tuple[Any, ...]], store: Any = None, had_credentials: bool = False) -> Dataset:
+def _reopen(pickled: List[Tuple[Any, ...]], store: Any = None, had_credentials: bool = False, index: Optional[str] = None) -> Dataset:
     try:
-        found = Dataset([path for path, *_ in pickled], store=store, mixed_tokenizers=True)
+        found = Dataset([path for path, *_ in pickled], store=store, index=index, mixed_tokenizers=True)
     except FileError as error:
         if not had_credentials:
             raise
@@ -772,7 +779,9 @@ def _reopen(pickled: List[Tuple[Any, ...]], store: Any = None, had_credentials: 
     return found
 
 
-def open(path: Union[Path, Sequence[Path]], *, store: Any = None, mixed_tokenizers: bool = False) -> Dataset:
+def open(path: Union[Path, Sequence[Path]], *, store: Any = None, index: Optional[Path] = None,
+         mixed_tokenizers: bool = False) -> Dataset:
     """Opens a dataset: a path, a pattern such as "data/part-*", hf://datasets/OWNER/NAME/PATH in the Hub's
-    cache, a URL, or a list of these. Reads no tokens: the time depends only on the number of files. store, mixed_tokenizers: as for Dataset."""
-    return Dataset(path, store=store, mixed_tokenizers=mixed_tokenizers)
+    cache, a URL, or a list of these. Reads no tokens: the time depends only on the number of files. store, index, mixed_tokenizers: as
+    for Dataset."""
+    return Dataset(path, store=store, index=index, mixed_tokenizers=mixed_tokenizers)
