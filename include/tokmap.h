@@ -454,6 +454,8 @@ typedef struct tokmap_verify_options {
     void *context;      /* passed to the functions below, which never run at the same time */
     void (*on_progress)(void *context, uint64_t bytes_done, uint64_t bytes_total); /* or NULL */
     void (*on_damage)(void *context, const tokmap_damage *damage);                 /* or NULL */
+    uint64_t first_segment; /* of a joined dataset: reads only n_segments token files from this */
+    uint64_t n_segments;    /* 0: all; a flat dataset has one */
 } tokmap_verify_options;
 
 typedef struct tokmap_verify_report {
@@ -464,7 +466,8 @@ typedef struct tokmap_verify_report {
     uint64_t bytes_read;
 } tokmap_verify_report;
 
-/* Reads and checks every byte. With a sample, it reads only some token blocks, but the whole index.
+/* Reads and checks every byte. With a sample or segments, it reads only some token blocks, but the
+ * whole index.
  * The blocks of a joined dataset are counted through all segments. A token file that is missing or
  * has another size is reported as one damage for all its blocks, and the rest is checked. options
  * and report may be NULL. TOKMAP_OK: everything that was read is intact. TOKMAP_ERR_CORRUPT: damage

@@ -91,7 +91,7 @@ static void drop_front(job_ring *ring)
     ring->n--;
 }
 
-/* ---- The threads. Only take_jobs and end_jobs are called with the lock. ---- */
+/* ---- The threads. fail_front, take_jobs and end_jobs are called with the lock. ---- */
 
 static bool fits(const job *first, const job *next)
 {
@@ -99,7 +99,18 @@ static bool fits(const job *first, const job *next)
                             : !next->ds->store;
 }
 
-/* Takes the rows of the first step that waits, and of others if more wait than threads do. */
+/* Ends the row that waits first, because there is no memory to read it. */
+static void fail_front(tokmap_i_store_reads *r)
+{
+    job *j = front(&r->waiting);
+    j->status = TOKMAP_ERR_MEMORY;
+    put(&r->ended, j);
+    drop_front(&r->waiting);
+    tokmap_i_condition_broadcast(&r->done);
+}
+
+/* Takes the rows of the first step that waits, and of others if more wait than threads do. Returns
+ * false if there is no memory for them. */
 static bool take_jobs(worker *w)
 {
     tokmap_i_store_reads *r = w->r;
@@ -111,13 +122,16 @@ static bool take_jobs(worker *w)
         const bool is_next = w->n_jobs == 0 || j->slot == w->jobs[0].slot || w->n_jobs < share;
         if (!is_next || (w->n_jobs > 0 && !fits(&w->jobs[0], j)))
             break;
-        if (!array_reserve(&w->jobs, &w->capacity, w->n_jobs + 1, sizeof *w->jobs))
-            return w->n_jobs > 0;
+        if (!array_reserve(&w->jobs, &w->capacity, w->n_jobs + 1, sizeof *w->jobs)) {
+            if (w->n_jobs == 0)
+                fail_front(r);
+            break;
+        }
         w->jobs[w->n_jobs++] = *j;
         drop_front(&r->waiting);
     }
     r->n_in_flight += w->n_jobs;
-    return true;
+    return w->n_jobs > 0;
 }
 
 /* Adds the whole blocks that have bytes of a piece. */
@@ -266,12 +280,14 @@ static void *run_worker(void *context)
     tokmap_i_thread_name("tokmap-store");
     tokmap_i_mutex_lock(&r->mutex);
     while (!r->stop) {
-        if (r->waiting.n == 0 || !take_jobs(w)) {
+        if (r->waiting.n == 0) {
             r->n_idle++;
             tokmap_i_condition_wait(&r->work, &r->mutex);
             r->n_idle--;
             continue;
         }
+        if (!take_jobs(w))
+            continue;
         tokmap_i_mutex_unlock(&r->mutex);
         const tokmap_status status = read_jobs(w, &err);
         tokmap_i_mutex_lock(&r->mutex);

@@ -3,6 +3,7 @@
 """Datasets and Loaders over a store: the same rows, order, states and documents as from the files, and what is not done there is
 refused by name. Needs no obstore: the stores are functions over a folder."""
 
+import functools
 import gc
 import os
 import pickle
@@ -50,6 +51,11 @@ def write(path, n_documents=300, seed=1, vocab_size=60000, **options):
     with tokmap.Writer(path, vocab_size, **options) as writer:
         for i in range(n_documents):
             writer.document([numbers.randrange(vocab_size) for _ in range(numbers.randrange(1, 120))])
+
+
+def read_file(folder, name, offset, length):
+    with open(os.path.join(folder, name), "rb") as file:
+        return os.pread(file.fileno(), length, offset)
 
 
 def same_batches(a, b, n_steps):
@@ -208,6 +214,22 @@ def pickles_open_again(folder):
     os.replace(folder / "a2.bin", folder / "a.bin")
     os.replace(folder / "a2.tmi", folder / "a.tmi")
     raises(tokmap.MismatchError, pickle.loads, pickled)
+
+
+def an_index_on_a_disk_is_used(folder):
+    (folder / "here").mkdir()
+    write(folder / "a")
+    with_files = tokmap.open(folder / "a")
+    os.rename(folder / "a.tmi", folder / "here/a.tmi")
+    store = functools.partial(read_file, str(folder))
+    raises(tokmap.FileError, tokmap.open, "a", store=store)
+    dataset = tokmap.Dataset("a", store=store, index=folder / "here/a.tmi")
+    assert np.array_equal(dataset.tokens(0, 500), with_files.tokens(0, 500))
+    same_batches(tokmap.Loader(dataset, LENGTH, 4, windows="best_fit"), tokmap.Loader(with_files, LENGTH, 4, windows="best_fit"), 20)
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.dataset_id == dataset.dataset_id and np.array_equal(again[3], dataset[3])
+    for wrong in (dict(path="here/a", index="here/a.tmi"), dict(path=["a", "b"], store=store, index="here/a.tmi")):
+        raises(ValueError, lambda wrong=wrong: tokmap.Dataset(**wrong))
 
 
 def datasets_that_are_opened_together_share_a_process(folder):

@@ -341,6 +341,105 @@ def python_ends_with_requests_in_flight(folder):
             assert time.monotonic() - begun < 10
 
 
+# ---- Loaders ----
+
+
+def write_dataset(folder):
+    import tokmap
+
+    (folder / "bucket").mkdir(exist_ok=True)
+    with tokmap.Writer(folder / "bucket" / "train", 60000) as writer:
+        for i in range(2000):
+            writer.document(range(i, i + 100))
+
+
+@needs_obstore
+def loaders_by_url_have_the_rows_of_the_files_and_pickles_no_credentials(folder):
+    import pickle
+
+    import tokmap
+    from tokmap._data.store import opening
+
+    with serve(folder) as server:
+        write_dataset(folder)
+        address = server.endpoint.replace("//", f"//user:{PASSWORD}@") + f"/bucket/train?X-Amz-Signature={SIGNATURE}"
+        local = tokmap.Loader(folder / "bucket" / "train", 64, 4)
+        expected = [next(local).inputs.tobytes() for _ in range(20)]
+        for url in ("s3://bucket/train", address):
+            loader = tokmap.Loader(url, 64, 4, ledger=folder / f"ledger-{url[:2]}")
+            assert [next(loader).inputs.tobytes() for _ in range(20)] == expected
+            again = pickle.loads(pickle.dumps(tokmap.Loader(url, 64, 4)))
+            assert [next(again).inputs.tobytes() for _ in range(20)] == expected
+            dataset = tokmap.open(url)
+            pickled = pickle.dumps(dataset) + pickle.dumps(loader)
+            texts = [repr(loader), repr(dataset), repr(dataset.paths), str(loader.stats), loader.metrics(text=True),
+                     (folder / f"ledger-{url[:2]}").read_text(), pickled.decode("latin-1")]
+            assert not any(map(has_secret, texts))
+            assert loader.stats["io"] == "store" and loader.stats["store"]["requests"] > 0
+            missing = url.replace("train", "missing")
+            try:
+                tokmap.open(missing)
+            except FileNotFoundError as error:
+                assert "/missing.tmi" in str(error) and not has_secret(str(error)), error
+            else:
+                raise AssertionError("a missing dataset was opened")
+        # What it was opened with is gone, and said so.
+        pickled = pickle.dumps(tokmap.open(address))
+        server.set(key_seconds=0)
+        try:
+            with opening(1):
+                pickle.loads(pickled)
+        except tokmap.FileError as error:
+            assert "not pickled" in str(error) and not has_secret(str(error)), error
+        else:
+            raise AssertionError("it was opened without its key")
+
+
+@needs_obstore
+def a_process_that_only_opens_may_fork(folder):
+    with serve(folder):
+        write_dataset(folder)
+        run_script(folder, """
+            import tokmap
+
+            def take():
+                begun = time.monotonic()
+                try:
+                    next(tokmap.Loader("s3://bucket/train", 64, 4))
+                    status, text = 0, ""
+                except tokmap.ForkedError as error:
+                    status, text = error.status, str(error)
+                assert time.monotonic() - begun < 3
+                return type("Found", (), {"status": status, "text": text})
+
+            dataset = tokmap.open("s3://bucket/train")
+            loader = tokmap.Loader(dataset, 64, 4)
+            tokmap.Loader({"s3://bucket/train": 1}, 64, 4)
+            check(in_fork(take), True)
+            next(loader)
+            check(in_fork(take), False)
+        """)
+
+
+@needs_obstore
+def python_ends_while_loaders_read(folder):
+    with serve(folder) as server:
+        write_dataset(folder)
+        server.set(latency={"constant": 0.3})
+        for _ in range(10):
+            begun = time.monotonic()
+            run_script(folder, """
+                import tokmap
+                loaders = [tokmap.Loader("s3://bucket/train", 64, 4, seed=seed) for seed in range(4)]
+                for loader in loaders:
+                    next(loader)
+            """)
+            assert time.monotonic() - begun < 20
+
+
+# ---- Another server ----
+
+
 @needs_obstore
 def another_server_agrees(folder):
     """moto, which others wrote, for the meaning of ranges and versions."""

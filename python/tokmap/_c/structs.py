@@ -102,7 +102,7 @@ class Value(ctypes.Structure):
 class VerifyOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("n_threads", c_uint32), ("sample", c_double),
                 ("seed", c_uint64), ("context", c_void_p), ("on_progress", c_void_p),
-                ("on_damage", c_void_p)]
+                ("on_damage", c_void_p), ("first_segment", c_uint64), ("n_segments", c_uint64)]
 
 
 class WriterOptions(Sized):
@@ -277,6 +277,7 @@ SIGNATURES = {
     "tokmap_version": (c_char_p, []),
     "tokmap_dataset_open": _call(c_char_p, of=POINTER(c_void_p)),
     "tokmap_dataset_open_from": _call(c_char_p, POINTER(ByteSource), of=POINTER(c_void_p)),
+    "tokmap_dataset_open_index": _call(c_char_p, of=POINTER(c_void_p)),
     "tokmap_dataset_close": (None, [c_void_p]),
     "tokmap_dataset_get_info": (c_int, [c_void_p, POINTER(Info)]),
     "tokmap_dataset_tokens": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),

@@ -23,6 +23,7 @@ from .view import View, write_view
 
 if TYPE_CHECKING:
     from .byte_source import StoreSource
+    from .hub_cache import Place
     from .lanes import Lane, LaneWriter
 
 Path = Union[str, "os.PathLike[str]"]
@@ -137,6 +138,25 @@ def find_paths(path: Union[Path, Sequence[Path]], store: Any = None) -> List[str
     text = arguments.path("path", path)
     if store is not None or is_url(text):
         return [text]
+    if text.startswith("hf://"):
+        from . import hub_cache
+        if hub_cache.is_name(text):
+            return _find_in_hub(hub_cache.Place(text))
+    return _find_on_disk(text)
+
+
+def _find_in_hub(place: "Place") -> List[str]:
+    """The datasets of a name hf://..., all of whose files are in the cache."""
+    try:
+        paths = _find_on_disk(place.path)
+    except FileNotFoundError:
+        raise place.no_match() from None
+    for path in paths:
+        place.check(path)
+    return paths
+
+
+def _find_on_disk(text: str) -> List[str]:
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not set("*?[") & set(text):
         return [text]
@@ -179,15 +199,16 @@ def choose_paths(given: Sequence[Any], store: Any = None) -> List[Any]:
 class Shard:
     """One dataset of the library: its handle, what its index says, and its tokens. tokens: all as an array, which
     keeps the map for as long as any view of it lives; None for a joined dataset, which has several maps, and for one in a
-    store. source: reads it from a store; None: its files are read."""
+    store. source: reads it from a store; None: its files are read. index: a copy of the index of a store, on a disk."""
 
-    def __init__(self, path: str, store: Any = None) -> None:
+    def __init__(self, path: str, store: Any = None, index: Optional[str] = None) -> None:
+        self.index = index
         self.source: Optional["StoreSource"] = None
         if store is None and not is_url(path):
             self.handle = Handle(lib.tokmap_dataset_close)
             call(lib.tokmap_dataset_open, ctypes.byref(self.handle.pointer), encode_path(path))
         else:
-            self._open_from(path, store)
+            self._open_from(path, store, index)
         self.info = _lib.Info()
         lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
         self.path = os.fsdecode(self.info.index_path)
@@ -200,11 +221,12 @@ class Shard:
             assert self.tokens is not None
             self.address: int = self.tokens.__array_interface__["data"][0]
 
-    def _open_from(self, name: str, store: Any) -> None:
+    def _open_from(self, name: str, store: Any, index: Optional[str]) -> None:
         from .byte_source import StoreSource  # here, because few programs need it
 
         with opening() as together:
             self.source = source = StoreSource(name, store, together.seconds)
+            source.struct.index_path = None if index is None else encode_path(index)
             self.handle = Handle(lib.tokmap_dataset_close, source)
             with source.read_elsewhere():
                 call(lib.tokmap_dataset_open_from, ctypes.byref(self.handle.pointer), encode_path(source.name), ctypes.byref(source.struct))
@@ -260,8 +282,9 @@ class Dataset:
             both. Matches are taken in the order of the commands, part-2 before part-10; "data/**" is all datasets in
             and below data. A folder that a pattern may match and that cannot be searched is a FileError. A link whose
             target is missing is a FileError too. Paths that lead to one index are one dataset. The same path twice is
-            a ValueError. A joined dataset together with a dataset that has its tokens is a MismatchError. Or a URL,
-            s3://, gs://, az://, https:// or http://, or a list with URLs, of datasets that are read where they are,
+            a ValueError. A joined dataset together with a dataset that has its tokens is a MismatchError.
+            hf://datasets/OWNER/NAME[@REVISION]/PATH is a dataset in the Hugging Face Hub's cache on this disk; the FileError
+            for one that is not there names the command that downloads it. Or a URL, s3://, gs://, az://, https:// or http://, or a list with URLs, of datasets that are read where they are,
             without patterns: see store
     store   where path is a name, or a URL: a store of obstore; a file system of fsspec; or a function (name, offset,
             length) -> bytes, which may have an attribute size, a function (name) -> int. A store of obstore gets the path in
@@ -269,6 +292,8 @@ class Dataset:
             versions: if an object is replaced by one of the same size, only tokmap.Reading(verify=True) finds it. None: of a
             URL, a store that tokmap makes by obstore (pip install "tokmap[store]", Python 3.11 or later), with the credentials
             of the environment
+    index   for one dataset in a store: a copy of its P.tmi on a disk. An index of more than 1 GiB needs it where documents are
+            looked up, as for windows within documents, rows of several documents, views and masks
     mixed_tokenizers    whether the datasets may be of different tokenizers. False: MismatchError names two datasets
             with different tokenizers, by what `tokmap pack` has stored. A dataset that names none goes with all others
 
@@ -280,12 +305,15 @@ class Dataset:
     tokenizer is "bytes", or if its file is beside the dataset or in the working folder. A Loader and a Batch are
     shown in the same way."""
 
-    def __init__(self, path: Union[Path, Sequence[Path]], *, store: Any = None, mixed_tokenizers: bool = False) -> None:
+    def __init__(self, path: Union[Path, Sequence[Path]], *, store: Any = None, index: Optional[Path] = None,
+                 mixed_tokenizers: bool = False) -> None:
         paths = choose_paths(path if isinstance(path, (list, tuple)) else [path], store)
         if not paths:
             raise ValueError("no path is given")
+        if index is not None and (len(paths) > 1 or store is None and not is_url(paths[0])):
+            raise ValueError("index is for one dataset in a store")
         with opening():
-            shards = [Shard(one, store) for one in paths]
+            shards = [Shard(one, store, None if index is None else os.path.abspath(arguments.path("index", index))) for one in paths]
         if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
             check_tokenizers(shards)
         call(lib.tokmap_dataset_check_files, pointers_of(shards), len(shards))
@@ -401,7 +429,7 @@ class Dataset:
         shards = self._shards()
         sources = [shard.source for shard in shards if shard.source is not None]
         return _reopen, ([(shard.full_path, bytes(shard.info.dataset_id), shard.info.spans_hash) for shard in shards],
-                         sources[0].store if sources else None, any(source.has_credentials for source in sources))
+                         sources[0].store if sources else None, any(source.has_credentials for source in sources), shards[0].index)
 
     def _need_files(self, what: str) -> None:
         """Refuses what is done with files."""
@@ -737,9 +765,9 @@ class Dataset:
             verify_lanes(shard, options)
 
 
-def _reopen(pickled: List[Tuple[Any, ...]], store: Any = None, had_credentials: bool = False) -> Dataset:
+def _reopen(pickled: List[Tuple[Any, ...]], store: Any = None, had_credentials: bool = False, index: Optional[str] = None) -> Dataset:
     try:
-        found = Dataset([path for path, *_ in pickled], store=store, mixed_tokenizers=True)
+        found = Dataset([path for path, *_ in pickled], store=store, index=index, mixed_tokenizers=True)
     except FileError as error:
         if not had_credentials:
             raise
@@ -751,7 +779,9 @@ def _reopen(pickled: List[Tuple[Any, ...]], store: Any = None, had_credentials: 
     return found
 
 
-def open(path: Union[Path, Sequence[Path]], *, store: Any = None, mixed_tokenizers: bool = False) -> Dataset:
-    """Opens a dataset: a path, a pattern such as "data/part-*", a URL, or a list of these. Reads no
-    tokens: the time depends only on the number of files. store, mixed_tokenizers: as for Dataset."""
-    return Dataset(path, store=store, mixed_tokenizers=mixed_tokenizers)
+def open(path: Union[Path, Sequence[Path]], *, store: Any = None, index: Optional[Path] = None,
+         mixed_tokenizers: bool = False) -> Dataset:
+    """Opens a dataset: a path, a pattern such as "data/part-*", hf://datasets/OWNER/NAME/PATH in the Hub's
+    cache, a URL, or a list of these. Reads no tokens: the time depends only on the number of files. store, index, mixed_tokenizers: as
+    for Dataset."""
+    return Dataset(path, store=store, index=index, mixed_tokenizers=mixed_tokenizers)

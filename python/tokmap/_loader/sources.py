@@ -174,6 +174,9 @@ def open_view(data: Any, store: Any = None) -> View:
     """The View of a path, by which its dataset is known."""
     if isinstance(data, View):
         return data
+    if not is_url(data) and os.fsdecode(data).startswith("hf://"):
+        from .._data import hub_cache
+        data = hub_cache.find_file(os.fsdecode(data))
     name = parse_url(data).name if is_url(data) else os.fsdecode(data)
     found = re.fullmatch(r"(.+)\.[0-9a-f]{16}\.tmw", name, re.DOTALL)
     if not found:
