@@ -76,6 +76,7 @@ struct tokmap_i_fetch {
     /* Under the lock: */
     bool stop, restarted;   /* the thread clears restarted */
     bool idle;              /* the thread waits for work */
+    bool asked;             /* the caller has asked for a step */
     uint32_t n_wanted;      /* n_steps from the next restart on */
     uint64_t first, stride; /* positions */
     uint32_t n_rows;        /* of a step; 0: there are none */
@@ -419,11 +420,14 @@ static void *run_thread(void *context)
             begin_again(f);
             continue;
         }
-        bool did = drop_step(f);
-        did |= plan_one(f, true);
-        for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
-            did |= plan_one(f, false);
-        did |= is_async(f) ? take_rows(f, !did) : finish_next(f);
+        bool did = false;
+        if (!f->reads || f->asked) { /* a process that has used a store may not be able to fork */
+            did = drop_step(f);
+            did |= plan_one(f, true);
+            for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
+                did |= plan_one(f, false);
+            did |= is_async(f) ? take_rows(f, !did) : finish_next(f);
+        }
         if (!did) {
             f->idle = true;
             tokmap_i_condition_wait(&f->work, &f->mutex);
@@ -548,6 +552,7 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
         choose_ahead(f);
     tokmap_i_mutex_lock(&f->mutex);
     return_step(f);
+    f->asked = true;
     if (f->adapts)
         restart_at(f, f->first + f->head * f->stride);
     f->adapts = false;
