@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from .._c import structs as _lib
 from .._c.errors import called_by_library
+from .._c.forks import is_child_of_used
 from .short_process import NoProcess, ShortProcess
 from .store import (COUNTERS, ERR_IO, Answer, Failed, Read, Transport, check_obstore, is_url, make_transport, opening, parse_url,
                     without_suffix)
@@ -89,10 +90,11 @@ class StoreSource:
 
     @contextlib.contextmanager
     def read_elsewhere(self) -> Iterator[None]:
-        """While this dataset is opened: a short process reads, unless this one has read from a store already, or cannot hand it over."""
+        """While this dataset is opened: a short process reads. Unless this one has read from a store already, cannot hand it over, or may
+        be unable to read, which is then said at once."""
         with opening() as together:
             transport, processes = self.transport, together.processes
-            if not (_is_worker() or _has_read()):
+            if not (_is_worker() or _has_read() or is_child_of_used()):
                 with contextlib.suppress(NoProcess):
                     if transport not in processes:
                         processes[transport] = ShortProcess(self._url if self.store is None else self.store, self.deadline)
