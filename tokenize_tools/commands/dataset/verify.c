@@ -301,7 +301,7 @@ static const cli_manual manual = {
              "read. With several datasets, the first one that is not OK decides it.",
     .examples = "  tokmap verify data/train\n"
                 "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n"
-                "  tokmap verify --files p | rclone copy -I --files-from-raw - store:b .\n",
+                "  tokmap verify --files data/web | rclone copy -I --files-from-raw - b:x .\n",
     .operand = "dataset",
     .n_least = 1,
 };
