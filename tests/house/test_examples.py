@@ -103,8 +103,8 @@ def write_inputs(folder):
         tokmap("pack", "--plan", "joined.plan")
         tokmap("join", "joined.plan", "-o", "data/joined")
     os.mkdir(folder / "bin")
-    for name in ("jq", "less", "rclone"):  # at the end of a pipe
-        if name == "rclone" or not shutil.which(name):
+    for name in ("jq", "less"):  # at the end of a pipe
+        if not shutil.which(name):
             (folder / "bin" / name).write_text("#!/bin/sh\nexec cat\n")
             (folder / "bin" / name).chmod(0o755)
 
