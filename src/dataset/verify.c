@@ -516,6 +516,9 @@ static tokmap_status take_segments(verify_job *job, tokmap_error *err)
     const uint64_t n_files = job->ds->n_files, first = job->options.first_segment;
     const uint64_t n = job->options.n_segments;
     const bool all = n == 0 || (job->lane && !job->lane->by_file);
+    if (n == 0 && first > 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "first_segment is %" PRIu64 ", but n_segments is 0, which means all", first);
     if (!all && (first > n_files || n > n_files - first))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: there are no segments %" PRIu64 "-%" PRIu64 ": it has %" PRIu64

@@ -62,8 +62,9 @@ class Array:
         return len(done)
 
     def left(self):
-        """What a task has left on the disk of its node."""
-        return [str(path) for folder in ("corpus", "cells") for path in (self.disk / folder).rglob("*") if path.is_file()]
+        """What a task has left on the disk of its node, without what its killed copies have left."""
+        return [str(path) for folder in ("corpus", "cells") for path in (self.disk / folder).rglob("*")
+                if path.is_file() and path.suffix != ".coming"]
 
 
 def kill_at_random(array, rng, task, seconds):

@@ -5,7 +5,6 @@
 import http.server
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess

@@ -16,12 +16,13 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / name) for name in ("python", "oracles", "support", "engines")]
+sys.path[:0] = [str(ROOT / "tests" / name) for name in ("python", "oracles", "support", "engines", "pack")]
 
 import package  # noqa: E402,F401
 import ref_writer  # noqa: E402
 from hub_server import serve  # noqa: E402
 from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders  # noqa: E402
+from pack_corpus import small_vocabulary  # noqa: E402
 from slurm import free_ports  # noqa: E402
 
 import tokmap  # noqa: E402
@@ -159,6 +160,30 @@ def s5cmd_copies_there_and_back(folder):
 
 def rclone_copies_there_and_back(folder):
     return there_and_back(folder, "rclone")
+
+
+def store_sbatch_packs_with_s5cmd(folder):
+    """docs/recipes/store.sbatch with its own COPY. tests/engines/test_store.py kills its tasks."""
+    need_program("s5cmd")
+    disk = folder / "disk"
+    (disk / "corpus").mkdir(parents=True)
+    for i in range(5):
+        (disk / "corpus" / ("%d.txt" % i)).write_text("".join("line %d of file %d\n" % (j, i) for j in range(200 * i)))
+    (disk / "tokenizer.json").write_text(small_vocabulary())
+    with s3_server(folder) as environment:
+        environment = {**environment, "FOLDER": str(disk)}
+        shell("tokmap pack -q --lines corpus/ --tokenizer tokenizer.json -o ../plain\n"
+              "tokmap plan -q --lines corpus/ --tokenizer tokenizer.json --cells cells --cell-size 4k -o run.plan\n"
+              "s5cmd cp ./ s3://bucket/pack/", disk, environment)
+        n = len(re.findall("^cell ", (disk / "run.plan").read_text(), re.MULTILINE))
+        shutil.rmtree(disk)
+        for task in range(n):
+            shell("sh %s/docs/recipes/store.sbatch" % ROOT, folder, {**environment, "SLURM_ARRAY_TASK_ID": str(task)})
+        shell("sh %s/docs/recipes/store.sbatch join" % ROOT, folder, environment)
+        shell("s5cmd cp 's3://bucket/pack/cells/*' back/cells/\ns5cmd cp s3://bucket/pack/train.tmi back/\n"
+              "tokmap verify -q back/train", folder, environment)
+    expect_equal(tokmap.open(folder / "back/train").dataset_id, tokmap.open(folder / "plain").dataset_id, "dataset id")
+    return "%d cells" % n
 
 
 def hf_downloads(folder):

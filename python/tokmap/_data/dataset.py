@@ -290,7 +290,7 @@ class Dataset:
             length) -> bytes, which may have an attribute size, a function (name) -> int. A store of obstore gets the path in
             its bucket, others get the name as it is given, with an end such as ".tmi". Fsspec and functions say nothing of
             versions: if an object is replaced by one of the same size, only tokmap.Reading(verify=True) finds it. None: of a
-            URL, a store that tokmap makes by obstore (pip install "tokmap[store]", Python 3.11 or later), with the credentials
+            URL, a store that tokmap makes by obstore (pip install obstore, Python 3.11 or later), with the credentials
             of the environment
     index   for one dataset in a store: a copy of its P.tmi on a disk. An index of more than 1 GiB needs it where documents are
             looked up, as for windows within documents, rows of several documents, views and masks

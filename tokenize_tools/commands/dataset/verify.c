@@ -281,9 +281,9 @@ static const cli_option option_table[] = {
      .call = parse_segments},
     {"files", 0, CLI_FLAG, TARGET(files),
      .help = "print only the names of files that are missing or damaged, one a line, relative to "
-             "the folder of P, for programs that copy them again, such as 'rclone copy -I "
-             "--files-from-raw -'; reasons go to stderr, and the exit status is 4 if there is such "
-             "a file; if it names the index, verify again after that was copied",
+             "the folder of P, for programs that copy them again: rclone, s5cmd and hf "
+             "(docs/recipes.md); reasons go to stderr, and the exit status is 4 if there is such a "
+             "file; if it names the index, verify again after that was copied",
      .group = "output"},
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print a JSON object for each dataset, one per line", .group = "output"},
@@ -301,7 +301,7 @@ static const cli_manual manual = {
              "read. With several datasets, the first one that is not OK decides it.",
     .examples = "  tokmap verify data/train\n"
                 "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n"
-                "  tokmap verify --files p | rclone copy -I --files-from-raw - store:b .\n",
+                "  tokmap verify --files data/train >copy-again.txt\n",
     .operand = "dataset",
     .n_least = 1,
 };
