@@ -6,6 +6,7 @@ Needs no obstore: the stores are functions, and objects with the faces of obstor
 
 import ctypes
 import errno
+import gc
 import os
 import random
 import subprocess
@@ -14,6 +15,7 @@ import textwrap
 import threading
 import time
 import warnings
+import weakref
 
 from package import raises
 from ref_protocol import run_in_folders
@@ -244,8 +246,8 @@ def what_is_slow_follows_from_the_last_thousand(folder):
     import asyncio
 
     async def make():
-        reader = range_reader.RangeReader(store.Function(print), asyncio.get_running_loop())
-        work = range_reader._Work(store.Read("x", "", 0, 5), 1, dict.fromkeys(store.COUNTERS, 0))
+        reader = range_reader.RangeReader(asyncio.get_running_loop())
+        work = range_reader._Work(store.Function(print), store.Read("x", "", 0, 5), 1, dict.fromkeys(store.COUNTERS, 0))
         for i in range(1, 3001):
             reader._note_time(work, i)
             if i in (999, 1000, 3000):
@@ -385,6 +387,24 @@ def raises_without_obstore():
         return raises(ModuleNotFoundError, open_source, "s3://bucket/x")
     finally:
         importlib.util.find_spec = found
+
+
+def a_store_is_let_go_with_its_last_dataset(folder):
+    given = Memory({"x.bin": DATA})
+    sources, known = [open_source("x", given), open_source("y", given)], weakref.ref(given)
+    assert sources[0].transport is sources[1].transport  # and its connections
+    for source in sources:
+        assert read(source, ("x.bin", 0, 5)).status == 0
+    del given, source
+    gc.collect()
+    assert known() is not None
+    sources.clear()
+    for _ in range(50):  # until the loop has forgotten the last call
+        gc.collect()
+        if known() is None:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the store is kept")
 
 
 def what_is_no_store_is_refused(folder):

@@ -56,17 +56,21 @@ def kind_of(error: Exception) -> int:
 class _Work:
     """A range that is being read."""
 
-    def __init__(self, read: Read, seconds: float, counters: Dict[str, int]) -> None:
-        self.read, self.seconds, self.counters = read, seconds, counters
+    def __init__(self, transport: Transport, read: Read, seconds: float, counters: Dict[str, int]) -> None:
+        self.transport, self.read, self.seconds, self.counters = transport, read, seconds, counters
         self.n_tries = 0
         self.error: Optional[Exception] = None
 
+    def text(self) -> str:
+        return "" if self.error is None else describe(self.error, self.transport.secrets)
+
 
 class RangeReader:
-    """Reads ranges by one transport. Made and used in one event loop."""
+    """Reads ranges by one transport, and knows how fast it is. Made and used in one event loop. It does not keep the transport, which
+    ends with the last dataset that uses it."""
 
-    def __init__(self, transport: Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._slots: Any = None  # made in the loop, which Python before 3.10 needs
         self._has_answered = False
         self._last_failure = -CALM_SECONDS
@@ -76,11 +80,11 @@ class RangeReader:
         self._total = dict.fromkeys(COUNTERS, 0)
         self._sizes: Dict[Tuple[str, str], Tuple[int, int]] = {}  # of a name and a version: the size, and how many answers said another
 
-    async def read(self, reads: Sequence[Read], seconds: float, counters: Dict[str, int]) -> List[Answer]:
+    async def read(self, transport: Transport, reads: Sequence[Read], seconds: float, counters: Dict[str, int]) -> List[Answer]:
         """Answers in the order of the reads, or Failed. seconds: the deadline of each."""
         self._slots = self._slots or asyncio.Semaphore(MAX_IN_FLIGHT)
         merged = merge(reads)
-        tasks = [asyncio.ensure_future(self._read_one(_Work(one, seconds, counters))) for one, _ in merged]
+        tasks = [asyncio.ensure_future(self._read_one(_Work(transport, one, seconds, counters))) for one, _ in merged]
         try:
             answers = await asyncio.gather(*tasks)
         finally:
@@ -106,12 +110,9 @@ class RangeReader:
             if task.done():
                 return task.result()
             why = f"could not be read within {work.seconds:g} s, in {max(work.n_tries, 1)} tries"
-            raise Failed(ERR_IO, errno.ETIMEDOUT, work.read, why + (f": {self._text(work.error)}" if work.error else ""))
+            raise Failed(ERR_IO, errno.ETIMEDOUT, work.read, why + (f": {work.text()}" if work.error else ""))
         finally:
             task.cancel()
-
-    def _text(self, error: Exception) -> str:
-        return describe(error, self._transport.secrets)
 
     async def _try_until_read(self, work: _Work) -> Answer:
         pause = FIRST_PAUSE
@@ -129,13 +130,13 @@ class RangeReader:
             if kind == MISSING:
                 raise Failed(ERR_IO, errno.ENOENT, work.read, "the object does not exist") from None
             if kind == FINAL:
-                raise Failed(ERR_IO, errno.EIO, work.read, self._text(work.error)) from None
+                raise Failed(ERR_IO, errno.EIO, work.read, work.text()) from None
             if kind == REPLACED and counts[kind] == N_PROOFS:
                 raise Failed(ERR_MISMATCH, 0, work.read, "the object was replaced after it was opened") from None
             if kind == REFUSED and counts[kind] == N_PROOFS and not self._has_answered:  # else keys may just have expired
-                raise Failed(ERR_IO, errno.EACCES, work.read, self._text(work.error)) from None
+                raise Failed(ERR_IO, errno.EACCES, work.read, work.text()) from None
             if kind == REFUSED:
-                self._transport.renew()
+                work.transport.renew()
             import random  # takes longer to import than most of what a short process needs
 
             await asyncio.sleep(pause * random.uniform(0.5, 1))
@@ -178,7 +179,7 @@ class RangeReader:
         read = work.read
         self._count(work, "requests")
         try:
-            answer = await self._transport.get(read.name, read.offset, read.offset + read.n_bytes, read.version)
+            answer = await work.transport.get(read.name, read.offset, read.offset + read.n_bytes, read.version)
             self._check(read, answer)
         except Exception:
             self._note_failure(work)

@@ -121,7 +121,7 @@ def serve() -> None:
         return
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda *_: None)  # it would print what a request says that nobody waits for
-    reader = RangeReader(transport, loop)
+    reader = RangeReader(loop)
     send("ready")
     while True:
         try:
@@ -130,7 +130,7 @@ def serve() -> None:
             os._exit(0)  # without waiting for the threads of a store
         counters = dict.fromkeys(COUNTERS, 0)
         try:
-            answers = loop.run_until_complete(reader.read(reads, seconds, counters))
+            answers = loop.run_until_complete(reader.read(transport, reads, seconds, counters))
             send("answers", counters, *((bytes(one.data), one.version, one.size) for one in answers))
         except Failed as error:
             send("failed", counters, error.status, error.sys_errno, tuple(error.read), error.why)

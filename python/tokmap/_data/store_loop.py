@@ -52,8 +52,8 @@ class _Loop:
             await _probe()
             self._is_probed = True
         if transport not in self._readers:
-            self._readers[transport] = RangeReader(transport, self.loop)
-        return await self._readers[transport].read(reads, seconds, counters)
+            self._readers[transport] = RangeReader(self.loop)
+        return await self._readers[transport].read(transport, reads, seconds, counters)
 
     def end(self) -> None:
         """Cancels all reads, and waits a moment: threads of a store must not come back into an interpreter that has ended."""
