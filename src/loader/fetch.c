@@ -517,12 +517,15 @@ static void wait_for_head(tokmap_i_fetch *f)
 /* Waits until the next step has been read, or has failed in this call. */
 static void wait_for_step(tokmap_i_fetch *f)
 {
-    const bool waits = !is_settled(f) || step_at(f, f->head)->state == STEP_FAILED;
+    const bool was_settled = is_settled(f);
+    const bool waits = !was_settled || step_at(f, f->head)->state == STEP_FAILED;
     const uint64_t since_ns = waits ? tokmap_i_now_ns() : 0;
-    if (!is_settled(f))
+    if (!was_settled)
         wait_for_head(f);
     step *s = step_at(f, f->head);
-    if (s->state == STEP_FAILED) { /* perhaps before this call: try again */
+    /* If it may have failed before this call, it is tried again. A store has a deadline for a try,
+     * and a call waits for one. */
+    if (s->state == STEP_FAILED && (was_settled || !f->reads)) {
         s->state = STEP_AGAIN;
         wait_for_head(f);
     }
