@@ -9,6 +9,8 @@ import os
 import pathlib
 import re
 import sys
+import threading
+import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -41,15 +43,18 @@ def set_environment(server, **more):
 
 
 class NewKeys:
-    """A credential provider of obstore. Each key is good for so many seconds."""
+    """A credential provider of obstore, which makes a new key after so many seconds. obstore asks it before each request,
+    because no key is good for another five minutes."""
 
     def __init__(self, seconds):
-        self.seconds, self.n_keys = seconds, 0
+        self.seconds, self.made, self.n_keys, self.lock = seconds, -seconds, 0, threading.Lock()
 
     def __call__(self):
-        self.n_keys += 1
-        return {"access_key_id": access_key(), "secret_access_key": SECRET, "token": TOKEN,
-                "expires_at": datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=self.seconds)}
+        with self.lock:
+            if time.monotonic() - self.made >= self.seconds:
+                self.made, self.key, self.n_keys = time.monotonic(), access_key(), self.n_keys + 1
+            expires = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=self.seconds)
+            return {"access_key_id": self.key, "secret_access_key": SECRET, "token": TOKEN, "expires_at": expires}
 
 
 def store_with_keys(server, provider, deadline=60):
