@@ -69,7 +69,7 @@ class Tokmap(Peer):
         import numpy
         import tokmap
 
-        with tokmap.Writer(folder / "train", vocab_size=2**32 - 1) as writer:
+        with tokmap.Writer(folder / "train", vocab_size=2**31) as writer:
             for first, n in spans(n_rows):
                 writer.document(numpy.arange(first * LENGTH, (first + n) * LENGTH, dtype=numpy.uint32))
             writer.document([n_rows * LENGTH])
@@ -220,7 +220,10 @@ class LitData(Peer):
 
     def __init__(self, endpoint, cache, batch_rows, rank, n_ranks, num_workers=0, **options):
         import litdata
+        import litdata.streaming.downloader
 
+        # It gives obstore no way to use http, which the server speaks. Without obstore it uses boto3.
+        litdata.streaming.downloader._OBSTORE_AVAILABLE = False
         self.dataset = litdata.StreamingDataset(
             "s3://%s/litdata/train" % BUCKET, cache_dir=str(cache), item_loader=litdata.TokensLoader(block_size=self.stride),
             shuffle=True, drop_last=True, seed=1, storage_options={"endpoint_url": endpoint, "region_name": "us-east-1"}, **options)
