@@ -132,15 +132,15 @@ def run_workers(given, folder, server, store):
     import tokmap
     import tokmap.torch
 
-    run, options = Run(), dict(sequence_length=LENGTH, batch_rows=ROWS, seed=1, max_epochs=1)
-    local = tokmap.Loader(folder / "train", outputs=("inputs",), **options)
+    run, options = Run(), dict(sequence_length=LENGTH, batch_rows=ROWS, seed=1, max_epochs=1, outputs=("inputs",))
+    local = tokmap.Loader(folder / "train", **options)
     named = {} if store is None else {"store": store}
-    loader = tokmap.torch.data_loader("s3://%s/train" % BUCKET, num_workers=given.workers, multiprocessing_context="forkserver",
-                                      **named, **options)
+    dataset = tokmap.torch.IterableDataset("s3://%s/train" % BUCKET, **named, **options)
+    loader = tokmap.torch.data_loader(dataset, num_workers=given.workers, multiprocessing_context="forkserver")
     batches = iter(loader)
 
     def after_step(step, batch):
-        inputs = batch[0].numpy()
+        inputs = batch["inputs"].numpy()
         check_rows(numpy, local, step * ROWS, inputs)
         run.n_rows += len(inputs)
 
