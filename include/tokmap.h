@@ -203,6 +203,54 @@ TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *p
  * open many datasets and read no tokens. */
 TOKMAP_API tokmap_status tokmap_dataset_open_index(tokmap_dataset **out, const char *path,
                                                    tokmap_error *err);
+/* A store of objects, such as a bucket of S3. The library has no HTTP and no credentials: the
+ * caller reads ranges for it. */
+#define TOKMAP_VERSION_BYTES 128
+
+/* A range of an object. */
+typedef struct tokmap_byte_read {
+    const char *name; /* of the object: the name that was opened, with another end */
+    /* The version that the object must have, "" for any one; then the version that it has, "" if
+     * the source knows none. Room for TOKMAP_VERSION_BYTES, never NULL. */
+    char *version;
+    uint64_t offset;
+    size_t n_bytes; /* 0: only the version and the size are asked for */
+    void *dst;
+    /* Set by the source: */
+    size_t n_read;         /* less than n_bytes only where the object ends */
+    uint64_t object_bytes; /* size of the object; UINT64_MAX: not known */
+} tokmap_byte_read;
+
+typedef struct tokmap_byte_source {
+    size_t struct_size; /* sizeof(tokmap_byte_source) */
+    void *context;
+    /* Reads all ranges, at the same time, and returns when all are there or one of them has failed
+     * for good: it is not asked again unless a row is needed. Several threads call it at the same
+     * time. It fills in err, whose text names the object and the range. TOKMAP_ERR_IO with ENOENT
+     * in sys_errno: there is no such object. TOKMAP_ERR_MISMATCH: it has another version. */
+    tokmap_status (*read)(void *context, tokmap_byte_read *reads, size_t n_reads,
+                          tokmap_error *err);
+    /* Makes the call of `read` that was given these reads return soon, with any status. Called by
+     * any thread. NULL: closing a loader waits for reads. */
+    void (*cancel)(void *context, const tokmap_byte_read *reads);
+    /* A copy of P.tmi on a disk, which is mapped as usual, of any size. NULL: P.tmi is read from
+     * the store. */
+    const char *index_path;
+} tokmap_byte_source;
+
+/* Opens a dataset in a store. `name` is its prefix P or P.tmi, as messages have it and `source`
+ * gets it. The source must stay valid until close. Two calls of `read`, one after the other: the
+ * beginning of P.tmi; then its sections, except checksums and those above 64 MiB, with the size
+ * of the token file. A call that needs such a section later reads the rest of the index into
+ * memory, up to 1 GiB; above that it is TOKMAP_ERR_UNSUPPORTED, and needs index_path. Tokens are
+ * never mapped: tokmap_dataset_tokens returns TOKMAP_IN_PIECES, tokmap_dataset_read reads them,
+ * and a loader reads rows ahead. TOKMAP_ERR_UNSUPPORTED also: the call needs the files on a
+ * disk, as verify, writers and stages do. Other errors are those of tokmap_dataset_open, and of
+ * the source. */
+TOKMAP_API tokmap_status tokmap_dataset_open_from(tokmap_dataset **out, const char *name,
+                                                  const tokmap_byte_source *source,
+                                                  tokmap_error *err);
+
 /* Closes a dataset. Pointers that other calls returned for it are invalid afterwards. */
 TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
 
@@ -406,6 +454,8 @@ typedef struct tokmap_verify_options {
     void *context;      /* passed to the functions below, which never run at the same time */
     void (*on_progress)(void *context, uint64_t bytes_done, uint64_t bytes_total); /* or NULL */
     void (*on_damage)(void *context, const tokmap_damage *damage);                 /* or NULL */
+    uint64_t first_segment; /* of a joined dataset: reads only n_segments token files from this */
+    uint64_t n_segments;    /* 0: all; a flat dataset has one */
 } tokmap_verify_options;
 
 typedef struct tokmap_verify_report {
@@ -416,7 +466,8 @@ typedef struct tokmap_verify_report {
     uint64_t bytes_read;
 } tokmap_verify_report;
 
-/* Reads and checks every byte. With a sample, it reads only some token blocks, but the whole index.
+/* Reads and checks every byte. With a sample or segments, it reads only some token blocks, but the
+ * whole index.
  * The blocks of a joined dataset are counted through all segments. A token file that is missing or
  * has another size is reported as one damage for all its blocks, and the rest is checked. options
  * and report may be NULL. TOKMAP_OK: everything that was read is intact. TOKMAP_ERR_CORRUPT: damage

@@ -154,7 +154,13 @@ typedef enum tokmap_io {
     TOKMAP_IO_READ = 4, /* pread into memory of the loader; blocks as with POPULATE */
     /* Copy each row when next is called, by one read; nothing is read in advance, and no thread is
      * started. For samples in an order that the loader does not know. */
-    TOKMAP_IO_COPY = 5
+    TOKMAP_IO_COPY = 5,
+    /* Not to be asked for: what a loader has in tokmap_loader_info if one of its datasets is in a
+     * store (tokmap_dataset_open_from). Another way, also of TOKMAP_IO, is TOKMAP_ERR_ARGUMENT
+     * then. Up to 16 threads call the source, with the rows of a step or of several. Without
+     * look_ahead, as many steps are read ahead as the caller takes in two seconds, or in twice the
+     * time that 999 of 1,000 steps need to arrive; at most 256 MiB, 4,096 rows and 1,024 steps. */
+    TOKMAP_IO_STORE = 6
 } tokmap_io;
 
 /* An order of the documents of a dataset, from whose tokens windows are cut: docs/ORDER.md,
@@ -305,6 +311,10 @@ typedef struct tokmap_loader_options {
      * A stage does not take them. */
     const char *const *lanes;
     uint64_t n_lanes; /* at most 16 */
+    /* 1: of datasets in a store, read the whole MiB blocks that a row has bytes of, and compare
+     * them with their checksums: TOKMAP_ERR_CORRUPT if one differs. Else rows are not compared.
+     * Without a dataset in a store, TOKMAP_ERR_ARGUMENT. */
+    int64_t verify_blocks;
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */

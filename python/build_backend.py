@@ -77,7 +77,9 @@ def metadata(components):
     lines += [f"Requires-Dist: {other}" for other in project["dependencies"]]
     for extra, others in extras.items():
         lines.append(f"Provides-Extra: {extra}")
-        lines += [f'Requires-Dist: {other}; extra == "{extra}"' for other in others]
+        for other in others:  # which may have a condition of its own
+            name, _, condition = other.partition("; ")
+            lines.append(f"Requires-Dist: {name}; {condition and condition + ' and '}extra == \"{extra}\"")
     homepage = makefile_value("HOMEPAGE")
     lines += [f"Project-URL: Homepage, {homepage}"] if homepage else []
     lines.append("Description-Content-Type: text/markdown")

@@ -9,6 +9,7 @@
 #include "base/le.h"
 #include "base/word_distance.h"
 #include "dataset/index_reader.h"
+#include "dataset/store.h"
 
 /* ---- Open ---- */
 
@@ -68,7 +69,7 @@ static tokmap_status open_late(tokmap_column *c, const char *name, tokmap_error 
     c->meta = c->late = calloc(1, sizeof *c->late);
     tokmap_status status = path && c->late ? TOKMAP_OK : FAIL_MEMORY(err);
     if (!status)
-        status = tokmap_i_side_open(&c->file, &tokmap_i_column_kind, path, &h, &exists, err);
+        status = tokmap_i_side_open(&c->file, &tokmap_i_column_kind, c->ds, path, &h, &exists, err);
     free(path);
     if (status)
         return exists || status == TOKMAP_ERR_MEMORY ? status : fail_missing(c, name, err);
@@ -94,6 +95,9 @@ tokmap_status tokmap_column_open(tokmap_column **out, const tokmap_dataset *ds, 
     *out = NULL;
     if (!ds || !name)
         return FAIL_NULL(err);
+    const tokmap_status read = tokmap_i_need_index(ds, err);
+    if (read)
+        return read;
     tokmap_column *c = calloc(1, sizeof *c);
     if (!c)
         return FAIL_MEMORY(err);

@@ -66,7 +66,8 @@ struct tokmap_dataset {
      * check. Set for lanes, which are read as datasets with wider tokens. */
     tokmap_status (*check_file)(const tokmap_dataset *ds, const tokmap_i_token_file *file, int fd,
                                 tokmap_error *err);
-    const uint8_t *index_map; /* the whole file */
+    const uint8_t *index_map;     /* the whole file */
+    struct tokmap_i_store *store; /* NULL: the files are on a disk. See store.h */
     tokmap_i_documents documents;
     tokmap_i_inputs inputs;
     tokmap_i_meta *meta; /* NULL: documents have no values */

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "dataset/dataset.h"
+#include "dataset/store.h"
 
 tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info)
 {
@@ -44,7 +44,8 @@ tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
 {
     if (!ds || !out || index >= ds->header.n_documents)
         return TOKMAP_ERR_ARGUMENT;
-    return tokmap_i_documents_get(&ds->documents, NULL, index, out);
+    const tokmap_status status = tokmap_i_need_index(ds, NULL);
+    return status ? status : tokmap_i_documents_get(&ds->documents, NULL, index, out);
 }
 
 tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
@@ -52,7 +53,8 @@ tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t to
 {
     if (!ds || !out || token >= ds->header.n_tokens || ds->header.n_documents == 0)
         return TOKMAP_ERR_ARGUMENT;
-    return tokmap_i_documents_find(&ds->documents, NULL, token, out);
+    const tokmap_status status = tokmap_i_need_index(ds, NULL);
+    return status ? status : tokmap_i_documents_find(&ds->documents, NULL, token, out);
 }
 
 tokmap_status tokmap_dataset_get_segment(const tokmap_dataset *ds, uint64_t index,
@@ -80,13 +82,15 @@ tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint64_t index,
     tokmap_input_info full;
     if (!ds || index >= ds->inputs.n_inputs)
         return TOKMAP_ERR_ARGUMENT;
-    const tokmap_status status = tokmap_i_inputs_get(&ds->inputs, index, &full);
+    tokmap_status status = tokmap_i_need_index(ds, NULL);
+    if (!status)
+        status = tokmap_i_inputs_get(&ds->inputs, index, &full);
     return status ? status : tokmap_i_give_struct(info, &full, &kind, NULL);
 }
 
 const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes)
 {
-    if (!ds || !n_bytes)
+    if (!ds || !n_bytes || tokmap_i_need_index(ds, NULL))
         return NULL;
     const tokmap_i_section *s = tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA);
     *n_bytes = (size_t)s->n_bytes;
@@ -104,7 +108,9 @@ tokmap_status tokmap_dataset_get_spans(const tokmap_dataset *ds, uint64_t first,
         return TOKMAP_OK;
     tokmap_i_span_cursor c = {&ds->spans, NULL, 0, 0, 0};
     tokmap_span span;
-    tokmap_status status = tokmap_i_spans_seek(&c, first);
+    tokmap_status status = tokmap_i_need_index(ds, NULL);
+    if (!status)
+        status = tokmap_i_spans_seek(&c, first);
     while (!status && !(status = tokmap_i_spans_next(&c, &span)) &&
            span.first_token < first + n_tokens) {
         if (*n_found < n_most)
@@ -161,9 +167,10 @@ tokmap_status tokmap_i_give_column(const tokmap_i_meta *m, uint32_t column, cons
 tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t column,
                                              tokmap_meta_column *out)
 {
-    return ds && ds->meta && column < ds->meta->n_columns
-               ? tokmap_i_give_column(ds->meta, column, NULL, out)
-               : TOKMAP_ERR_ARGUMENT;
+    if (!ds || !ds->meta || column >= ds->meta->n_columns)
+        return TOKMAP_ERR_ARGUMENT;
+    const tokmap_status status = tokmap_i_need_index(ds, NULL);
+    return status ? status : tokmap_i_give_column(ds->meta, column, NULL, out);
 }
 
 tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint32_t column, uint64_t document,
@@ -172,5 +179,6 @@ tokmap_status tokmap_dataset_get_meta(const tokmap_dataset *ds, uint32_t column,
     if (!ds || !out || !ds->meta || column >= ds->meta->n_columns ||
         document >= ds->header.n_documents)
         return TOKMAP_ERR_ARGUMENT;
-    return tokmap_i_meta_get(ds->meta, column, document, out);
+    const tokmap_status status = tokmap_i_need_index(ds, NULL);
+    return status ? status : tokmap_i_meta_get(ds->meta, column, document, out);
 }

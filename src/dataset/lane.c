@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/le.h"
 #include "base/options.h"
+#include "dataset/store.h"
 #include "dataset/token_files.h"
 
 /* Returns the length of the path of a token file without its last suffix. */
@@ -46,19 +47,29 @@ static bool has_hash(const tokmap_i_lane_header *h, const tokmap_i_content_hash 
     return memcmp(bytes, h->tokens_hash, sizeof bytes) == 0;
 }
 
-/* Reads the header of the index at `path`, relative to the folder of the dataset. Returns false if
- * there is none that can be read. */
+/* Opens a file in the folder of a joined dataset, to read its head. */
+static tokmap_status open_head(const tokmap_dataset *ds, const char *path, tokmap_i_beside *out,
+                               tokmap_error *err)
+{
+    *out = (tokmap_i_beside){.fd = -1};
+    if (ds->store)
+        return tokmap_i_store_open_object(ds->store, path, TOKMAP_I_LANE_CHECKSUMS_AT, out, err);
+    return tokmap_i_open_file_in(ds->folder_fd, path, ds->folder_bytes, &out->fd, &out->stat, err);
+}
+
+/* Reads the header of an index in the folder of the dataset. Returns false if there is none that
+ * can be read. */
 static bool read_index(const tokmap_dataset *ds, const char *path, tokmap_i_header *h)
 {
     uint8_t bytes[TOKMAP_I_HEADER_BYTES];
     size_t n_read = 0;
-    tokmap_i_file_stat stat;
-    int fd = -1;
+    tokmap_i_beside index;
     const bool is_read =
-        !tokmap_i_file_open_from(ds->folder_fd, path, &fd) && !tokmap_i_file_stat_fd(fd, &stat) &&
-        !tokmap_i_file_read(fd, bytes, sizeof bytes, 0, &n_read) &&
-        !tokmap_i_header_decode(bytes, n_read, &(tokmap_i_index_file){path, stat.n_bytes}, h, NULL);
-    tokmap_i_file_close(fd);
+        !open_head(ds, path, &index, NULL) &&
+        !tokmap_i_file_read(index.fd, bytes, sizeof bytes, 0, &n_read) &&
+        !tokmap_i_header_decode(bytes, n_read, &(tokmap_i_index_file){path, index.stat.n_bytes}, h,
+                                NULL);
+    tokmap_i_file_close(index.fd);
     return is_read;
 }
 
@@ -75,7 +86,7 @@ static tokmap_status check_tokens(const tokmap_lane *lane, const tokmap_i_token_
         free(index);
         return FAIL_MEMORY(err);
     }
-    const bool differs = read_index(ds, path + ds->folder_bytes, index) &&
+    const bool differs = read_index(ds, path, index) &&
                          strcmp(index->token_suffix, tokens + n_stem) == 0 &&
                          index->n_tokens == file->n_tokens && !has_hash(h, &index->tokens_hash);
     const tokmap_status status = differs ? fail_other_tokens(file->path, path, err) : TOKMAP_OK;
@@ -179,22 +190,30 @@ static tokmap_status read_first(tokmap_lane *lane, const tokmap_i_token_file *fi
 static tokmap_status open_whole(tokmap_lane *lane, bool *exists, tokmap_error *err)
 {
     tokmap_dataset *wide = &lane->wide;
-    int fd = -1;
+    tokmap_i_beside head;
+    tokmap_error last = {0};
     const uint8_t *map;
-    const int error = tokmap_i_file_open(lane->path, &fd);
-    *exists = error != ENOENT;
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot open", lane->path);
+    tokmap_status status =
+        tokmap_i_open_beside(lane->ds, lane->path, TOKMAP_I_LANE_CHECKSUMS_AT, &head, &last);
+    *exists = !status || last.sys_errno != ENOENT;
+    if (status && err)
+        *err = last;
+    if (status)
+        return status;
     tokmap_i_token_file file = {.path = lane->path, .n_tokens = wide->header.n_tokens};
-    const tokmap_status status = read_first(lane, &file, fd, err);
+    status = read_first(lane, &file, head.fd, err);
     if (status) {
-        tokmap_i_file_close(fd);
+        tokmap_i_file_close(head.fd);
         return status;
     }
     tokmap_i_token_files_take_one(wide, lane->path);
     wide->files[0].token_offset = lane->header.offset;
     wide->token_file_bytes = lane->header.n_bytes;
-    atomic_store(wide->files[0].fd, fd + 1);
+    if (lane->ds->store) {
+        tokmap_i_file_close(head.fd);
+        return tokmap_i_store_open_again(&wide->store, lane->ds->store, 1, err);
+    }
+    atomic_store(wide->files[0].fd, head.fd + 1);
     return tokmap_i_token_file_map(wide, wide->files, &map, err);
 }
 
@@ -293,16 +312,20 @@ static tokmap_status open_files(tokmap_lane *lane, bool *exists, tokmap_error *e
     *exists = first < wide->files + wide->n_files;
     if (!*exists)
         return TOKMAP_ERR_ARGUMENT;
-    int fd = -1;
-    const int error =
-        tokmap_i_file_open_from(wide->folder_fd, first->path + wide->folder_bytes, &fd);
-    *exists = error != ENOENT;
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot open", first->path);
+    tokmap_i_beside head;
+    tokmap_error last = {0};
+    status = open_head(ds, first->path, &head, &last);
+    *exists = !status || last.sys_errno != ENOENT;
+    if (status && err)
+        *err = last;
+    if (status)
+        return status;
     status = check_names(lane, err);
     if (!status)
-        status = read_first(lane, first, fd, err);
-    tokmap_i_file_close(fd);
+        status = read_first(lane, first, head.fd, err);
+    tokmap_i_file_close(head.fd);
+    if (!status && ds->store)
+        status = tokmap_i_store_open_again(&wide->store, ds->store, wide->n_files, err);
     if (!status &&
         (lane->header.n_tokens = wide->header.n_tokens, !tokmap_i_lane_place(&lane->header)))
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the lane is too large", lane->path);
@@ -370,6 +393,7 @@ void tokmap_lane_close(tokmap_lane *lane)
     if (!lane)
         return;
     tokmap_i_token_files_give_back(&lane->wide);
+    tokmap_i_store_close(lane->wide.store);
     free(lane->path);
     free(lane);
 }
@@ -419,15 +443,14 @@ tokmap_status tokmap_i_lane_hash(const tokmap_lane *lane, uint64_t *hash, tokmap
     for (uint64_t i = 0; i < lane->wide.n_files && !status; i++) {
         const tokmap_i_token_file *file = &lane->wide.files[i];
         tokmap_i_lane_header h;
+        tokmap_i_beside head;
         uint8_t bytes[8];
-        int fd = -1;
         if (file->n_tokens == 0)
             continue;
-        const int error = tokmap_i_file_open_from(lane->wide.folder_fd,
-                                                  file->path + lane->wide.folder_bytes, &fd);
-        status = error ? FAIL_IO(err, error, "%s: cannot open", file->path)
-                       : tokmap_i_lane_read_header(lane, file, fd, &h, err);
-        tokmap_i_file_close(fd);
+        status = open_head(lane->ds, file->path, &head, err);
+        if (!status)
+            status = tokmap_i_lane_read_header(lane, file, head.fd, &h, err);
+        tokmap_i_file_close(head.fd);
         if (!status) {
             le_put64(bytes, h.hash);
             tokmap_i_hasher_add(hasher, bytes, sizeof bytes);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/le.h"
+#include "dataset/store.h"
 #include "format/segments_section.h"
 
 /* The number of times that open starts again because a writer was replacing the dataset. */
@@ -103,9 +104,7 @@ static tokmap_status read_header(tokmap_dataset *ds, tokmap_i_named_file index, 
         return status;
     const size_t table_bytes = (size_t)ds->header.n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
     status = tokmap_i_read_exactly(index, TOKMAP_I_HEADER_BYTES, table_bytes, bytes, err);
-    if (!status)
-        status = tokmap_i_table_decode(bytes, &file, &ds->header, err);
-    return status ? status : check_padding(ds, index, err);
+    return status ? status : tokmap_i_table_decode(bytes, &file, &ds->header, err);
 }
 
 /* Reads the columns. Their names point into the copy of the directory, which is kept behind the
@@ -276,6 +275,8 @@ static tokmap_status open_segments(tokmap_dataset *ds, tokmap_i_named_file index
         status = number_files(ds, err);
     free((void *)segments.bytes);
     ds->is_joined = true;
+    if (!status && ds->store)
+        return tokmap_i_store_expect_files(ds->store, ds->n_files, err);
     return status ? status
                   : CHECK_IO(err, tokmap_i_folder_open(ds->index_path, &ds->folder_fd),
                              "%s: cannot open its folder", ds->index_path);
@@ -283,12 +284,33 @@ static tokmap_status open_segments(tokmap_dataset *ds, tokmap_i_named_file index
 
 /* ---- Index and tokens ---- */
 
+/* Reads what open needs of an index in a store, whose header is decoded. */
+static tokmap_status read_sections(tokmap_dataset *ds, tokmap_error *err)
+{
+    const size_t prefix_bytes = strlen(ds->index_path) - strlen(".tmi");
+    const bool is_joined = tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS) != NULL;
+    const tokmap_status status = join_names(ds->token_names, ds->index_path, prefix_bytes,
+                                            is_joined ? ".tmi" : ds->header.token_suffix, err);
+    if (status)
+        return status;
+    ds->token_path = ds->token_names[0];
+    if (!is_joined)
+        tokmap_i_token_files_take_one(ds, ds->token_path);
+    return tokmap_i_store_read_sections(ds, err);
+}
+
 static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
 {
     tokmap_i_named_file index = {-1, ds->index_path};
-    tokmap_status status = tokmap_i_open_file(index.name, &index.fd, &ds->index_stat, err);
+    tokmap_status status = ds->store
+                               ? tokmap_i_store_begin_index(ds, &index.fd, err)
+                               : tokmap_i_open_file(index.name, &index.fd, &ds->index_stat, err);
     if (!status)
         status = read_header(ds, index, err);
+    if (!status && ds->store)
+        status = read_sections(ds, err);
+    if (!status)
+        status = check_padding(ds, index, err);
     if (!status)
         status = view_sections(ds, index, err);
     if (!status && tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS))
@@ -410,6 +432,8 @@ static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_on
 
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err)
 {
+    if (ds->store)
+        return tokmap_i_fail_in_store(ds->index_path, err);
     const char *path = ds->index_names[tokmap_i_file_is(ds->index_names[1], &ds->index_stat)];
     tokmap_i_file_stat stat;
     const tokmap_status status = tokmap_i_open_file(path, fd, &stat, err);
@@ -429,6 +453,17 @@ tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tok
     return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced since it was opened", path);
 }
 
+/* Makes a dataset that has nothing yet. NULL: out of memory. */
+static tokmap_dataset *new_dataset(void)
+{
+    tokmap_dataset *ds = calloc(1, sizeof *ds);
+    if (ds) {
+        ds->index_fd = ds->folder_fd = -1;
+        ds->kept = &ds->kept_here;
+    }
+    return ds;
+}
+
 static tokmap_status open_dataset(tokmap_dataset **out, const char *path, bool index_only,
                                   tokmap_error *err)
 {
@@ -443,13 +478,11 @@ static tokmap_status open_dataset(tokmap_dataset **out, const char *path, bool i
     tokmap_status status;
     bool again = true;
     for (int n_tries = 0; again && n_tries < MOST_TRIES; n_tries++) {
-        tokmap_dataset *ds = calloc(1, sizeof *ds);
+        tokmap_dataset *ds = new_dataset();
         if (!ds)
             return FAIL_MEMORY(err);
         tokmap_i_error_clear(&last);
         again = false;
-        ds->index_fd = ds->folder_fd = -1;
-        ds->kept = &ds->kept_here;
         status = open_at(ds, path, index_only, &again, &last);
         if (status)
             tokmap_dataset_close(ds);
@@ -471,6 +504,39 @@ tokmap_status tokmap_dataset_open_index(tokmap_dataset **out, const char *path, 
     return open_dataset(out, path, true, err);
 }
 
+static tokmap_status open_in_store(tokmap_dataset *ds, const char *name,
+                                   const tokmap_byte_source *source, tokmap_error *err)
+{
+    const size_t n_bytes = strlen(name), n_end = strlen(".tmi");
+    const bool is_index = n_bytes > n_end && strcmp(name + n_bytes - n_end, ".tmi") == 0;
+    tokmap_status status =
+        join_names(ds->index_names, name, n_bytes - (is_index ? n_end : 0), ".tmi", err);
+    ds->index_path = ds->index_names[0];
+    if (!status)
+        status = tokmap_i_store_open(&ds->store, source, err);
+    return status ? status : open_index(ds, err);
+}
+
+tokmap_status tokmap_dataset_open_from(tokmap_dataset **out, const char *name,
+                                       const tokmap_byte_source *source, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!out)
+        return FAIL_NULL(err);
+    *out = NULL;
+    if (!name || !*name || !source)
+        return FAIL_NULL(err);
+    tokmap_dataset *ds = new_dataset();
+    if (!ds)
+        return FAIL_MEMORY(err);
+    const tokmap_status status = open_in_store(ds, name, source, err);
+    if (status)
+        tokmap_dataset_close(ds);
+    else
+        *out = ds;
+    return status;
+}
+
 void tokmap_dataset_close(tokmap_dataset *ds)
 {
     if (!ds)
@@ -481,6 +547,7 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     tokmap_i_token_files_give_back(ds);
     tokmap_i_file_close(ds->folder_fd);
     tokmap_i_file_close(ds->index_fd);
+    tokmap_i_store_close(ds->store);
     free(ds->meta);
     free(ds->index_names[0]);
     free(ds->token_names[0]);

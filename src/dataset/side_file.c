@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/real.h"
 #include "dataset/dataset.h"
+#include "dataset/store.h"
 #include "dataset/token_files.h"
 
 /* ---- Reading ---- */
@@ -46,19 +47,22 @@ tokmap_status tokmap_i_side_read_header(const tokmap_i_side *s, void *header, to
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_side_open(tokmap_i_side *s, const tokmap_i_side_kind *kind, const char *path,
-                                 void *header, bool *exists, tokmap_error *err)
+tokmap_status tokmap_i_side_open(tokmap_i_side *s, const tokmap_i_side_kind *kind,
+                                 const tokmap_dataset *ds, const char *path, void *header,
+                                 bool *exists, tokmap_error *err)
 {
+    tokmap_i_beside opened;
+    tokmap_error last = {0};
     *s = (tokmap_i_side){.kind = kind, .fd = -1, .path = strdup(path)};
     if (!s->path)
         return FAIL_MEMORY(err);
-    int error = tokmap_i_file_open(path, &s->fd);
-    *exists = error != ENOENT;
-    if (!error)
-        error = tokmap_i_file_stat_fd(s->fd, &s->stat);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot open", path);
-    return tokmap_i_side_read_header(s, header, err);
+    const tokmap_status status = tokmap_i_open_beside(ds, path, 0, &opened, &last);
+    *exists = !status || last.sys_errno != ENOENT;
+    s->fd = opened.fd;
+    s->stat = opened.stat;
+    if (status && err)
+        *err = last;
+    return status ? status : tokmap_i_side_read_header(s, header, err);
 }
 
 void tokmap_i_side_close(tokmap_i_side *s)

@@ -20,10 +20,11 @@ typedef struct tokmap_i_side {
     uint8_t *checked; /* a bit for each chunk that has been checked; readers set them */
 } tokmap_i_side;
 
-/* Opens a file, and decodes its header. *exists: there is such a file. TOKMAP_ERR_CORRUPT,
- * TOKMAP_ERR_VERSION: it is damaged, or newer. Close it after a failure too. */
-tokmap_status tokmap_i_side_open(tokmap_i_side *s, const tokmap_i_side_kind *kind, const char *path,
-                                 void *header, bool *exists, tokmap_error *err);
+/* Opens a file beside `ds`, and decodes its header. *exists: there is such a file.
+ * TOKMAP_ERR_CORRUPT, TOKMAP_ERR_VERSION: it is damaged, or newer. Close it after a failure too. */
+tokmap_status tokmap_i_side_open(tokmap_i_side *s, const tokmap_i_side_kind *kind,
+                                 const tokmap_dataset *ds, const char *path, void *header,
+                                 bool *exists, tokmap_error *err);
 /* Decodes the header of an open file, whose kind, descriptor, path and stat are set. */
 tokmap_status tokmap_i_side_read_header(const tokmap_i_side *s, void *header, tokmap_error *err);
 /* Closes a file that was opened, or whose fd is -1. */

@@ -7,29 +7,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
-
-tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t at,
-                                 tokmap_error *err)
-{
-    if (error)
-        return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, file.name, at);
-    tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
-    (void)tokmap_i_file_stat_fd(file.fd, &stat);
-    const uint64_t end = MIN(at, stat.n_bytes); /* the file may end before the first byte to read */
-    return FAIL_IO_AT(err, 0, end,
-                      "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
-                      file.name, end);
-}
-
-tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
-                                    void *dst, tokmap_error *err)
-{
-    size_t n_read = 0;
-    const int error = tokmap_i_file_read(file.fd, dst, n_bytes, offset, &n_read);
-    if (!error && n_read == n_bytes)
-        return TOKMAP_OK;
-    return tokmap_i_fail_read(file, error, offset + n_read, err);
-}
+#include "dataset/store.h"
 
 /* Finds the last file that begins at this token or block, or before. */
 static inline tokmap_i_token_file *search_files(const tokmap_dataset *ds, bool by_block, uint64_t x)
@@ -115,42 +93,15 @@ void tokmap_i_token_files_give_back(tokmap_dataset *ds)
 
 /* ---- Opening ---- */
 
-/* Fills in the stat of an opened file; `error` is the result of opening it. */
-static tokmap_status stat_opened(int error, tokmap_i_named_file file, tokmap_i_file_stat *stat,
-                                 tokmap_error *err)
-{
-    if (!error)
-        error = tokmap_i_file_stat_fd(file.fd, stat);
-    if (error == EINVAL)
-        return FAIL_IO(err, error, "%s: not a regular file", file.name);
-    return error ? FAIL_IO(err, error, "%s: cannot open", file.name) : TOKMAP_OK;
-}
-
-tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
-                                 tokmap_error *err)
-{
-    const int error = tokmap_i_file_open(path, fd);
-    return stat_opened(error, (tokmap_i_named_file){*fd, path}, stat, err);
-}
-
-tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i_token_file *file,
-                                        const tokmap_i_file_stat *stat, tokmap_error *err)
-{
-    const uint64_t n_bytes = tokmap_i_token_file_bytes(ds, file);
-    if (stat->n_bytes == n_bytes)
-        return TOKMAP_OK;
-    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(stat->n_bytes, n_bytes),
-                   "%s: has %" PRIu64 " bytes, but its index %s states %" PRIu64
-                   "; it was shortened or changed, or belongs to another index",
-                   file->path, stat->n_bytes, ds->index_path, n_bytes);
-}
-
 tokmap_status tokmap_i_token_file_open(const tokmap_dataset *ds, const tokmap_i_token_file *file,
                                        int *fd, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
-    const int error = tokmap_i_file_open_from(ds->folder_fd, file->path + ds->folder_bytes, fd);
-    tokmap_status status = stat_opened(error, (tokmap_i_named_file){*fd, file->path}, &stat, err);
+    *fd = -1;
+    if (ds->store)
+        return tokmap_i_fail_in_store(file->path, err);
+    tokmap_status status =
+        tokmap_i_open_file_in(ds->folder_fd, file->path, ds->folder_bytes, fd, &stat, err);
     if (!status)
         status = ds->check_file ? ds->check_file(ds, file, *fd, err)
                                 : tokmap_i_token_file_check(ds, file, &stat, err);
@@ -238,7 +189,7 @@ tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_f
     *map = atomic_load_explicit(&file->map, memory_order_acquire);
     if (*map)
         return TOKMAP_OK;
-    if (!take_one(ds, &ds->kept->n_maps, TOKMAP_I_MOST_MAPS))
+    if (ds->store || !take_one(ds, &ds->kept->n_maps, TOKMAP_I_MOST_MAPS))
         return TOKMAP_IN_PIECES;
     const uint8_t *kept = NULL;
     const tokmap_status status = map_file(ds, file, map, err);
@@ -270,10 +221,22 @@ void tokmap_i_token_files_expect(const tokmap_dataset *ds, bool mapped, bool ran
 
 /* ---- Tokens ---- */
 
+static tokmap_status read_from_store(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
+                                     void *dst, tokmap_error *err)
+{
+    tokmap_i_store_batch b = {0};
+    const tokmap_status status =
+        tokmap_i_store_add(&b, ds, piece, dst) ? tokmap_i_store_read(&b, err) : FAIL_MEMORY(err);
+    tokmap_i_store_free(&b);
+    return status;
+}
+
 tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
                                         void *dst, tokmap_error *err)
 {
     tokmap_i_named_file from;
+    if (ds->store)
+        return read_from_store(ds, piece, dst, err);
     tokmap_status status = tokmap_i_token_file_borrow(ds, piece->file, &from, err);
     if (status)
         return status;
@@ -292,7 +255,7 @@ tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first, ui
 {
     if (!ds || !tokens || !range_inside(ds, first, n_tokens))
         return TOKMAP_ERR_ARGUMENT;
-    if (ds->is_joined && n_tokens == 0) { /* there may be no file */
+    if ((ds->is_joined || ds->store) && n_tokens == 0) { /* there may be no file */
         *tokens = ds->index_map;
         return TOKMAP_OK;
     }

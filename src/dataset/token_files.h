@@ -11,31 +11,12 @@
  * opened for each read. */
 #pragma once
 
-#include "dataset/dataset.h"
+#include "dataset/file.h"
 
 enum {
     TOKMAP_I_MOST_MAPS = 1024,
     TOKMAP_I_MOST_FDS = 256
 };
-
-/* An open file and its name for messages. */
-typedef struct tokmap_i_named_file {
-    int fd;
-    const char *name;
-} tokmap_i_named_file;
-tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
-                                    void *dst, tokmap_error *err);
-
-/* Fails a read that stopped at byte `at`. error: an errno value, or 0 if the file ends there. */
-tokmap_status tokmap_i_fail_read(tokmap_i_named_file file, int error, uint64_t at,
-                                 tokmap_error *err);
-
-/* Consecutive tokens in one file. */
-typedef struct tokmap_i_token_piece {
-    tokmap_i_token_file *file;
-    uint64_t first_token, n_tokens; /* counted in the dataset */
-    uint64_t first_byte, n_bytes;   /* counted in the file */
-} tokmap_i_token_piece;
 
 /* Returns the descriptor that the file keeps, or -1. */
 static inline int tokmap_i_token_file_fd(const tokmap_i_token_file *file)
@@ -90,13 +71,6 @@ static inline tokmap_i_token_piece tokmap_i_first_piece(const tokmap_dataset *ds
  * tokens are those that have a byte in it. The dataset must have it. */
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block);
 
-/* Returns the size that the file must have. */
-static inline uint64_t tokmap_i_token_file_bytes(const tokmap_dataset *ds,
-                                                 const tokmap_i_token_file *file)
-{
-    return file->token_offset + file->n_tokens * ds->header.token_bytes;
-}
-
 /* Sets *map to the map of the whole file, which is made if necessary and valid until the dataset is
  * closed. TOKMAP_IN_PIECES: as many other files as possible are mapped; this is not an error.
  * TOKMAP_ERR_IO, TOKMAP_ERR_CORRUPT: the file cannot be opened, or has another size. */
@@ -128,9 +102,3 @@ void tokmap_i_token_files_give_back(tokmap_dataset *ds);
 /* Opens a file of a dataset and checks it. */
 tokmap_status tokmap_i_token_file_open(const tokmap_dataset *ds, const tokmap_i_token_file *file,
                                        int *fd, tokmap_error *err);
-/* Opens a regular file for reading. */
-tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
-                                 tokmap_error *err);
-/* Returns TOKMAP_ERR_CORRUPT unless the file has the size that it must have. */
-tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i_token_file *file,
-                                        const tokmap_i_file_stat *stat, tokmap_error *err);

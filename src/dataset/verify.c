@@ -50,6 +50,8 @@ typedef struct verify_job {
     bool *missing;                       /* for each file: it cannot be opened */
     tokmap_i_content_hash *block_hashes; /* NULL: not all blocks are checked */
     uint64_t n_blocks;
+    uint64_t first_file, end_file;   /* the token files that are read */
+    uint64_t first_block, end_block; /* and their blocks */
     atomic_uint_fast64_t next_block;
     tokmap_i_mutex mutex; /* for all fields below */
     bad_block *bad;
@@ -198,7 +200,7 @@ static void check_files(verify_job *job)
     const tokmap_dataset *ds = job->ds;
     job->missing = calloc((size_t)MAX(ds->n_files, 1), sizeof *job->missing);
     job->failed = !job->missing;
-    for (uint64_t i = 0; i < ds->n_files && !job->failed; i++) {
+    for (uint64_t i = job->first_file; i < job->end_file && !job->failed; i++) {
         tokmap_i_token_file *file = &ds->files[i];
         tokmap_i_named_file opened;
         tokmap_error err;
@@ -224,10 +226,11 @@ static void check_files(verify_job *job)
     }
 }
 
-/* Whether the block is in the sample. The first block always is, so that no sample is empty. */
+/* Whether the block is in the sample. The first one that may be read always is, so that no sample
+ * is empty. */
 static bool is_sampled(const verify_job *job, uint64_t block)
 {
-    if (job->options.sample >= 1 || block == 0)
+    if (job->options.sample >= 1 || block == job->first_block)
         return true;
     uint8_t key[16];
     le_put64(key, job->options.seed);
@@ -248,7 +251,7 @@ static void *check_blocks(void *context)
     block_reader r = {buffer, tokmap_i_hasher_open(), 0, {{0, 0}, 0}};
     if (r.buffer && r.hasher) {
         uint64_t block;
-        while ((block = atomic_fetch_add(&job->next_block, 1)) < job->n_blocks)
+        while ((block = atomic_fetch_add(&job->next_block, 1)) < job->end_block)
             if (is_sampled(job, block))
                 check_block(job, &r, block);
     } else {
@@ -506,11 +509,40 @@ static tokmap_status take_options(verify_job *job, const tokmap_verify_options *
     return TOKMAP_OK;
 }
 
-/* Counts the blocks, and the bytes of those in the sample. */
+/* Finds the token files that are read. A lane over all tokens is one file, which is read as a
+ * whole. */
+static tokmap_status take_segments(verify_job *job, tokmap_error *err)
+{
+    const uint64_t n_files = job->ds->n_files, first = job->options.first_segment;
+    const uint64_t n = job->options.n_segments;
+    const bool all = n == 0 || (job->lane && !job->lane->by_file);
+    if (n == 0 && first > 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "first_segment is %" PRIu64 ", but n_segments is 0, which means all", first);
+    if (!all && (first > n_files || n > n_files - first))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: there are no segments %" PRIu64 "-%" PRIu64 ": it has %" PRIu64
+                    " token file%s",
+                    job->ds->index_path, first, first + n - 1, n_files, n_files == 1 ? "" : "s");
+    job->first_file = all ? 0 : first;
+    job->end_file = all ? n_files : first + n;
+    return TOKMAP_OK;
+}
+
+static bool is_all_read(const verify_job *job)
+{
+    return job->first_file == 0 && job->end_file == job->ds->n_files;
+}
+
+/* Counts the blocks, and the bytes of those that are read. */
 static void count_blocks(verify_job *job, uint64_t n_blocks)
 {
+    const tokmap_i_token_file *files = job->ds->files;
     job->n_blocks = job->report.n_blocks = n_blocks;
-    for (uint64_t block = 0; block < n_blocks; block++)
+    job->first_block = job->first_file > 0 ? files[job->first_file].first_block : 0;
+    job->end_block = job->end_file < job->ds->n_files ? files[job->end_file].first_block : n_blocks;
+    job->next_block = job->first_block;
+    for (uint64_t block = job->first_block; block < job->end_block; block++)
         job->bytes_total +=
             is_sampled(job, block) ? tokmap_i_block_piece(job->ds, block).n_bytes : 0;
 }
@@ -549,6 +581,8 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     if (!status && report)
         status = tokmap_i_check_struct(report, &report_kind, err);
     if (!status)
+        status = take_segments(&job, err);
+    if (!status)
         status = tokmap_i_index_reader_open(&job.reader, ds, err);
     if (status)
         return status;
@@ -558,7 +592,7 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     for (uint32_t i = 0; i < ds->header.n_sections; i++)
         job.bytes_done -= ds->header.sections[i].n_bytes;
     job.report.bytes_read = job.bytes_done;
-    if (job.options.sample >= 1) {
+    if (job.options.sample >= 1 && is_all_read(&job)) {
         job.block_hashes = calloc(MAX(job.n_blocks, 1), sizeof *job.block_hashes);
         job.failed = !job.block_hashes;
     }
@@ -621,7 +655,7 @@ static void check_lane(verify_job *job)
     tokmap_i_content_hash tokens = {0};
     tokmap_error err;
     check_files(job);
-    for (uint64_t i = 0; i < ds->n_files && !job->failed; i++) {
+    for (uint64_t i = job->first_file; i < job->end_file && !job->failed; i++) {
         tokmap_i_token_file *file = &ds->files[i];
         const bool is_there = !job->missing[i] && (file->n_tokens > 0 || !job->lane->by_file);
         if (is_there && check_start(job, file, &tokens, &err)) {
@@ -638,7 +672,8 @@ static void check_lane(verify_job *job)
     for (size_t i = 0; i < job->n_bad; i++)
         report_block(job, &job->bad[i]);
     const tokmap_i_content_hash *of_all = &job->lane->ds->header.tokens_hash;
-    if (job->report.n_damages > 0 || !memcmp(tokens.crc, of_all->crc, sizeof tokens.crc))
+    if (job->report.n_damages > 0 || !is_all_read(job) ||
+        !memcmp(tokens.crc, of_all->crc, sizeof tokens.crc))
         return;
     tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
     FAIL(&damage.error, TOKMAP_ERR_CORRUPT,
@@ -655,7 +690,9 @@ tokmap_status tokmap_lane_verify(const tokmap_lane *lane, const tokmap_verify_op
         return FAIL_NULL(err);
     const tokmap_dataset *wide = &lane->wide;
     verify_job job = {.ds = wide, .lane = lane};
-    const tokmap_status status = take_options(&job, options, err);
+    tokmap_status status = take_options(&job, options, err);
+    if (!status)
+        status = take_segments(&job, err);
     if (status)
         return status;
     uint64_t n_blocks = 0;

@@ -159,13 +159,40 @@ static void explain(tokmap_loader *l, const residency *p)
                p->fits ? "" : ": they do not fit");
 }
 
+/* Returns the path of a dataset that is in a store; NULL: there is none. */
+static const char *find_in_store(const tokmap_loader *l)
+{
+    for (uint32_t d = 0; d < l->samples.n_datasets; d++)
+        if (l->samples.datasets[d]->store)
+            return l->samples.datasets[d]->index_path;
+    return NULL;
+}
+
+static tokmap_status choose_store(tokmap_loader *l, const char *path, tokmap_io wanted,
+                                  const char *by, tokmap_error *err)
+{
+    l->io = TOKMAP_IO_STORE;
+    snprintf(l->io_reason, sizeof l->io_reason, "%.80s is in a store%s", path,
+             l->samples.o.verify_blocks ? "; blocks are compared with their checksums"
+                                        : "; rows are not compared with checksums");
+    if (wanted == TOKMAP_IO_AUTO)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is '%s', but %.300s is in a store: leave it out", by,
+                io_names[wanted], path);
+}
+
 tokmap_status tokmap_i_loader_choose_io(tokmap_loader *l, tokmap_error *err)
 {
     tokmap_io wanted = l->samples.o.io;
-    const char *by = "io";
+    const char *by = "io", *in_store = find_in_store(l);
     const tokmap_status status = forced_by_environment(&wanted, &by, err);
     if (status)
         return status;
+    if (in_store)
+        return choose_store(l, in_store, wanted, by, err);
+    if (l->samples.o.verify_blocks)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "verify_blocks is for datasets in a store: tokmap verify checks files");
     l->io = wanted;
     l->reads_blocks = should_read_blocks(l);
     snprintf(l->io_reason, sizeof l->io_reason, "chosen by %s%s", by,

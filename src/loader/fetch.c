@@ -9,9 +9,9 @@
  * Step head - 1 is handed out, head is the next to hand out, and n_planned the next to plan.
  *
  * The thread plans steps up to the first slot that is still in use, and reads the planned ones: one
- * at a time (READ), all at once (DIRECT), or the next few while the others are being read into the
- * page cache (POPULATE). Only the thread accesses a step that it is planning or reading. The lock
- * protects the numbers and the states, and is never held for long. */
+ * at a time (READ), all at once (DIRECT, STORE), or the next few while the others are being read
+ * into the page cache (POPULATE). Only the thread accesses a step that it is planning or reading.
+ * The lock protects the numbers and the states, and is never held for long. */
 #include "loader/fetch.h"
 
 #include <stdatomic.h>
@@ -24,6 +24,7 @@
 #include "loader/fetch_ring.h"
 #include "loader/latency.h"
 #include "loader/look_ahead.h"
+#include "loader/store_reads.h"
 #include "system/platform_thread.h"
 
 enum {
@@ -31,6 +32,7 @@ enum {
     TOKEN_BYTES = 4,    /* wider ones, of lanes, count as several */
     MAPPED_STEPS = 8,   /* ready at a time, with POPULATE: fewer would wake the thread more often */
     FAST_STEPS = 64,    /* steps after which data count as being in memory, until a step is slow */
+    TIMED_STEPS = 32,   /* steps of a store between two looks at how long they take */
     /* more than 1, so that the look-ahead grows after a restart; less than all, so that the first
      * step is ready early */
     PLANS_AT_ONCE = 2
@@ -50,8 +52,9 @@ typedef struct step {
     tokmap_status status;
     tokmap_error err;
     uint32_t n_rows;
-    uint32_t n_left; /* rows that the ring still has to read */
-    bool slow;       /* reading it took longer than it does from memory */
+    uint32_t n_left;     /* rows that the ring still has to read */
+    uint64_t planned_ns; /* STORE: when it was planned */
+    bool slow;           /* reading it took longer than it does from memory */
     tokmap_i_fetch_row *rows;
     tokmap_i_fetch_pieces pieces;
 } step;
@@ -61,8 +64,10 @@ struct tokmap_i_fetch {
     _Atomic uint32_t n_steps; /* read ahead; there is one slot more. A restart changes it */
     step *steps;              /* of each slot */
     tokmap_i_fetch_row *rows;
-    tokmap_i_ring *ring; /* NULL with POPULATE */
-    bool expects;        /* the read order was announced to the system */
+    tokmap_i_ring *ring;         /* NULL with POPULATE */
+    tokmap_i_store_reads *reads; /* only with STORE */
+    _Atomic uint32_t n_ahead;    /* of n_steps, how many are read ahead; STORE changes it */
+    bool expects;                /* the read order was announced to the system */
     bool started;
     tokmap_i_thread thread;
     tokmap_i_mutex mutex;
@@ -83,6 +88,7 @@ struct tokmap_i_fetch {
     uint64_t n_dropped;
     uint32_t n_fast; /* steps since the last slow one */
     bool ended;
+    tokmap_i_latency *arrivals; /* STORE: from planning a step until it is there; else NULL */
 
     atomic_bool hurry; /* stop or restarted: the rows that are being read are no longer wanted */
     _Atomic uint64_t bytes_read;
@@ -90,8 +96,16 @@ struct tokmap_i_fetch {
     bool is_late, adapts;
     uint64_t begun_ns; /* when the first step since the last restart came */
     tokmap_i_look_ahead look_ahead;
+    uint64_t returned_ns, step_ns; /* STORE: when `next` returned; how long the caller takes */
+    _Atomic uint64_t slowest_ns;   /* STORE: within this, 999 of 1,000 steps arrive */
     tokmap_i_latency waits;
 };
+
+/* Whether many rows are read at the same time, and taken when they are done. */
+static bool is_async(const tokmap_i_fetch *f)
+{
+    return f->o.io == TOKMAP_IO_DIRECT || f->o.io == TOKMAP_IO_STORE;
+}
 
 static step *step_at(const tokmap_i_fetch *f, uint64_t i)
 {
@@ -118,11 +132,22 @@ static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const tokmap_i_fet
 
 /* ---- Steps, in the thread, without the lock ---- */
 
+static void start_row(tokmap_i_fetch *f, uint32_t slot, uint32_t r)
+{
+    const tokmap_i_fetch_row *row = &f->steps[slot].rows[r];
+    if (f->reads)
+        tokmap_i_store_reads_start(f->reads, slot, r, row, f->o.datasets[row->dataset],
+                                   tokmap_i_ring_place(f->ring, slot, r));
+    else
+        tokmap_i_ring_start(f->ring, slot, r, row);
+}
+
 static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position, uint32_t n_rows)
 {
     step *s = step_at(f, i);
     s->n_rows = n_rows;
     s->n_left = 0;
+    s->planned_ns = f->reads ? tokmap_i_now_ns() : 0;
     s->pieces.n = 0;
     if (f->o.ahead)
         f->o.ahead(f->o.context, position);
@@ -133,16 +158,18 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t position,
     for (uint32_t r = 0; r < n_rows; r++)
         s->n_left += s->rows[r].at.n_pieces > 0;
     s->status = TOKMAP_OK;
-    const bool asks = f->o.io != TOKMAP_IO_DIRECT && !f->o.ahead && f->n_fast < FAST_STEPS;
+    const bool asks = !is_async(f) && !f->o.ahead && f->n_fast < FAST_STEPS;
     size_t n_pieces = 0;
     for (uint32_t r = 0; r < n_rows; r++) {
         s->rows[r].at.pieces = s->pieces.list + n_pieces;
         n_pieces += s->rows[r].at.n_pieces;
-        if (f->o.io == TOKMAP_IO_DIRECT && s->rows[r].at.n_pieces > 0)
-            tokmap_i_ring_start(f->ring, (uint32_t)(i % (f->n_steps + 1)), r, &s->rows[r]);
+        if (is_async(f) && s->rows[r].at.n_pieces > 0)
+            start_row(f, (uint32_t)(i % (f->n_steps + 1)), r);
         for (size_t k = 0; k < s->rows[r].at.n_pieces && asks; k++)
             tokmap_i_pages_will_need(range_of(f, &s->rows[r], k));
     }
+    if (f->reads)
+        tokmap_i_store_reads_go(f->reads);
     return TOKMAP_OK;
 }
 
@@ -209,7 +236,7 @@ static void settle_step(tokmap_i_fetch *f, uint64_t i, step_state state, tokmap_
 
 static bool drop_step(tokmap_i_fetch *f)
 {
-    if (!f->o.drop_behind || f->o.io == TOKMAP_IO_DIRECT)
+    if (!f->o.drop_behind || is_async(f))
         f->n_dropped = f->n_given_back;
     if (f->n_dropped == f->n_given_back)
         return false;
@@ -229,12 +256,12 @@ static bool plan_one(tokmap_i_fetch *f, bool again)
 {
     const uint64_t i = again ? f->head : f->n_planned;
     const bool wanted = again ? step_at(f, i)->state == STEP_AGAIN
-                              : !f->ended && f->n_rows > 0 && i <= f->n_dropped + f->n_steps;
+                              : !f->ended && f->n_rows > 0 && i <= f->n_dropped + f->n_ahead;
     if (f->restarted || !wanted)
         return false;
     const uint64_t position = f->first + i * f->stride;
     const uint32_t n_rows = f->n_rows;
-    const bool reads = again && f->o.io != TOKMAP_IO_DIRECT;
+    const bool reads = again && !is_async(f);
     tokmap_i_mutex_unlock(&f->mutex);
     tokmap_status status = plan_step(f, i, position, n_rows);
     if (!status && reads)
@@ -281,15 +308,31 @@ static bool finish_next(tokmap_i_fetch *f)
     return true;
 }
 
+static bool take_row(tokmap_i_fetch *f, bool wait, tokmap_i_ring_result *row, tokmap_error *err)
+{
+    return f->reads ? tokmap_i_store_reads_take(f->reads, wait, row, err)
+                    : tokmap_i_ring_take(f->ring, wait, row, err);
+}
+
+/* Remembers how long a step of a store took to arrive. */
+static void time_step(tokmap_i_fetch *f, const step *s)
+{
+    tokmap_i_latency_add(f->arrivals, tokmap_i_now_ns() - s->planned_ns);
+    if (f->arrivals->n % TIMED_STEPS == 0)
+        atomic_store(&f->slowest_ns, tokmap_i_latency_percentile(f->arrivals, 999));
+}
+
 static bool take_rows(tokmap_i_fetch *f, bool wait)
 {
     tokmap_i_ring_result row;
     tokmap_error err;
     bool any = false, whole = false;
-    if (tokmap_i_ring_n_started(f->ring) == 0)
+    const uint64_t n_started =
+        f->reads ? tokmap_i_store_reads_n_started(f->reads) : tokmap_i_ring_n_started(f->ring);
+    if (n_started == 0)
         return false;
     tokmap_i_mutex_unlock(&f->mutex);
-    while (!whole && tokmap_i_ring_take(f->ring, wait && !any, &row, &err)) {
+    while (!whole && take_row(f, wait && !any, &row, &err)) {
         step *s = &f->steps[row.slot];
         any = true;
         s->rows[row.row].tokens = row.tokens;
@@ -299,14 +342,17 @@ static bool take_rows(tokmap_i_fetch *f, bool wait)
         }
         whole = --s->n_left == 0;
     }
+    if (whole && f->reads)
+        time_step(f, &f->steps[row.slot]);
     tokmap_i_mutex_lock(&f->mutex);
     if (whole)
         settle_step(f, row.slot, STEP_READY, f->steps[row.slot].status);
-    return any;
+    return any || f->reads; /* interrupted: there may be something to plan */
 }
 
-static void close_slots(tokmap_i_fetch *f)
+static void close_slots(tokmap_i_fetch *f, bool is_child)
 {
+    tokmap_i_store_reads_close(f->reads, is_child);
     tokmap_i_ring_close(f->ring);
     for (uint32_t k = 0; f->steps && k <= f->n_steps; k++)
         free(f->steps[k].pieces.list);
@@ -327,24 +373,30 @@ static tokmap_status open_slots(tokmap_i_fetch *f, uint32_t n_steps, tokmap_erro
     tokmap_status status = made.steps && made.rows ? TOKMAP_OK : FAIL_MEMORY(err);
     if (!status && o.io != TOKMAP_IO_POPULATE)
         status = tokmap_i_ring_open(&made.ring, &o, err);
+    if (!status && o.io == TOKMAP_IO_STORE)
+        status = tokmap_i_store_reads_open(&made.reads, &o, n_steps + 1, err);
     for (uint32_t k = 0; !status && k <= n_steps; k++)
         made.steps[k].rows = made.rows + (size_t)k * max_rows;
     if (status) {
-        close_slots(&made);
+        close_slots(&made, false);
         return status;
     }
-    close_slots(f);
+    close_slots(f, false);
     f->steps = made.steps;
     f->rows = made.rows;
     f->ring = made.ring;
+    f->reads = made.reads;
     f->n_steps = n_steps;
+    f->n_ahead = o.first_steps ? MIN(o.first_steps, n_steps) : n_steps;
     return TOKMAP_OK;
 }
 
 static void begin_again(tokmap_i_fetch *f)
 {
     tokmap_i_mutex_unlock(&f->mutex);
-    if (f->o.io == TOKMAP_IO_DIRECT)
+    if (f->reads)
+        tokmap_i_store_reads_drain(f->reads);
+    else if (is_async(f))
         tokmap_i_ring_drain(f->ring);
     tokmap_i_mutex_lock(&f->mutex);
     while (drop_step(f))
@@ -371,7 +423,7 @@ static void *run_thread(void *context)
         did |= plan_one(f, true);
         for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
             did |= plan_one(f, false);
-        did |= f->o.io == TOKMAP_IO_DIRECT ? take_rows(f, !did) : finish_next(f);
+        did |= is_async(f) ? take_rows(f, !did) : finish_next(f);
         if (!did) {
             f->idle = true;
             tokmap_i_condition_wait(&f->work, &f->mutex);
@@ -388,11 +440,14 @@ static void *run_thread(void *context)
 /* Releases the lock before it wakes the thread, because the thread would need the lock at once. */
 static void unlock_and_wake(tokmap_i_fetch *f, bool wake)
 {
+    const bool interrupts = wake && f->reads && !f->idle;
     wake &= f->idle;
     f->idle &= !wake;
     tokmap_i_mutex_unlock(&f->mutex);
     if (wake)
         tokmap_i_condition_signal(&f->work);
+    if (interrupts)
+        tokmap_i_store_reads_interrupt(f->reads);
 }
 
 static void return_step(tokmap_i_fetch *f)
@@ -449,6 +504,8 @@ static void wait_for_head(tokmap_i_fetch *f)
 {
     if (f->idle)
         tokmap_i_condition_signal(&f->work);
+    else if (f->reads)
+        tokmap_i_store_reads_interrupt(f->reads);
     while (!is_settled(f))
         tokmap_i_condition_wait(&f->settled, &f->mutex);
 }
@@ -472,10 +529,23 @@ static void wait_for_step(tokmap_i_fetch *f)
     tokmap_i_latency_add(&f->waits, ns);
 }
 
+/* Chooses how many steps of a store are read ahead, from the time that the caller took since the
+ * last step. */
+static void choose_ahead(tokmap_i_fetch *f)
+{
+    const uint64_t ns = tokmap_i_now_ns() - f->returned_ns;
+    if (f->returned_ns > 0 && f->o.first_steps > 0) {
+        f->step_ns = f->step_ns ? (7 * f->step_ns + ns) / 8 : ns;
+        f->n_ahead = tokmap_i_steps_ahead(f->step_ns, atomic_load(&f->slowest_ns), f->n_steps);
+    }
+}
+
 tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **rows,
                                   tokmap_error *err)
 {
     *rows = NULL;
+    if (f->reads)
+        choose_ahead(f);
     tokmap_i_mutex_lock(&f->mutex);
     return_step(f);
     if (f->adapts)
@@ -495,18 +565,22 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     /* The thread is not woken for every free slot, because waking it is the only system call when
      * the step is ready. With POPULATE, it is also woken if half of the ready steps have been
      * used. */
-    const uint64_t n_free = f->n_given_back + f->n_steps + 1 - f->n_planned;
+    const uint64_t end = f->n_given_back + f->n_ahead + 1;
+    const uint64_t n_free = end - MIN(end, f->n_planned);
     const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
     const bool is_half_used = f->o.io == TOKMAP_IO_POPULATE && 2 * n_ready <= n_mapped_steps(f);
-    unlock_and_wake(f, is_half_used || n_free >= MAX(1, f->n_steps / 4));
+    unlock_and_wake(f, is_half_used || n_free >= (f->reads ? 1 : MAX(1, f->n_steps / 4)));
+    f->returned_ns = f->reads ? tokmap_i_now_ns() : 0;
     return status;
 }
 
 void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info)
 {
-    info->look_ahead = f->n_steps;
+    info->look_ahead = f->n_ahead;
     info->bytes_read = atomic_load_explicit(&f->bytes_read, memory_order_relaxed);
-    if (f->ring)
+    if (f->reads)
+        info->bytes_read += tokmap_i_store_reads_bytes(f->reads);
+    else if (f->ring)
         info->bytes_read += tokmap_i_ring_bytes_read(f->ring);
     info->n_waits = f->n_waits;
     info->ns_waited = f->ns_waited;
@@ -545,7 +619,10 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
     tokmap_i_mutex_init(&f->mutex);
     tokmap_i_condition_init(&f->work);
     tokmap_i_condition_init(&f->settled);
-    tokmap_status status = open_slots(f, o->n_steps, err);
+    f->arrivals = o->io == TOKMAP_IO_STORE ? calloc(1, sizeof *f->arrivals) : NULL;
+    tokmap_status status = o->io == TOKMAP_IO_STORE && !f->arrivals
+                               ? FAIL_MEMORY(err)
+                               : open_slots(f, o->n_steps, err);
     if (!status)
         status = CHECK_IO(err, tokmap_i_thread_start(&f->thread, run_thread, f),
                           "cannot start the read-ahead thread (TOKMAP_IO_MAP needs none)");
@@ -577,6 +654,7 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f, bool is_child)
         tokmap_i_condition_free(&f->work);
         tokmap_i_condition_free(&f->settled);
     }
-    close_slots(f);
+    close_slots(f, is_child);
+    free(f->arrivals);
     free(f);
 }

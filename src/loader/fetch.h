@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.h - reads the rows of the next steps ahead, in one thread.
  *
- * The order of rows is known, so reading ahead replaces worker processes. There are three ways:
+ * The order of rows is known, so reading ahead replaces worker processes. There are four ways:
  *   POPULATE faults in the pages of the map (MADV_WILLNEED several steps ahead, then
  *             MADV_POPULATE_READ, which returns an error where an access would raise SIGBUS); rows
  *             are in the map and not copied
  *   DIRECT    io_uring and O_DIRECT into a ring buffer, past the page cache: for data larger than
  *             memory
  *   READ      the same ring buffer, filled by pread: where the map must not be used or is slow
+ *   STORE     the same ring buffer, filled by threads that wait for a store (store_reads.h)
  * A step that could not be read is tried again when the caller asks for it. If it fails again, the
  * call returns the error, and the next call tries once more.
  *

@@ -32,7 +32,7 @@ typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t position, uint
                                           tokmap_error *err);
 
 typedef struct tokmap_i_fetch_options {
-    tokmap_io io; /* POPULATE, DIRECT or READ */
+    tokmap_io io; /* POPULATE, DIRECT, READ or STORE */
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;
     /* Rows and datasets are in so many groups of equal size: rows of a group are of its datasets,
@@ -42,7 +42,10 @@ typedef struct tokmap_i_fetch_options {
     uint32_t most_steps; /* the most that adapt may use; 0: it may not change it */
     uint32_t max_rows;   /* of a step; at most 2^26 in n_steps + 1 steps */
     uint32_t max_tokens; /* of a row */
-    bool drop_behind;    /* POPULATE, READ: used rows are dropped from the page cache */
+    /* STORE: the steps that are read ahead at first; 0: always n_steps */
+    uint32_t first_steps;
+    bool verifies;    /* STORE: compares blocks with their checksums */
+    bool drop_behind; /* POPULATE, READ: used rows are dropped from the page cache */
     tokmap_i_fetch_plan *plan;
     /* NULL, or called in the same thread before a step is planned, with its first position. It
      * reads larger pieces than rows, so POPULATE does not request rows one by one. */

@@ -20,3 +20,6 @@ bool tokmap_i_is_slow(uint64_t ns, size_t n_pieces, uint64_t n_tokens);
  * since it was doubled. n_taken: steps in `ns` since the last change; with too few, nothing
  * changes. Returns whether n_steps has changed. */
 bool tokmap_i_adapt(tokmap_i_look_ahead *a, uint64_t n_taken, uint64_t ns);
+/* Returns how many steps of a store are read ahead, at most `most`, if the caller takes a step in
+ * step_ns, and 999 of 1,000 steps arrive within slowest_ns. */
+uint32_t tokmap_i_steps_ahead(uint64_t step_ns, uint64_t slowest_ns, uint32_t most);

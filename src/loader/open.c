@@ -61,6 +61,9 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
                     SIZE_UP_TO(tokmap_row, n_pieces));
     if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_COPY)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 5", (int)o->io);
+    if (o->verify_blocks < 0 || o->verify_blocks > 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "verify_blocks is %" PRId64 ": must be 0 or 1",
+                    o->verify_blocks);
     if (o->look_ahead > 1024)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "look_ahead is %" PRIu32 ": must be at most 1,024 steps", o->look_ahead);

@@ -15,7 +15,8 @@ enum {
     MOST_ROWS_AHEAD = 4096, /* at most, where reading is slow */
     MOST_STEPS = 1024,
     MOST_BYTES_AHEAD = 64 << 20,
-    MOST_BYTES_OF_LANES = 256 << 20 /* at first, of rows with lanes */
+    MOST_BYTES_OF_LANES = 256 << 20, /* at first, of rows with lanes */
+    MOST_BYTES_OF_STORE = 256 << 20
 };
 
 /* ---- The plan ---- */
@@ -93,18 +94,29 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         n_steps = (uint32_t)MAX(MIN_STEPS, MIN(div_up(n_rows, l->batch_rows), MAX_STEPS));
         most_steps = (uint32_t)MAX(n_steps, MIN(most_rows / l->batch_rows, MOST_STEPS));
     }
+    const uint32_t first_steps = l->io == TOKMAP_IO_STORE && !l->samples.o.look_ahead ? n_steps : 0;
+    if (first_steps) {
+        const uint64_t n_rows = MIN(MOST_ROWS_AHEAD, MOST_BYTES_OF_STORE / row_bytes);
+        n_steps = (uint32_t)MAX(n_steps, MIN(n_rows / l->batch_rows, MOST_STEPS));
+    }
     const tokmap_i_fetch_options o = {
         .io = l->io,
         .datasets = l->lanes.read,
         .n_datasets = l->lanes.n_datasets * (1 + l->lanes.n),
         .n_groups = 1 + l->lanes.n,
         .n_steps = n_steps,
-        .most_steps = l->io == TOKMAP_IO_DIRECT ? 0 : most_steps, /* it starts all anyway */
+        .first_steps = first_steps,
+        .verifies = l->samples.o.verify_blocks != 0,
+        .most_steps = l->io == TOKMAP_IO_DIRECT || l->io == TOKMAP_IO_STORE
+                          ? 0
+                          : most_steps, /* it starts all anyway */
         .max_rows = l->batch_rows * (1 + l->lanes.n),
         .max_tokens = l->samples.length + 1,
         .drop_behind = l->samples.o.drop_behind,
         .plan = plan_rows,
-        .ahead = l->io != TOKMAP_IO_DIRECT && l->plan.ahead.counts ? read_blocks_ahead : NULL,
+        .ahead = l->io != TOKMAP_IO_DIRECT && l->io != TOKMAP_IO_STORE && l->plan.ahead.counts
+                     ? read_blocks_ahead
+                     : NULL,
         .context = &l->plan,
     };
     return tokmap_i_fetch_open(&l->fetch, &o, err);

@@ -90,7 +90,7 @@ tokmap_status tokmap_i_rows_open(tokmap_i_rows *r, const tokmap_i_rows_kind *kin
     char *beside = path ? NULL : tokmap_i_rows_path(r->ds, kind, r->view);
     if (!path && !beside)
         return FAIL_MEMORY(err);
-    tokmap_status status = tokmap_i_side_open(&r->file, &tokmap_i_rows_file_kind,
+    tokmap_status status = tokmap_i_side_open(&r->file, &tokmap_i_rows_file_kind, r->ds,
                                               path ? path : beside, &r->header, exists, err);
     free(beside);
     if (status)

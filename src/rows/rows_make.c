@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/le.h"
 #include "dataset/index_reader.h"
+#include "dataset/store.h"
 #include "rows/best_fit.h"
 #include "rows/rows.h"
 #include "system/platform.h"
@@ -188,6 +189,9 @@ tokmap_status tokmap_i_rows_make(tokmap_i_rows *r, const tokmap_i_rows_kind *kin
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its document boundaries are not known; rows of documents need them",
                     r->ds->index_path);
+    const tokmap_status read = tokmap_i_need_index(r->ds, err);
+    if (read)
+        return read;
     r->chunk_rows = m.fit.n_rows;
     m.starts = malloc((m.fit.n_rows + 1) * sizeof *m.starts);
     const tokmap_view *view = r->view;

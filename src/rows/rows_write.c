@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "dataset/side_file.h"
+#include "dataset/store.h"
 #include "rows/rows.h"
 
 static tokmap_status write_rows(const tokmap_dataset *ds, const tokmap_i_rows_kind *kind,
@@ -40,6 +41,8 @@ tokmap_status tokmap_rows_write(const tokmap_dataset *ds, const tokmap_rows_opti
     if (!ds)
         return FAIL_NULL(err);
     tokmap_status status = tokmap_i_take_options(&o, options, &options_kind, err);
+    if (!status)
+        status = tokmap_i_need_files(ds, err);
     if (!status && info)
         status = tokmap_i_check_struct(info, &info_kind, err);
     if (status)

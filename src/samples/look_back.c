@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/base.h"
 #include "base/error.h"
+#include "dataset/store.h"
 #include "rows/rows_find.h"
 
 /* ---- A dataset of a source ---- */
@@ -39,7 +40,8 @@ static tokmap_status open_dataset(searched_dataset *v, const tokmap_i_samples *s
         v->rows = (tokmap_i_rows_finder){.rows = &w->rows[dataset], .reader = sampler->rows};
     v->n_windows =
         (dataset + 1 < w->n_datasets ? w->before[dataset + 1] : w->n_windows) - w->before[dataset];
-    return tokmap_i_mixture_prepare_find(samples->mixture) ? TOKMAP_OK : FAIL_MEMORY(err);
+    const tokmap_status status = tokmap_i_need_index(v->ds, err);
+    return status || tokmap_i_mixture_prepare_find(samples->mixture) ? status : FAIL_MEMORY(err);
 }
 
 /* Returns the sample at a place of an epoch; UINT64_MAX if there is none below 2^63. */

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/le.h"
+#include "dataset/store.h"
 #include "samples/samples.h"
 
 #define GROUP_TOKENS ((uint64_t)1 << 27) /* for best fit; so two groups have at most 1 GiB */
@@ -71,6 +72,15 @@ static tokmap_status set_order_ids(tokmap_i_samples *samples, tokmap_error *err)
     }
     free(ids);
     return TOKMAP_OK;
+}
+
+/* Reads the index of a dataset in a store, if documents are looked up in it. */
+static tokmap_status read_index(const tokmap_loader_options *o, const tokmap_loader_source *s,
+                                uint32_t d, tokmap_error *err)
+{
+    const bool looks_up = o->windows != TOKMAP_WINDOWS_CONCAT || s->documents || s->views ||
+                          s->document_lists || o->row_parts;
+    return looks_up ? tokmap_i_need_index(s->datasets[d], err) : TOKMAP_OK;
 }
 
 /* Finds the part of a dataset that is used. wanted: the first document and the end, or NULL. */
@@ -344,7 +354,9 @@ static tokmap_status set_datasets(tokmap_i_samples *samples, uint32_t k, tokmap_
         const char *order_of = from->order_of ? from->order_of[d] : NULL;
         const uint64_t *documents = from->documents ? &from->documents[2 * d] : NULL;
         tokmap_i_view_reader views = {0};
-        tokmap_status status = find_order_id(ds, order_of, s->order_ids[d], err);
+        tokmap_status status = read_index(o, from, (uint32_t)d, err);
+        if (!status)
+            status = find_order_id(ds, order_of, s->order_ids[d], err);
         if (!status)
             status = find_range(ds, documents, &s->windows.ranges[d], err);
         const tokmap_view *view = from->views ? from->views[d] : NULL;

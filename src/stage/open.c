@@ -402,6 +402,10 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
         status = check_outputs(&s->options, err);
     if (status)
         return status;
+    if (s->options.loader->io == TOKMAP_IO_STORE)
+        return FAIL(err, TOKMAP_ERR_UNSUPPORTED,
+                    "a stage needs files on a disk, and the loader has a dataset in a store: copy "
+                    "it, or move its batches to the device without a stage");
     int user = TOKMAP_I_LOADER_FREE;
     if (!atomic_compare_exchange_strong(&s->options.loader->user, &user, TOKMAP_I_LOADER_STAGED))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s",

@@ -590,6 +590,25 @@ void tokmap_i_memory_give_back(void *memory, size_t n_bytes)
         munmap(memory, n_bytes);
 }
 
+int tokmap_i_memory_file(uint64_t n_bytes, int *fd, void **map)
+{
+    *fd = memfd_create("tokmap", MFD_CLOEXEC);
+    *map = (void *)empty_map;
+    if (*fd < 0)
+        return errno;
+    int error = tokmap_i_file_resize(*fd, n_bytes);
+    if (!error && n_bytes > 0) {
+        *map = mmap(NULL, (size_t)n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+        error = *map == MAP_FAILED ? errno : 0;
+    }
+    if (error) {
+        tokmap_i_file_close(*fd);
+        *fd = -1;
+        *map = NULL;
+    }
+    return error;
+}
+
 int tokmap_i_memory_take_wiped(size_t n_bytes, void **out)
 {
     int error = tokmap_i_memory_take(n_bytes, out);

@@ -148,6 +148,9 @@ int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment);
 /* Takes memory that the system provides page by page, on first access. */
 int tokmap_i_memory_take(size_t n_bytes, void **out);
 void tokmap_i_memory_give_back(void *memory, size_t n_bytes);
+/* Makes a file of zeros without a name, in memory, and maps it to be written. Only what is written
+ * takes memory. */
+int tokmap_i_memory_file(uint64_t n_bytes, int *fd, void **map);
 /* The same as tokmap_i_memory_take, but in a forked child the memory is zeros. EINVAL: the system
  * has no such memory. */
 int tokmap_i_memory_take_wiped(size_t n_bytes, void **out);

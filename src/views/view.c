@@ -45,7 +45,7 @@ tokmap_status tokmap_i_view_open_file(tokmap_view *v, const char *path, bool *ex
                                       tokmap_error *err)
 {
     tokmap_status status =
-        tokmap_i_side_open(&v->file, &tokmap_i_view_kind, path, &v->header, exists, err);
+        tokmap_i_side_open(&v->file, &tokmap_i_view_kind, v->ds, path, &v->header, exists, err);
     if (!status)
         status = check_header(v, err);
     return status ? status : read_table(v, err);

@@ -12,6 +12,7 @@
 #include "columns/select.h"
 #include "dataset/index_reader.h"
 #include "dataset/side_file.h"
+#include "dataset/store.h"
 #include "system/platform.h"
 #include "views/view.h"
 
@@ -355,6 +356,8 @@ tokmap_status tokmap_view_open(tokmap_view **out, const tokmap_dataset *ds,
     tokmap_status status = tokmap_i_take_options(&o, options, &options_kind, err);
     if (!status)
         status = check_options(ds, &o, false, err);
+    if (!status)
+        status = tokmap_i_need_index(ds, err);
     if (status)
         return status;
     for (int n_tries = 0; again && n_tries < MOST_TRIES; n_tries++)
@@ -428,6 +431,8 @@ tokmap_status tokmap_view_write(const tokmap_dataset *ds, const tokmap_view_opti
     if (!ds)
         return FAIL_NULL(err);
     tokmap_status status = tokmap_i_take_options(&o, options, &options_kind, err);
+    if (!status)
+        status = tokmap_i_need_files(ds, err);
     if (!status && info)
         status = tokmap_i_check_struct(info, &info_kind, err);
     if (!status)

@@ -14,6 +14,7 @@
 #include "base/le.h"
 #include "base/options.h"
 #include "dataset/side_file.h"
+#include "dataset/store.h"
 #include "dataset/token_files.h"
 #include "format/column_file.h"
 #include "tokmap_writer.h"
@@ -375,6 +376,8 @@ tokmap_status tokmap_column_writer_open(tokmap_column_writer **out, const tokmap
     if (!ds)
         return FAIL_NULL(err);
     tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status)
+        status = tokmap_i_need_files(ds, err);
     if (!status)
         status = tokmap_i_check_flag("replace", o.replace, err);
     if (status)

@@ -17,6 +17,7 @@
 #include "base/le.h"
 #include "base/options.h"
 #include "dataset/dataset.h"
+#include "dataset/store.h"
 #include "dataset/token_files.h"
 #include "system/platform_thread.h"
 #include "tokmap_writer.h"
@@ -195,6 +196,8 @@ tokmap_status tokmap_lane_writer_open(tokmap_lane_writer **out, const tokmap_dat
     if (!ds)
         return FAIL_NULL(err);
     tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status)
+        status = tokmap_i_need_files(ds, err);
     if (!status)
         status = tokmap_i_check_flag("replace", o.replace, err);
     if (!status)

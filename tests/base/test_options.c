@@ -149,7 +149,7 @@ TEST(no_options_end_with_padding)
 #define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
     CHECK_EQ(ENDS_AT(tokmap_writer_options, n_threads), sizeof(tokmap_writer_options));
     CHECK_EQ(ENDS_AT(tokmap_adopt_options, replace), sizeof(tokmap_adopt_options));
-    CHECK_EQ(ENDS_AT(tokmap_loader_options, n_lanes), sizeof(tokmap_loader_options));
+    CHECK_EQ(ENDS_AT(tokmap_loader_options, verify_blocks), sizeof(tokmap_loader_options));
     CHECK_EQ(ENDS_AT(tokmap_rows_options, view), sizeof(tokmap_rows_options));
     CHECK_EQ(ENDS_AT(tokmap_gather_options, loader), sizeof(tokmap_gather_options));
     CHECK_EQ(ENDS_AT(tokmap_stage_options, edit), sizeof(tokmap_stage_options));

@@ -297,6 +297,12 @@ cp d.bin flat.bin
 says info_suggests_index tokmap info flat
 says info_suggests_index_for_the_file tokmap info flat.bin
 
+says info_card tokmap info --card d
+says info_card_with_another_option tokmap info --card --json d
+says info_card_of_two tokmap info --card d lines
+says info_of_an_object_in_a_store tokmap info s3://bucket/data/train
+says pack_from_a_store tokmap pack 'https://me:hush@host/corpus/a.jsonl?sig=hush' -o x
+
 # ---- verify ----
 
 says verify tokmap verify d.bin lines.tmi
@@ -310,6 +316,11 @@ says verify_json_missing tokmap verify --json missing d
 says verify_bad_sample tokmap verify --sample 2 d
 says verify_bad_threads tokmap verify --threads=0 d
 says verify_too_many_threads tokmap verify -j 65 d
+says verify_files tokmap verify --files d
+says verify_files_of_two tokmap verify --files d six
+says verify_files_without_index tokmap verify --files missing
+says verify_segments_backwards tokmap verify --segments 3-1 d
+says verify_segments_that_are_not_there tokmap verify --segments 1-2 d
 for name in bad badindex; do
     cp d.bin $name.bin
     cp d.tmi $name.tmi
@@ -318,6 +329,7 @@ patch_byte bad.bin 8 377
 says verify_damaged_block tokmap verify d bad
 says verify_damaged_block_quiet tokmap verify -q bad
 says verify_damaged_block_json tokmap verify --json bad
+says verify_files_damaged tokmap verify --files bad
 # The last byte is the closing brace of the metadata.
 patch_byte badindex.tmi $(($(wc -c <badindex.tmi) - 1)) 175
 quietly tokmap verify badindex

@@ -74,7 +74,7 @@ CHANGES = [
     ("a_call_that_is_not_exported_is_found", [(MAP, "    tokmap_loader_position;\n", "")],
      "now not exported: uint64_t(const tokmap_loader *)", BREAKS),
     ("a_field_at_the_end_is_fine", [(LOADER, "} tokmap_loader_options;", "    uint64_t more;\n} tokmap_loader_options;")],
-     "tokmap_loader_options: was 192 bytes, may grow, now 200 bytes, may grow", ADDS),
+     "tokmap_loader_options: was 200 bytes, may grow, now 208 bytes, may grow", ADDS),
     ("a_call_in_the_node_of_a_new_version_is_fine",
      [NEXT, (LOADER, *MORE), (MAP, NODE, "TOKMAP_0.3 {\nglobal:\n    tokmap_loader_more;\n} TOKMAP_0.2;\n\n" + NODE)],
      "tokmap_loader_more(): was not there, now TOKMAP_0.3: int(void)", ADDS),

@@ -24,7 +24,7 @@ ARGUMENTS = {
     "const tokmap_loader *l": "loader", "tokmap_stage *s": "stage", "const tokmap_stage *s": "stage",
     "tokmap_tokenizer *t": "tokenizer", "const tokmap_tokenizer *t": "tokenizer", "tokmap_writer *w": "writer",
     "const tokmap_writer *w": "writer",
-    "tokmap_dataset **out": "(tokmap_dataset *[1]){0}", "tokmap_loader **out": "(tokmap_loader *[1]){0}",
+    "const tokmap_byte_source *source": "&byte_source", "tokmap_dataset **out": "(tokmap_dataset *[1]){0}", "tokmap_loader **out": "(tokmap_loader *[1]){0}",
     "tokmap_stage **out": "(tokmap_stage *[1]){0}", "tokmap_tokenizer **out": "(tokmap_tokenizer *[1]){0}",
     "tokmap_writer **out": "(tokmap_writer *[1]){0}",
     "const char *path": '"d"', "const char *prefix": '"new"', "const char *token_path": '"raw.bin"',
@@ -145,6 +145,14 @@ static void make_dataset(const char *prefix, tokmap_error *err)
     need(tokmap_writer_finish(w, err), err);
     tokmap_writer_close(w);
 }
+
+static tokmap_status read_nothing(void *context, tokmap_byte_read *reads, size_t n_reads, tokmap_error *err)
+{
+    err->status = TOKMAP_ERR_IO;
+    return TOKMAP_ERR_IO;
+}
+
+static const tokmap_byte_source byte_source = {.struct_size = sizeof byte_source, .read = read_nothing};
 
 static tokmap_status use_kept(void *context, uint64_t first, uint32_t n, const uint64_t *kept, tokmap_error *err)
 {

@@ -45,3 +45,14 @@ TEST(without_room_the_look_ahead_stays)
     CHECK_EQ(a.n_steps, 4);
     CHECK_EQ(fixed.n_steps, 4);
 }
+
+TEST(steps_of_a_store_are_those_of_two_seconds_or_of_twice_the_slowest)
+{
+    const uint64_t second = 1000000000;
+    CHECK_EQ(tokmap_i_steps_ahead(second / 10, 0, 1000), 21);
+    CHECK_EQ(tokmap_i_steps_ahead(second / 10, 3 * second, 1000), 61);
+    CHECK_EQ(tokmap_i_steps_ahead(second / 10, 3 * second, 50), 50);
+    CHECK_EQ(tokmap_i_steps_ahead(100 * second, 0, 1000), 4);
+    CHECK_EQ(tokmap_i_steps_ahead(100 * second, 0, 2), 2);
+    CHECK_EQ(tokmap_i_steps_ahead(0, 0, 64), 64);
+}

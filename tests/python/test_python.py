@@ -315,7 +315,7 @@ def structs_are_those_of_the_headers(folder):
              "LoaderSource": "tokmap_loader_source", "LoaderPhase": "tokmap_loader_phase",
              "LoaderOptions": "tokmap_loader_options", "Row": "tokmap_row", "Batch": "tokmap_batch",
              "LoaderSample": "tokmap_sample", "LoaderSourceInfo": "tokmap_loader_source_info",
-             "LoaderInfo": "tokmap_loader_info",
+             "LoaderInfo": "tokmap_loader_info", "ByteRead": "tokmap_byte_read", "ByteSource": "tokmap_byte_source",
              "GatherOptions": "tokmap_gather_options"}
     check_structs(folder, ("tokmap_writer.h", "tokmap_loader.h"), [(getattr(_lib, name), c) for name, c in names.items()])
     declared = set(re.findall(r"\b(tokmap_\w+)\(", headers))

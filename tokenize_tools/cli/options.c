@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/store_name.h"
 #include "cli/cli.h"
 #include "cli/complete.h"
 
@@ -56,6 +57,26 @@ static int take_number(const cli_option *option, const char *text, uint64_t *tar
                      option->lowest ? " above 0" : "", hint);
 }
 
+static int check_store(const char *name)
+{
+    char text[STORE_NAME_TEXT_BYTES];
+    if (!store_name_is(name))
+        return CLI_OK;
+    store_name_refuse(name, text);
+    return cli_usage("%s", text);
+}
+
+/* Whether the value of an option is the name of a file, which its placeholder says. */
+static bool names_file(const cli_option *option)
+{
+    static const char *const names[] = {"FILE", "P",     "Q",      "P:N",
+                                        "DIR",  "INPUT", "OUTPUT", "PREFIX"};
+    for (size_t i = 0; option->placeholder && i < sizeof names / sizeof *names; i++)
+        if (strcmp(option->placeholder, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static int take_value(const cli_option *option, const char *value, void *options)
 {
     void *target = (char *)options + option->target;
@@ -63,6 +84,8 @@ static int take_value(const cli_option *option, const char *value, void *options
         return cli_usage("option --%s needs a value", option->name);
     if (option->refused)
         return cli_usage("%s", option->refused);
+    if (names_file(option) && check_store(value) != CLI_OK)
+        return CLI_USAGE;
     switch (option->kind) {
     case CLI_FLAG:
         *(bool *)target = true;
@@ -192,6 +215,10 @@ static int check_groups(const cli_option *options)
 
 static int check_operands(const cli_manual *manual, int n, char **operands)
 {
+    for (int i = 0; i < n; i++) {
+        if (check_store(operands[i]) != CLI_OK)
+            return CLI_USAGE;
+    }
     if (manual->operand && n < manual->n_least)
         return cli_usage("no %s given", manual->operand);
     if (manual->operand && manual->n_most && n > manual->n_most)

@@ -230,9 +230,16 @@ void beside_report_unused(const tokmap_dataset *ds)
 
 /* ---- Late columns, views and lanes ---- */
 
+/* verify: compares checksums; of_lanes: options for that, or NULL. */
+typedef struct beside_how {
+    bool verify;
+    const tokmap_verify_options *of_lanes;
+} beside_how;
+
 static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const char *suffix,
-                               bool verify, tokmap_error *err)
+                               beside_how how, tokmap_error *err)
 {
+    const bool verify = how.verify;
     const bool is_view = strcmp(suffix, BESIDE_VIEWS) == 0;
     const path_text path = beside_path(ds, name, suffix);
     const tokmap_view_options o = {.struct_size = sizeof o, .path = path.s};
@@ -242,7 +249,7 @@ static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const
     if (strcmp(suffix, BESIDE_LANES) == 0) {
         tokmap_status of_lane = tokmap_lane_open(&lane, ds, name, err);
         if (of_lane == TOKMAP_OK && verify)
-            of_lane = tokmap_lane_verify(lane, NULL, err);
+            of_lane = tokmap_lane_verify(lane, how.of_lanes, err);
         tokmap_lane_close(lane);
         return of_lane;
     }
@@ -261,8 +268,26 @@ int beside_check(const tokmap_dataset *ds, const char *suffix, bool verify)
     int code = beside_list(ds, suffix, &names);
     for (size_t i = 0; i < names.n_names; i++) {
         tokmap_error err;
-        if (check_one(ds, names.names[i], suffix, verify, &err) != TOKMAP_OK)
+        if (check_one(ds, names.names[i], suffix, (beside_how){verify, NULL}, &err) != TOKMAP_OK)
             code = cli_first_failure(code, cli_fail(&err));
+    }
+    input_list_free(&names);
+    return code;
+}
+
+int beside_visit_bad(const tokmap_dataset *ds, const char *suffix, const beside_visitor *visitor)
+{
+    input_list names;
+    const int code = beside_list(ds, suffix, &names);
+    for (size_t i = 0; i < names.n_names; i++) {
+        const beside_how how = {true, visitor->of_lanes};
+        path_text path = beside_path(ds, names.names[i], suffix);
+        tokmap_error err;
+        if (check_one(ds, names.names[i], suffix, how, &err) == TOKMAP_OK)
+            continue;
+        if (strcmp(suffix, BESIDE_LANES) == 0 && err.file_bytes > 0)
+            snprintf(path.s, sizeof path.s, "%.*s", (int)err.file_bytes, err.text);
+        visitor->found(visitor->context, path.s, &err);
     }
     input_list_free(&names);
     return code;
@@ -305,7 +330,8 @@ void beside_report_replaced(const char *dataset)
         input_list names;
         beside_list(ds, suffixes[k], &names);
         for (size_t i = 0; i < names.n_names; i++)
-            if (check_one(ds, names.names[i], suffixes[k], false, &err) == TOKMAP_ERR_MISMATCH)
+            if (check_one(ds, names.names[i], suffixes[k], (beside_how){false, NULL}, &err) ==
+                TOKMAP_ERR_MISMATCH)
                 cli_warn("%s: is of the dataset that was replaced: remove it",
                          beside_path(ds, names.names[i], suffixes[k]).s);
         input_list_free(&names);

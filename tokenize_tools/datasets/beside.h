@@ -22,6 +22,15 @@ path_text beside_path(const tokmap_dataset *ds, const char *name, const char *su
 /* Opens each file, and with `verify` compares its checksums. Prints all errors, and returns the
  * first exit code that is not CLI_OK. */
 int beside_check(const tokmap_dataset *ds, const char *suffix, bool verify);
+/* What beside_visit_bad does with each file that cannot be opened or is damaged. */
+typedef struct beside_visitor {
+    const tokmap_verify_options *of_lanes; /* for tokmap_lane_verify; on_damage: each damage */
+    void (*found)(void *context, const char *path, const tokmap_error *err);
+    void *context;
+} beside_visitor;
+/* Compares the checksums of each file, and calls `found` with the first error of each that is
+ * damaged. The path of a lane is that of the token file's lane, if it belongs to one token file. */
+int beside_visit_bad(const tokmap_dataset *ds, const char *suffix, const beside_visitor *visitor);
 /* Prints a message for each file beside the dataset that a redaction has written (P.*.redacted, and
  * lanes of such files) and that the dataset does not use. */
 void beside_report_unused(const tokmap_dataset *ds);

@@ -7,10 +7,13 @@ static int work_on(const each_command *c, const char *name)
 {
     tokmap_dataset *ds;
     tokmap_error err;
-    if (tokmap_dataset_open(&ds, name, &err) != TOKMAP_OK) {
-        if (c->refuse)
-            c->refuse(c->options, name, &err);
-        return report_open_failure(name, &err);
+    const bool index_only = c->index_only && *c->index_only;
+    if ((index_only ? tokmap_dataset_open_index : tokmap_dataset_open)(&ds, name, &err)) {
+        const int code = c->refuse ? c->refuse(c->options, name, &err) : CLI_OK;
+        if (code == CLI_OK)
+            return report_open_failure(name, &err);
+        cli_fail(&err);
+        return code;
     }
     const int code = c->work(c->options, name, ds);
     tokmap_dataset_close(ds);

@@ -17,8 +17,10 @@ typedef struct each_command {
     int (*check)(void *options, const input_list *names);
     /* Called for each dataset, also after a failure. */
     int (*work)(void *options, const char *name, const tokmap_dataset *ds);
-    /* Called before the message if a dataset cannot be opened. */
-    void (*refuse)(void *options, const char *name, const tokmap_error *err);
+    /* Called before the message if a dataset cannot be opened. Returns the exit code; CLI_OK: that
+     * of the error, with a hint. */
+    int (*refuse)(void *options, const char *name, const tokmap_error *err);
+    const bool *index_only; /* in the options: token files need not be there; NULL: they do */
     /* Called at the end, if everything before succeeded. */
     int (*end)(void *options, const input_list *names);
 } each_command;

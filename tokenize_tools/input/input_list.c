@@ -12,6 +12,7 @@
 #include "system/files.h"
 #include "system/input_file.h"
 #include "base/array.h"
+#include "base/store_name.h"
 
 /* Reports that a name that should exist could not be described. */
 static bool fail_missing(failure *err, const char *path, int sys_errno)
@@ -638,6 +639,11 @@ static bool add_argument(input_list *list, const char *arg, const input_describe
                          failure *err)
 {
     void *seen = NULL;
+    if (known->name_errno && store_name_is(arg)) {
+        char text[STORE_NAME_TEXT_BYTES];
+        store_name_refuse(arg, text);
+        return fail(err, "%s", text);
+    }
     if (strncmp(arg, "hf://", 5) == 0 && list->find_in_hub && known->name_errno)
         return list->find_in_hub(list, arg, err);
     if (known->name_errno == ENOENT && strpbrk(arg, "*?["))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions of the package. Each also derives from a built-in one, and says what failed and where."""
 
+import contextlib
 import ctypes
 import sys
+import threading
 import weakref
-from typing import Any, Callable, Dict, Optional, Set, Tuple, Type
+from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple, Type
 
 from . import structs as _lib
 
@@ -113,9 +115,35 @@ _WORDS = (("open the loader with row_parts = TOKMAP_ROW_DOCUMENTS for cu_seqlens
           ("set input_bytes to 8", "use int64"))
 
 
+class _Thread(threading.local):
+    """Of each thread: whether the library has called a function of Python in it, and what such a function has raised."""
+
+    is_called = False
+    error: Optional[BaseException] = None
+
+
+_thread = _Thread()
+
+
+@contextlib.contextmanager
+def called_by_library() -> Iterator[None]:
+    """The body of a function that the library calls, which must not raise. What it raises is raised by `check` when the library
+    returns to Python."""
+    _thread.is_called = True
+    try:
+        yield
+    except BaseException as error:
+        _thread.error = error
+    finally:
+        _thread.is_called = False
+
+
 def check(status: int, detail: Any, advice: str = "") -> None:
     """Raises what a call of the library reported."""
     if status < 0:
+        error, _thread.error = _thread.error, None
+        if error is not None:
+            raise error
         text = detail.text.decode(errors="replace")
         file = detail.text[:detail.file_bytes].decode(errors="replace") or None
         for of_c, of_python in _WORDS:
@@ -150,7 +178,11 @@ class Handle:
 
         def forget(own: Any, kept: Any = kept) -> None:
             _open.remove(own)
-            if not _is_finalizing():  # arrays may still exist
+            if _is_finalizing():  # arrays may still exist
+                return
+            if _thread.is_called:  # this may be a thread of what is closed, which waits for its threads
+                threading.Thread(target=close, args=(pointer,)).start()
+            else:
                 close(pointer)
 
         _open.add(weakref.ref(self, forget))  # weakref.finalize imports a module first

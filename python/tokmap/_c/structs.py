@@ -31,6 +31,21 @@ class ErrorDetail(ctypes.Structure):
                 ("text", c_char * 512)]
 
 
+class ByteRead(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("version", c_void_p), ("offset", c_uint64), ("n_bytes", c_size_t), ("dst", c_void_p),
+                ("n_read", c_size_t), ("object_bytes", c_uint64)]
+
+
+# Addresses in place of pointers: the reads are an array, by whose address they are cancelled.
+ByteSourceRead = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)
+ByteSourceCancel = CFUNCTYPE(None, c_void_p, c_void_p)
+
+
+class ByteSource(Sized):
+    _fields_ = [("struct_size", c_size_t), ("context", c_void_p), ("read", ByteSourceRead), ("cancel", ByteSourceCancel),
+                ("index_path", c_char_p)]
+
+
 class Info(Sized):
     _fields_ = [("struct_size", c_size_t), ("n_tokens", c_uint64), ("n_documents", c_uint64),
                 ("n_inputs", c_uint64), ("vocab_size", c_uint64), ("token_offset", c_uint64),
@@ -87,7 +102,7 @@ class Value(ctypes.Structure):
 class VerifyOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("n_threads", c_uint32), ("sample", c_double),
                 ("seed", c_uint64), ("context", c_void_p), ("on_progress", c_void_p),
-                ("on_damage", c_void_p)]
+                ("on_damage", c_void_p), ("first_segment", c_uint64), ("n_segments", c_uint64)]
 
 
 class WriterOptions(Sized):
@@ -142,7 +157,7 @@ class LoaderOptions(Sized):
                 ("n_skips", c_uint32), ("skip_stride", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
                 ("whole_documents", c_int), ("weigh_tokens", c_int32), ("cp_rank", c_uint32), ("cp_size", c_uint32),
                 ("cp_mode", c_int64), ("view_pieces", c_int64),
-                ("lanes", POINTER(c_char_p)), ("n_lanes", c_uint64)]
+                ("lanes", POINTER(c_char_p)), ("n_lanes", c_uint64), ("verify_blocks", c_int64)]
 
 
 class Row(ctypes.Structure):
@@ -261,6 +276,8 @@ def _call(*arguments: Any, of: Any = c_void_p) -> Tuple[Any, List[Any]]:
 SIGNATURES = {
     "tokmap_version": (c_char_p, []),
     "tokmap_dataset_open": _call(c_char_p, of=POINTER(c_void_p)),
+    "tokmap_dataset_open_from": _call(c_char_p, POINTER(ByteSource), of=POINTER(c_void_p)),
+    "tokmap_dataset_open_index": _call(c_char_p, of=POINTER(c_void_p)),
     "tokmap_dataset_close": (None, [c_void_p]),
     "tokmap_dataset_get_info": (c_int, [c_void_p, POINTER(Info)]),
     "tokmap_dataset_tokens": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),

@@ -2,6 +2,7 @@
 """tokmap.Dataset - tokens and documents, read in place."""
 
 import bisect
+import contextlib
 import ctypes
 import errno
 import itertools
@@ -11,15 +12,18 @@ from typing import (TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTupl
 
 import numpy as np
 
-from .._c import arguments, html
+from .._c import arguments, forks, html  # noqa: F401: forks are noted from now on
 from .._c import structs as _lib
 from .._c.arguments import flag, integer, number, real
-from .._c.errors import DamagedError, Handle, MismatchError, call, make_error
+from .._c.errors import DamagedError, FileError, Handle, MismatchError, UnsupportedError, call, make_error
 from .._c.structs import lib
 from . import values as _meta
+from .store import is_url, opening, parse_url
 from .view import View, write_view
 
 if TYPE_CHECKING:
+    from .byte_source import StoreSource
+    from .hub_cache import Place
     from .lanes import Lane, LaneWriter
 
 Path = Union[str, "os.PathLike[str]"]
@@ -127,11 +131,32 @@ def match_pattern(pattern: str) -> List[str]:
     return found
 
 
-def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
-    """The datasets that a user means with a path, a pattern, or a list of both."""
+def find_paths(path: Union[Path, Sequence[Path]], store: Any = None) -> List[str]:
+    """The datasets that a user means with a path, a pattern, or a list of both. Names in a store stay as they are."""
     if isinstance(path, (list, tuple)):
-        return [one for item in path for one in find_paths(item)]
+        return [one for item in path for one in find_paths(item, store)]
     text = arguments.path("path", path)
+    if store is not None or is_url(text):
+        return [text]
+    if text.startswith("hf://"):
+        from . import hub_cache
+        if hub_cache.is_name(text):
+            return _find_in_hub(hub_cache.Place(text))
+    return _find_on_disk(text)
+
+
+def _find_in_hub(place: "Place") -> List[str]:
+    """The datasets of a name hf://..., all of whose files are in the cache."""
+    try:
+        paths = _find_on_disk(place.path)
+    except FileNotFoundError:
+        raise place.no_match() from None
+    for path in paths:
+        place.check(path)
+    return paths
+
+
+def _find_on_disk(text: str) -> List[str]:
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not set("*?[") & set(text):
         return [text]
@@ -150,20 +175,20 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     return sorted(prefixes, key=natural_order)
 
 
-def choose_paths(given: Sequence[Any]) -> List[Any]:
+def choose_paths(given: Sequence[Any], store: Any = None) -> List[Any]:
     """The paths of a list, patterns replaced by what they match, each dataset once. Datasets in the list stay."""
     seen: Set[Any] = set()
     for item in given:
-        name = os.fsdecode(item) if isinstance(item, (str, os.PathLike)) else id(item)
+        name = parse_url(item).name if is_url(item) else os.fsdecode(item) if isinstance(item, (str, os.PathLike)) else id(item)
         if name in seen:
-            raise ValueError(f"{item}: is named twice; to train on a dataset more often than on others, give a source "
+            raise ValueError(f"{name if is_url(item) else item}: is named twice; to train on a dataset more often than on others, give a source "
                              "that has a weight")
         seen.add(name)
     items = [one for item in given for one in
-             (find_paths(item) if isinstance(item, (str, os.PathLike, list, tuple)) else [item])]
+             (find_paths(item, store) if isinstance(item, (str, os.PathLike, list, tuple)) else [item])]
     if len(items) == 1:
         return items
-    places = [i for i, item in enumerate(items) if isinstance(item, str)]
+    places = [i for i, item in enumerate(items) if isinstance(item, str) and store is None and not is_url(item)]
     chosen = ctypes.create_string_buffer(len(places) + 1)
     call(lib.tokmap_dataset_choose_paths, (ctypes.c_char_p * len(places))(*(encode_path(items[i]) for i in places)),
          len(places), chosen)
@@ -173,22 +198,38 @@ def choose_paths(given: Sequence[Any]) -> List[Any]:
 
 class Shard:
     """One dataset of the library: its handle, what its index says, and its tokens. tokens: all as an array, which
-    keeps the map for as long as any view of it lives; None for a joined dataset, which has several maps."""
+    keeps the map for as long as any view of it lives; None for a joined dataset, which has several maps, and for one in a
+    store. source: reads it from a store; None: its files are read. index: a copy of the index of a store, on a disk."""
 
-    def __init__(self, path: str) -> None:
-        self.handle = Handle(lib.tokmap_dataset_close)
-        call(lib.tokmap_dataset_open, ctypes.byref(self.handle.pointer), encode_path(path))
+    def __init__(self, path: str, store: Any = None, index: Optional[str] = None) -> None:
+        self.index = index
+        self.source: Optional["StoreSource"] = None
+        if store is None and not is_url(path):
+            self.handle = Handle(lib.tokmap_dataset_close)
+            call(lib.tokmap_dataset_open, ctypes.byref(self.handle.pointer), encode_path(path))
+        else:
+            self._open_from(path, store, index)
         self.info = _lib.Info()
         lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
         self.path = os.fsdecode(self.info.index_path)
-        self.full_path = os.path.abspath(self.path)  # the process may change its folder
+        self.full_path = os.path.abspath(self.path) if self.source is None else self.path  # the process may change its folder
         self._typestr = "<u2" if self.info.token_bytes == 2 else "<u4"
         self.dtype = np.dtype(self._typestr)
         self.tokens: Optional[Array] = None
-        if self.info.token_path is not None:
+        if self.info.token_path is not None and self.source is None:
             self.tokens = self._mapped(0, self.info.n_tokens)
             assert self.tokens is not None
             self.address: int = self.tokens.__array_interface__["data"][0]
+
+    def _open_from(self, name: str, store: Any, index: Optional[str]) -> None:
+        from .byte_source import StoreSource  # here, because few programs need it
+
+        with opening() as together:
+            self.source = source = StoreSource(name, store, together.seconds)
+            source.struct.index_path = None if index is None else encode_path(index)
+            self.handle = Handle(lib.tokmap_dataset_close, source)
+            with source.read_elsewhere():
+                call(lib.tokmap_dataset_open_from, ctypes.byref(self.handle.pointer), encode_path(source.name), ctypes.byref(source.struct))
 
     def _mapped(self, first: int, n_tokens: int) -> Optional[Array]:
         """A view of the map; None if the range is not in one piece of memory."""
@@ -241,7 +282,18 @@ class Dataset:
             both. Matches are taken in the order of the commands, part-2 before part-10; "data/**" is all datasets in
             and below data. A folder that a pattern may match and that cannot be searched is a FileError. A link whose
             target is missing is a FileError too. Paths that lead to one index are one dataset. The same path twice is
-            a ValueError. A joined dataset together with a dataset that has its tokens is a MismatchError
+            a ValueError. A joined dataset together with a dataset that has its tokens is a MismatchError.
+            hf://datasets/OWNER/NAME[@REVISION]/PATH is a dataset in the Hugging Face Hub's cache on this disk; the FileError
+            for one that is not there names the command that downloads it. Or a URL, s3://, gs://, az://, https:// or http://, or a list with URLs, of datasets that are read where they are,
+            without patterns: see store
+    store   where path is a name, or a URL: a store of obstore; a file system of fsspec; or a function (name, offset,
+            length) -> bytes, which may have an attribute size, a function (name) -> int. A store of obstore gets the path in
+            its bucket, others get the name as it is given, with an end such as ".tmi". Fsspec and functions say nothing of
+            versions: if an object is replaced by one of the same size, only tokmap.Reading(verify=True) finds it. None: of a
+            URL, a store that tokmap makes by obstore (pip install obstore, Python 3.11 or later), with the credentials
+            of the environment
+    index   for one dataset in a store: a copy of its P.tmi on a disk. An index of more than 1 GiB needs it where documents are
+            looked up, as for windows within documents, rows of several documents, views and masks
     mixed_tokenizers    whether the datasets may be of different tokenizers. False: MismatchError names two datasets
             with different tokenizers, by what `tokmap pack` has stored. A dataset that names none goes with all others
 
@@ -253,11 +305,15 @@ class Dataset:
     tokenizer is "bytes", or if its file is beside the dataset or in the working folder. A Loader and a Batch are
     shown in the same way."""
 
-    def __init__(self, path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> None:
-        paths = choose_paths(path if isinstance(path, (list, tuple)) else [path])
+    def __init__(self, path: Union[Path, Sequence[Path]], *, store: Any = None, index: Optional[Path] = None,
+                 mixed_tokenizers: bool = False) -> None:
+        paths = choose_paths(path if isinstance(path, (list, tuple)) else [path], store)
         if not paths:
             raise ValueError("no path is given")
-        shards = [Shard(one) for one in paths]
+        if index is not None and (len(paths) > 1 or store is None and not is_url(paths[0])):
+            raise ValueError("index is for one dataset in a store")
+        with opening():
+            shards = [Shard(one, store, None if index is None else os.path.abspath(arguments.path("index", index))) for one in paths]
         if not flag("mixed_tokenizers", mixed_tokenizers) and len(shards) > 1:
             check_tokenizers(shards)
         call(lib.tokmap_dataset_check_files, pointers_of(shards), len(shards))
@@ -368,8 +424,18 @@ class Dataset:
         return html.shown("of_dataset", self)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """Pickles paths and ids, so that another process opens the same data, or raises MismatchError."""
-        return _reopen, ([(shard.full_path, bytes(shard.info.dataset_id), shard.info.spans_hash) for shard in self._shards()],)
+        """Pickles paths and ids, so that another process opens the same data, or raises MismatchError. A URL is pickled without
+        credentials; a store that was given pickles itself."""
+        shards = self._shards()
+        sources = [shard.source for shard in shards if shard.source is not None]
+        return _reopen, ([(shard.full_path, bytes(shard.info.dataset_id), shard.info.spans_hash) for shard in shards],
+                         sources[0].store if sources else None, any(source.has_credentials for source in sources), shards[0].index)
+
+    def _need_files(self, what: str) -> None:
+        """Refuses what is done with files."""
+        for shard in self._shards():
+            if shard.source is not None:
+                raise UnsupportedError(f"{shard.path}: is in a store, and {what} needs files: copy the dataset first", -8, file=shard.path)
 
     # ---- Documents ----
 
@@ -490,10 +556,13 @@ class Dataset:
         int64 or float64: a read-only view of the mapped file, or a copy if they are stored in fewer bytes or there are
         several datasets; a masked array if some documents have no value. Strings are an array of objects, with None for
         a document without a value. A late column is compared with its checksums; columns of the index are checked by
-        verify."""
+        verify. In a store late columns have no names here, and are found if you ask for them by name."""
         columns = self._columns()
         if name is not None:
             arguments.text("name", name, "the name of a column")
+            if name not in columns[0] and self._shards()[0].source is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    columns = [{name: _meta.Column(shard, name)} for shard in self._shards()]
         if name is None:
             types = {one: [shard[one].type for shard in columns] for one in columns[0]}
             return {one: _meta.TYPE_NAMES[max(found)] for one, found in types.items()}
@@ -541,6 +610,7 @@ class Dataset:
         columns."""
         from .scan import scan  # here, because few programs need it
 
+        self._need_files("scan")
         for what, given in (("field", field), ("pattern", "" if pattern is None else pattern)):
             arguments.text(what, given, "a string")
         n_threads = number("n_threads", n_threads, 64)
@@ -577,6 +647,9 @@ class Dataset:
         cannot be read is left out, with a warning."""
         from .lanes import lanes_of  # here, because few programs need it
 
+        for shard in self._shards():
+            if shard.source is not None:
+                raise UnsupportedError(f"{shard.path}: a store is not listed: ask for a lane by its name: Dataset.lane", -8, file=shard.path)
         return lanes_of(self)
 
     def lane(self, name: str) -> "Lane":
@@ -692,15 +765,23 @@ class Dataset:
             verify_lanes(shard, options)
 
 
-def _reopen(pickled: List[Tuple[Any, ...]]) -> Dataset:
-    found = Dataset([path for path, *_ in pickled], mixed_tokenizers=True)
+def _reopen(pickled: List[Tuple[Any, ...]], store: Any = None, had_credentials: bool = False, index: Optional[str] = None) -> Dataset:
+    try:
+        found = Dataset([path for path, *_ in pickled], store=store, index=index, mixed_tokenizers=True)
+    except FileError as error:
+        if not had_credentials:
+            raise
+        raise make_error(f"{error}. Its URL had user information or a query, which are not pickled: give a store by store=, which pickles "
+                         "itself", error.status, getattr(error, "errno", 0) or 0, error.offset, error.reason, error.file) from None
     for shard, (path, dataset_id, spans_hash) in zip(found._shards(), pickled):
         if bytes(shard.info.dataset_id) != dataset_id or shard.info.spans_hash != spans_hash:
             raise MismatchError(f"{path}: has other data than when it was pickled", -7, file=path)
     return found
 
 
-def open(path: Union[Path, Sequence[Path]], *, mixed_tokenizers: bool = False) -> Dataset:
-    """Opens a dataset: a path, a pattern such as "data/part-*", or a list of both. Reads no
-    tokens: the time depends only on the number of files. mixed_tokenizers: as for Dataset."""
-    return Dataset(path, mixed_tokenizers=mixed_tokenizers)
+def open(path: Union[Path, Sequence[Path]], *, store: Any = None, index: Optional[Path] = None,
+         mixed_tokenizers: bool = False) -> Dataset:
+    """Opens a dataset: a path, a pattern such as "data/part-*", hf://datasets/OWNER/NAME/PATH in the Hub's
+    cache, a URL, or a list of these. Reads no tokens: the time depends only on the number of files. store, index, mixed_tokenizers: as
+    for Dataset."""
+    return Dataset(path, store=store, index=index, mixed_tokenizers=mixed_tokenizers)

@@ -153,6 +153,8 @@ def _names_of(shard: Any) -> Iterator[str]:
     for i in range(shard.info.n_meta_columns):
         lib.tokmap_dataset_get_meta_column(shard.handle.pointer, i, ctypes.byref(info))
         yield ctypes.string_at(info.name, info.name_bytes).decode()
+    if shard.source is not None:
+        return  # a store is not listed
     folder, prefix = os.path.split(prefix_of(shard))
     late = re.compile(re.escape(prefix) + r"\.([A-Za-z0-9_-]{1,64})\.tmc")
     for found in filter(None, map(late.fullmatch, sorted(os.listdir(folder)))):

@@ -48,6 +48,11 @@ def _options(sizes: Sequence[int], where: Optional[str], mask: Optional[Array], 
     return found
 
 
+def _full(path: str, shard: Any) -> str:
+    """A path that stays right if the process changes its folder."""
+    return os.path.abspath(path) if shard.source is None else path
+
+
 class View:
     """Documents of a Dataset, and a source of a Loader, for which there are then no other documents. Dataset.where and
     Dataset.write_view return one.
@@ -74,7 +79,7 @@ class View:
         if paths is not None and len(paths) != len(shards):
             raise ValueError(f"{len(paths)} view files for {len(shards)} datasets: must be one for each")
         self.dataset, self.where = dataset, where
-        self._given = None if paths is None else [os.path.abspath(arguments.path("paths", one)) for one in paths]  # how it is opened again
+        self._given = None if paths is None else [_full(arguments.path("paths", one), shards[0]) for one in paths]  # how it is opened again
         self._sizes = [int(shard.info.n_documents) for shard in shards]
         self._keep: Any = None  # packed
         self._handles: List[Handle] = []
@@ -91,7 +96,7 @@ class View:
         self.n_documents, self.n_tokens, self.n_runs = (
             int(sum(getattr(info, name) for info in self._infos)) for name in ("n_documents", "n_tokens", "n_runs"))
         self.set_hashes: List[int] = [info.set_hash for info in self._infos]
-        self.paths: List[Optional[str]] = [info.path and os.path.abspath(os.fsdecode(info.path)) for info in self._infos]
+        self.paths: List[Optional[str]] = [info.path and _full(os.fsdecode(info.path), shards[0]) for info in self._infos]
 
     def _used(self) -> List[Optional[Tuple[int, str]]]:
         """For each dataset the set_hash and the expression, as in a ledger; None if all of its documents are used."""

@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple, Type
 
 from .._c.arguments import integer, number
+from .._data.store import is_url
 from .._loader.batch import Batch
 from .._loader.loader import Loader, reopened
 from .._loader.options import Options, Ranks, Reading, Record, given_ones
+from .._loader.sources import stores_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -101,7 +103,7 @@ class Samples:
         if given.get("ledger") is not None or not is_own and sources._recorder.ledger is not None:
             raise ValueError("samples are asked for by their numbers here, so a ledger cannot know their steps: leave it out")
         if is_own:
-            given = {"max_epochs": 1 if n_samples is None else None, "reading": Reading(io="copy"),
+            given = {"max_epochs": 1 if n_samples is None else None, "reading": Reading(io="auto" if is_url(sources) else "copy"),
                      "ranks": Ranks(rank=0, n_ranks=1), **given}
         sources = loader_of(sources, given, ("sequence_length", sequence_length, 0))
         counts = [] if n_samples is None else [number("n_samples", n_samples, 2**62 - 1)]
@@ -112,7 +114,7 @@ class Samples:
             raise ValueError("samples are asked for by their numbers here, so skip has no meaning: leave them out in the sampler")
         self._n_samples = min(counts)
         self._options = alone(options_of(sources))
-        if self._options.reading.io == "auto":  # the loader does not know which sample comes next
+        if self._options.reading.io == "auto" and not stores_of(sources._sources):  # the loader does not know which sample comes next
             self._options = self._options._with(reading=replace(self._options.reading, io="copy"))
         self._open(sources if is_own and self._options == sources._own_options() else None)
 

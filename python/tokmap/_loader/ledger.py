@@ -16,6 +16,7 @@ from .._c import structs as _lib
 from .._c.errors import DamagedError, Error, Handle, MismatchError, call, check
 from .._c.output import check_own
 from .._c.structs import lib
+from .._data.store import is_url
 from .mixture import Mixture
 from .place import Now, Place
 
@@ -78,8 +79,8 @@ class Line:
     def paths(self) -> List[List[str]]:
         """The paths of the datasets of each source."""
         folder = _bytes_of(self.fields["folder"])
-        return [[os.fsdecode(os.path.join(folder, _bytes_of(d["index"]))) for d in source["datasets"]]
-                for source in self.fields["sources"]]
+        found = [[os.fsdecode(_bytes_of(d["index"])) for d in source["datasets"]] for source in self.fields["sources"]]
+        return [[path if is_url(path) else os.path.join(os.fsdecode(folder), path) for path in paths] for paths in found]
 
     def check_same_run(self, other: "Line") -> None:
         """No amend changes what is compared here. self: the first line."""

@@ -28,7 +28,7 @@ from .options import Device, Framework, Io, Options, Slots, choose, takes_option
 from .place import Now, Place
 from .ranks import check_found, find_rank, is_first_of_rank
 from .recorder import Recorder
-from .sources import Sources, short_name
+from .sources import Sources, short_name, stores_of
 from .steps import Steps, as_schedule
 from .turns import Turns
 
@@ -43,6 +43,7 @@ else:
 _END = 1
 _next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
+_IO_NAMES = (*get_args(Io), "store")
 _USED_BY_HANDLER = ("a signal handler has used the loader during next: a handler may ask for the state, but not for a batch or "
                     "another position")
 
@@ -100,6 +101,7 @@ class Loader(Of[T]):
                 Stage copies them there ahead of the step; it is experimental
     ledger      a file for `tokmap trace` and `tokmap report`. One Loader of rank 0 adds a line at its first batch, at each
                 later change, and when it is closed; writes_ledger of Record says which one. With workers: help(tokmap.torch.data_loader)
+    store       where the paths of the sources are names, or URLs: see Dataset. Not with a list of Sources, which have their own
     order, rows, ranks, reading, resume, record, slots     groups of other options: help(tokmap.Order) and so on
 
     Several threads may take batches from one loader: each batch goes to one of them, and calls wait for each other.
@@ -228,7 +230,7 @@ class Loader(Of[T]):
         info = self._get_info()
         self._origin = Origin(self._own_handle, self._turns.steps, self.outputs)
         self.n_samples: Optional[int] = None if info.n_samples == _NO_LIMIT else info.n_samples
-        self._reading = get_args(Io)[info.io], info.io_reason.decode(errors="replace")
+        self._reading = _IO_NAMES[info.io], info.io_reason.decode(errors="replace")
         self._direct_failed = info.direct_failed
 
     def _warn_of_reading(self) -> None:
@@ -635,14 +637,19 @@ class Loader(Of[T]):
     def stats(self) -> Dict[str, Any]:
         """How it reads ("io", "look_ahead") and why ("io_reason"), its memory ("resident_bytes"), how many steps had
         to wait and how long ("n_waits", "ns_waited", ...). With io="map" and outputs=() no waits are counted, because a
-        step waits where its rows are used. With a device: Stage.stats."""
+        step waits where its rows are used. With data in a store, "store" has the requests to it since the datasets were opened: how
+        many, the bytes of their answers, hedges (second requests in place of slow ones), retries and failed requests. With a device:
+        Stage.stats."""
         if self._stage is not None:
             staged: Dict[str, Any] = self._stage.stats
             return staged
         info = self._get_info()
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
-        found["io"] = get_args(Io)[info.io]
+        found["io"] = _IO_NAMES[info.io]
         found["io_reason"] = info.io_reason.decode(errors="replace")
+        stores = stores_of(self._sources)
+        if stores:
+            found["store"] = {name: sum(one.counters[name] for one in stores) for name in stores[0].counters}
         return found
 
     def metrics(self, *, text: bool = False) -> Any:

@@ -15,6 +15,7 @@ from .lists import DocumentList
 from .mixture import Mixture, amended, as_mixture
 from .options import LANE, CpMode, Io, Options, Shuffle, Weights, WholeDocuments, Windows, choose
 from .roles import USUAL, choose_roles, may_mask
+from .sources import stores_of
 
 
 def row_parts(outputs: Set[str], by_stage: bool, span_mask: bool) -> int:
@@ -66,7 +67,7 @@ class Opener:
 
     def __init__(self, given: Options) -> None:
         sources, order, rows, ranks, reading = given.sources, given.order, given.rows, given.ranks, given.reading
-        self._sources = sources
+        self._sources, self._deadline = sources, reading.deadline
         for s in sources:
             if s._made_for not in (None, given.sequence_length):
                 raise ValueError(f"sequence_length is {given.sequence_length}: a source was made for {s._made_for}, and its order of "
@@ -96,7 +97,7 @@ class Opener:
             "weigh_tokens": choose("weights", order.weights, Weights), "cp_rank": ranks.cp_rank, "cp_size": ranks.cp_size,
             "cp_mode": choose("cp_mode", ranks.cp_mode, CpMode), "io": choose("io", reading.io, Io), "look_ahead": reading.look_ahead,
             "drop_behind": reading.drop_behind, "mixed_tokenizers": reading.mixed_tokenizers,
-            "view_pieces": ranks.cp_size == 1 and not outputs.isdisjoint({"inputs", "labels"})}
+            "verify_blocks": reading.verify, "view_pieces": ranks.cp_size == 1 and not outputs.isdisjoint({"inputs", "labels"})}
         if (order.block_windows or order.group_blocks) and given.shuffle != "block":
             raise ValueError("block_windows and group_blocks need shuffle='block'")
         packing = {"align": rows.align, "max_documents": rows.max_documents,
@@ -120,6 +121,8 @@ class Opener:
             """Closes the loader, and lets go of its views and lists then."""
             lib.tokmap_loader_close(pointer)
 
+        for one in stores_of(self._sources):
+            one.deadline = self._deadline
         handle = Handle(close, shards)
         options = mixture.as_options(**{**self._options, **batches})
         for c, s, own, of_own in zip(options.sources, self._sources, shards, views):

@@ -11,6 +11,7 @@ from typing import (TYPE_CHECKING, Any, Callable, ClassVar, Container, Dict, Ite
 
 from .._c.arguments import flag, number, path, real, state_bytes, text
 from .._data.dataset import Path
+from .._data.store import DEADLINE_SECONDS, opening
 from .roles import as_names
 from .sources import Source, Sources, as_sources
 from .steps import as_skip
@@ -134,6 +135,12 @@ def _seconds(name: str, value: Any) -> float:
     return found
 
 
+def _deadline(name: str, value: Any) -> float:
+    if not 0 < (found := real(name, value)) <= 86400:
+        raise ValueError(f"{name} is {found}: must be above 0 and at most 86,400 seconds")
+    return found
+
+
 def _mixture_before(name: str, value: Any) -> Any:
     """A path as it is now, because the process may change its folder."""
     if not isinstance(value, (str, os.PathLike)):
@@ -149,7 +156,7 @@ _RANGES = {"block_windows": (2**42,), "group_blocks": (2**28,), "align": (2**24,
            "micro_batches": (2**32 - 1,), "n_slots": (2**32 - 1,), "max_boundaries": (2**31 - 2,)}
 _RULES: Dict[str, Callable[[str, Any], Any]] = {
     "phases": lambda name, value: dict(value) if hasattr(value, "items") else value,
-    "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "metrics_file": path, "log": _log, "train_roles": as_names, "loss_weight": _lane_name,
+    "skip": lambda name, value: tuple(as_skip(value)), "metrics_seconds": _seconds, "deadline": _deadline, "metrics_file": path, "log": _log, "train_roles": as_names, "loss_weight": _lane_name,
     "writes_ledger": flag, "amend": lambda name, value: state_bytes(value, name), "amend_from": _mixture_before}
 
 
@@ -252,12 +259,18 @@ class Reading(_Group):
     look_ahead  steps to read ahead. 0: 256 rows, and after waits for batches up to 4,096 rows and 64 MiB
     drop_behind     whether used rows leave the page cache, with "populate" and "read"
     mixed_tokenizers    whether the datasets may be of different tokenizers, whose ids do not mean the same. False: such
-                datasets are a MismatchError. A dataset that names no tokenizer goes with all others"""
+                datasets are a MismatchError. A dataset that names no tokenizer goes with all others
+    verify      for datasets in a store, and no others: whether whole blocks of a MiB are read and compared with their checksums.
+                False: rows are not compared. For a row of 32 KiB that is 32 times the bytes
+    deadline    seconds after which a read from a store that failed again and again is an error. Of loaders with one Dataset the
+                last one counts"""
 
     io: Io = "auto"
     look_ahead: int = 0
     drop_behind: bool = False
     mixed_tokenizers: bool = False
+    verify: bool = False
+    deadline: float = DEADLINE_SECONDS
 
 
 @_group
@@ -353,14 +366,16 @@ class Options(_Values):
                  outputs: Outputs = ("inputs", "labels"), dtype: Dtype = "int64", framework: Framework = "numpy",
                  device: Optional[Device] = None, ledger: Optional[Path] = None, order: Optional[Order] = None,
                  rows: Optional[Rows] = None, ranks: Optional[Ranks] = None, reading: Optional[Reading] = None,
-                 resume: Optional[Resume] = None, record: Optional[Record] = None, slots: Optional[Slots] = None) -> None:
+                 resume: Optional[Resume] = None, record: Optional[Record] = None, slots: Optional[Slots] = None,
+                 store: Any = None) -> None:
         self.order, self.rows, self.resume = group(Order, order), group(Rows, rows), group(Resume, resume)
         choose("framework", framework, Framework)
         self.ranks, self.record = group(Ranks, ranks), group(Record, record)
         self.reading, self.slots = group(Reading, reading), group(Slots, slots)
         if self.record.metrics_file is not None:  # as it is now, because the process may change its folder
             self.record = self.record._with(metrics_file=os.path.abspath(self.record.metrics_file))
-        self.sources = as_sources(sources, max_epochs)
+        with opening(self.reading.deadline):
+            self.sources = as_sources(sources, max_epochs, store)
         self.sequence_length = number("sequence_length", sequence_length, 2**24, 1)
         self.batch_rows, self.seed = number("batch_rows", batch_rows, 2**24, 1), number("seed", seed, 2**64 - 1)
         self.shuffle, self.windows, self.max_epochs, self.outputs = shuffle, windows, max_epochs, as_outputs(outputs)
@@ -433,6 +448,7 @@ if TYPE_CHECKING:
         ranks: Optional[Ranks]
         reading: Optional[Reading]
         resume: Optional[Resume]
+        store: Any
 
     class SampleOptions(_SharedOptions, total=False):
         """Arguments of a Loader whose samples are taken by their numbers."""

@@ -12,6 +12,7 @@ from .._c.arguments import flag, number, path, real
 from .._c.errors import ArgumentError
 from .._c.structs import lib
 from .._data.dataset import Dataset, Path, choose_paths, encode_path
+from .._data.store import is_url, opening, parse_url
 from .._data.view import View, as_mask
 from .lists import DocumentList, Numbers, as_numbers
 from .roles import USUAL, as_names
@@ -49,6 +50,7 @@ class Source:
                 many samples as there are numbers.
                 Not with shuffle="block" or weights="tokens", and its array is used as that of a DocumentList
     train_roles     for this source in place of train_roles of tokmap.Rows
+    store       where the paths in data are names, or URLs: see Dataset. None: only URLs are in a store
     lanes       names of the lanes that its datasets have, of those that the outputs of the Loader name; (): none. Rows of this
                 source have zeros in place of the others, and the weight 1 in place of loss_weight. None: all"""
 
@@ -61,18 +63,19 @@ class Source:
                  documents: Union[None, Range, Sequence[Optional[Range]]] = None, where: Optional[str] = None, keep: Any = None,
                  view: Union[None, Path, Sequence[Path]] = None,
                  document_list: Union[None, DocumentList, Sequence[Optional[DocumentList]]] = None, window_list: Any = None,
-                 train_roles: Optional[Sequence[str]] = None, lanes: Optional[Sequence[str]] = None) -> None:
+                 train_roles: Optional[Sequence[str]] = None, lanes: Optional[Sequence[str]] = None, store: Any = None) -> None:
         items: List[Any] = list(data) if isinstance(data, (list, tuple)) else [data]
         check_count("datasets of a source", len(items))
         for item in items:
             if not isinstance(item, (str, os.PathLike, Dataset, View)):
                 raise TypeError(f"{item!r} is neither a path nor a Dataset; a mixture is {{path: weight, ...}}, a list of "
                                 "(path, weight), or a list of Sources")
-        items = [open_view(item) if is_view(item) else item for item in items]
+        if store is not None and not any(isinstance(item, (str, os.PathLike)) for item in items):
+            raise ValueError("store is for names of datasets: data has none")
         # A tuple of documents is one range, which is not a list with one for each dataset.
-        if not (isinstance(documents, list) or any(isinstance(one, (list, tuple)) for one in (rows_files, order_of, view, keep, document_list))):
-            items = choose_paths(items)
-        items = [item if isinstance(item, (Dataset, View)) else Dataset(item, mixed_tokenizers=True) for item in items]
+        keeps_all = isinstance(documents, list) or any(
+            isinstance(one, (list, tuple)) for one in (rows_files, order_of, view, keep, document_list))
+        items = _open_data(items, store, keeps_all)
         self.datasets: List[Dataset] = [item.dataset if isinstance(item, View) else item for item in items]
         self.views: List[Optional[View]] = [item if isinstance(item, View) else None for item in items]
         if (where is not None) + (keep is not None) + (view is not None) + any(map(is_view, items)) > 1:
@@ -159,15 +162,28 @@ def is_view(data: Any) -> bool:
     return isinstance(data, View) or isinstance(data, (str, os.PathLike)) and os.fsdecode(data).endswith(".tmw")
 
 
-def open_view(data: Any) -> View:
+def _open_data(items: List[Any], store: Any, keeps_all: bool) -> List[Any]:
+    """Datasets and Views in place of paths. keeps_all: also paths that lead to one index."""
+    with opening():
+        items = [open_view(item, store) if is_view(item) else item for item in items]
+        return [item if isinstance(item, (Dataset, View)) else Dataset(item, store=store, mixed_tokenizers=True)
+                for item in (items if keeps_all else choose_paths(items, store))]
+
+
+def open_view(data: Any, store: Any = None) -> View:
     """The View of a path, by which its dataset is known."""
     if isinstance(data, View):
         return data
-    found = re.fullmatch(r"(.+)\.[0-9a-f]{16}\.tmw", os.fsdecode(data), re.DOTALL)
+    if not is_url(data) and os.fsdecode(data).startswith("hf://"):
+        from .._data import hub_cache
+        data = hub_cache.find_file(os.fsdecode(data))
+    name = parse_url(data).name if is_url(data) else os.fsdecode(data)
+    found = re.fullmatch(r"(.+)\.[0-9a-f]{16}\.tmw", name, re.DOTALL)
     if not found:
-        raise ValueError(f"{os.fsdecode(data)}: only a path P.HHHHHHHHHHHHHHHH.tmw (16 hex digits) says of which dataset P the "
+        raise ValueError(f"{name}: only a path P.HHHHHHHHHHHHHHHH.tmw (16 hex digits) says of which dataset P the "
                          "view is: set view=... of tokmap.Source")
-    return View(Dataset(found[1], mixed_tokenizers=True), paths=[found[0]])
+    dataset = data[:-len(".0123456789abcdef.tmw")] if is_url(data) else found[1]  # with its credentials
+    return View(Dataset(dataset, store=store, mixed_tokenizers=True), paths=[found[0]])
 
 
 def check_count(name: str, n: int) -> None:
@@ -179,7 +195,7 @@ def check_count(name: str, n: int) -> None:
 Sources = Union[Data, Sequence[Tuple[Data, float]], Sequence[Source], Source, Mapping[Any, float]]
 
 
-def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
+def as_sources(given: Any, max_epochs: Optional[int], store: Any = None) -> List[Source]:
     """Copies, because a loader that is pickled is opened again with the same sources."""
     if hasattr(given, "items"):
         given = list(given.items())
@@ -187,15 +203,23 @@ def as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
     if not items:
         raise ValueError("there is no source")
     if all(isinstance(item, Source) for item in items):
+        if store is not None:
+            raise ValueError("store is for names of datasets: give it to each Source")
         sources = list(map(copy.copy, items))
     elif all(isinstance(item, tuple) and len(item) == 2 for item in items):
         check_count("sources", len(items))
-        sources = [Source(data, weight) for data, weight in items]
+        sources = [Source(data, weight, store=store) for data, weight in items]
     else:
-        sources = [Source(items)]
+        sources = [Source(items, store=store)]
     if len(sources) == 1 and sources[0].weight == 0:
         raise ArgumentError("weight is 0: must be above 0, since there is only one source", -1)
     for s in sources:
         if s.max_epochs is None and max_epochs is not None:
             s.max_epochs = number("max_epochs", max_epochs, 2**64 - 1)
     return sources
+
+
+def stores_of(sources: Sequence[Source]) -> List[Any]:
+    """How the datasets of these sources that are in a store are read, each once."""
+    found = {id(shard.source): shard.source for one in sources for dataset in one.datasets for shard in dataset._shards()}
+    return [source for source in found.values() if source is not None]

@@ -23,7 +23,7 @@ from .._loader.ledger import Line, Segment
 from .._loader.loader import Loader, Piece
 from .._loader.options import Order, Output, Ranks, Reading, Rows
 from .._loader.roles import may_mask, names_of_roles, only_roles
-from .._loader.sources import Source
+from .._loader.sources import Source, stores_of
 from .report import Report, Share, check_boundaries, shares
 
 
@@ -432,7 +432,7 @@ def _open(line: Line, skips: Sequence[Tuple[int, int]], roles: Optional[List[str
     return Loader(sources, fields["sequence_length"], seed=int(fields["seed"]), shuffle=fields["shuffle"],
                   windows=fields["windows"],
                   outputs=outputs, order=order, rows=rows, ranks=Ranks(rank=0, n_ranks=1),
-                  reading=Reading(io="copy", mixed_tokenizers=True))
+                  reading=Reading(io="auto" if stores_of(sources) else "copy", mixed_tokenizers=True))
 
 
 def _view_of(line: Line, dataset: Dataset, set_hash: int, where: str) -> View:

@@ -13,21 +13,14 @@ import sys
 import urllib.parse
 from typing import Dict, List
 
+from .._data import hub_cache
+from .._data.hub_cache import COMMIT, NAME, find_cache
 from .terminal import Refused, describe, plain, show_count
 
-_NAME = re.compile(r"(?:hf://)?(datasets/)?([\w.-]+/[\w.-]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(.*))?")
-_COMMIT = re.compile("[0-9a-f]{40}")
 _DATA = re.compile(r"(.*/)?[^/]*\.(parquet|(jsonl|ndjson|json)(\.gz|\.zst)?)", re.IGNORECASE | re.DOTALL)
 _DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json")  # as in input_list.c
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json")  # the first one is taken
 _BESIDE = ("merges.txt", "tokenizer_config.json", "generation_config.json")
-
-
-def _cache() -> str:
-    """Where huggingface_hub keeps what it downloads."""
-    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or os.path.join(home, "hub")
-    return os.path.abspath(os.path.expandvars(os.path.expanduser(cache)))
 
 
 def _expression(pattern: str) -> str:
@@ -37,24 +30,23 @@ def _expression(pattern: str) -> str:
     return "".join(words.get(part) or (part.replace("[!", "[^") if part[:1] == "[" else re.escape(part)) for part in parts)
 
 
-class _Repository:
+class _Repository(hub_cache.Repository):
     """A repository in the cache. Which files a commit has, with their sizes, is kept there in .tokmap/COMMIT.json.
     commits: what earlier names of the same command meant, KIND/OWNER/NAME@REVISION=COMMIT;..."""
 
     def __init__(self, kind: str, name: str, commits: str) -> None:
-        found = _NAME.fullmatch(name)
+        found = NAME.fullmatch(name)
         if found is None or bool(found[1]) != (kind == "dataset") or found[4] and kind != "dataset":
             raise Refused(f"{name}: must be hf://" + ("datasets/OWNER/NAME[@REVISION][/PATTERN]" if kind == "dataset" else
                                                       "OWNER/NAME[@REVISION]"))
-        _, self.id, revision, self.pattern = found.groups()
-        self.name, self.kind = name, "dataset" if kind == "dataset" else "model"
-        self.revision = urllib.parse.unquote(revision or "main")
-        if not {"", ".", ".."}.isdisjoint(self.revision.split("/")):
-            raise Refused(f"{name}: there can be no revision {self.revision}")
+        self.name, self.pattern = name, found[4]
+        try:
+            super().__init__("dataset" if kind == "dataset" else "model", found[2], found[3])
+        except ValueError as error:
+            raise Refused(f"{name}: {error}") from None
         self.key = f"{self.kind}/{self.id}@{urllib.parse.quote(self.revision)}"  # without = and ;
         known = dict(one.split("=") for one in commits.split(";") if one)
-        self.known = self.revision if _COMMIT.fullmatch(self.revision) else known.get(self.key)
-        self.folder = os.path.join(_cache(), f"{self.kind}s--{self.id.replace('/', '--')}")
+        self.known = self.revision if COMMIT.fullmatch(self.revision) else known.get(self.key)
 
     def _missing(self, what: str) -> Refused:
         return Refused(f"{self.name}: {what} of the repository {self.id} is not in {self.folder}; --download fetches it where "
@@ -63,14 +55,12 @@ class _Repository:
     def commit(self) -> str:
         if self.known is not None:
             return self.known
-        path = os.path.join(self.folder, "refs", self.revision)
         try:
-            with open(path, encoding="utf-8") as f:
-                commit = f.read().strip()
-        except FileNotFoundError:
-            raise self._missing(f"revision {self.revision}") from None
-        if not _COMMIT.fullmatch(commit):
-            raise Refused(f"{path}: is damaged: it does not have the name of a commit")
+            commit = super().commit()
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        if commit is None:
+            raise self._missing(f"revision {self.revision}")
         return commit
 
     def files(self, commit: str) -> Dict[str, int]:
@@ -98,9 +88,6 @@ class _Repository:
                 raise Refused(f"{self.name}: the name of the file {name!r} has characters that cannot be printed")
         return found
 
-    def path(self, commit: str, name: str) -> str:
-        return os.path.join(self.folder, "snapshots", commit, name)
-
     def find(self) -> List[str]:
         """The paths of what is wanted. All of it must be there, and as long as the Hub says."""
         commit = self.commit()
@@ -127,13 +114,13 @@ class _Repository:
         disable_progress_bars()
         api = HfApi()
         commit = str(api.repo_info(self.id, repo_type=self.kind, revision=self.known or self.revision).sha)
-        if not _COMMIT.fullmatch(commit):
+        if not COMMIT.fullmatch(commit):
             raise Refused(f"{self.name}: the server says that its commit is {commit}")
         files = {one.path: one.size for one in api.list_repo_tree(self.id, repo_type=self.kind, revision=commit, recursive=True)
                  if isinstance(one, RepoFile)}
 
         def fetch(name: str) -> str:
-            return hf_hub_download(self.id, name, repo_type=self.kind, revision=commit, cache_dir=_cache())
+            return hf_hub_download(self.id, name, repo_type=self.kind, revision=commit, cache_dir=find_cache())
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             try:

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "commands/dataset/dataset_commands.h"
+#include "commands/dataset/info_card.h"
 #include "datasets/each.h"
 #include "datasets/beside.h"
 #include "datasets/lanes.h"
@@ -23,7 +24,7 @@
 typedef struct info_options {
     const char *where;
     uint64_t n_wanted; /* tokens of a run; 0: not said */
-    bool json, inputs, segments, no_lengths;
+    bool json, card, inputs, segments, no_lengths;
     bool has_printed; /* a dataset was printed */
 } info_options;
 
@@ -563,7 +564,9 @@ static int show_one(void *command_options, const char *path, const tokmap_datase
     code = cli_first_failure(code, lanes_open_all(&lanes, ds));
     if (options->where)
         code = cli_first_failure(code, values_select(ds, options->where, &kept));
-    if (code == CLI_OK || !options->where)
+    if (options->card)
+        info_card_print(&(info_card){ds, &columns, &lanes});
+    else if (code == CLI_OK || !options->where)
         code = cli_first_failure(
             code, (options->json ? print_json : print_table)(ds, &info, &values, kept, options));
     values_close_all(&columns);
@@ -603,10 +606,25 @@ static int show_total(void *options, const input_list *names)
     return code;
 }
 
+static int check_names(void *command_options, const input_list *names)
+{
+    const info_options *options = command_options;
+    static const char *const allowed[] = {"card", NULL};
+    if (!options->card)
+        return CLI_OK;
+    if (cli_find_other(allowed))
+        return cli_usage("--card does not go with --%s", cli_find_other(allowed));
+    return names->n_names == 1 ? CLI_OK : cli_usage("--card takes one dataset");
+}
+
 #define TARGET(field) offsetof(info_options, field)
 static const cli_option option_table[] = {
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print a JSON object for each dataset, one per line"},
+    {"card", 0, CLI_FLAG, TARGET(card),
+     .help = "print a dataset card, the text of README.md for a repository of the Hugging Face "
+             "Hub: tokens, documents, tokenizer, columns, and how to copy, open and check the "
+             "dataset"},
     {"inputs", 0, CLI_FLAG, TARGET(inputs),
      .help = "list the input files that the dataset was made from (--json always does)"},
     {"segments", 0, CLI_FLAG, TARGET(segments),
@@ -631,6 +649,7 @@ static const cli_manual manual = {
     .options = option_table,
     .examples = "  tokmap info data/train\n"
                 "  tokmap info --json data/*.tmi | jq .n_tokens\n"
+                "  tokmap info --card data/train >data/README.md\n"
                 "  tokmap info data/scored --where 'quality >= 3' --tokens 300G\n",
     .operand = "dataset",
     .n_least = 1,
@@ -639,7 +658,8 @@ static const cli_manual manual = {
 int info_command(int argc, char **argv)
 {
     info_options options = {0};
-    const each_command command = {&manual, &options, dataset_names_expand, .work = show_one,
-                                  .end = show_total};
+    const each_command command = {
+        &manual,          &options,         dataset_names_expand, .check = check_names,
+        .work = show_one, .end = show_total};
     return each_run(&command, argc, argv);
 }

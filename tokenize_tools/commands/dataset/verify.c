@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/real.h"
 #include "cli/cli.h"
 #include "commands/dataset/dataset_commands.h"
+#include "commands/dataset/verify_files.h"
 #include "datasets/each.h"
 #include "datasets/beside.h"
 #include "cli/options.h"
@@ -18,8 +20,9 @@
 
 typedef struct verify_command_options {
     uint64_t n_threads, seed;
+    uint64_t first_segment, n_segments;
     double sample;
-    bool json, quiet;
+    bool json, quiet, files;
 } verify_command_options;
 
 /* What the callbacks of tokmap_dataset_verify need. */
@@ -143,21 +146,29 @@ static void put_verdict(json_out *o, bool ok)
     json_out_bool(o, "sound", ok);
 }
 
+/* Without callbacks. */
+static tokmap_verify_options verify_options_of(const verify_command_options *options)
+{
+    return (tokmap_verify_options){
+        .struct_size = sizeof(tokmap_verify_options),
+        .n_threads = (uint32_t)options->n_threads,
+        .sample = options->sample,
+        .seed = options->seed,
+        .first_segment = options->first_segment,
+        .n_segments = options->n_segments,
+    };
+}
+
 static int run_verify(const tokmap_dataset *ds, verify_view *view,
                       const verify_command_options *options)
 {
     tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
     tokmap_error err = {.status = TOKMAP_OK};
     json_out *json = &view->json;
-    tokmap_verify_options verify_options = {
-        .struct_size = sizeof verify_options,
-        .n_threads = (uint32_t)options->n_threads,
-        .sample = options->sample,
-        .seed = options->seed,
-        .context = view,
-        .on_progress = on_progress,
-        .on_damage = on_damage,
-    };
+    tokmap_verify_options verify_options = verify_options_of(options);
+    verify_options.context = view;
+    verify_options.on_progress = on_progress;
+    verify_options.on_damage = on_damage;
     if (options->json)
         begin_json(json, view->path);
     tokmap_status status = tokmap_dataset_verify(ds, &verify_options, &report, &err);
@@ -181,20 +192,28 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
     return cli_exit_code(&err);
 }
 
-static void print_refused(void *options, const char *path, const tokmap_error *err)
+static int print_refused(void *command_options, const char *path, const tokmap_error *err)
 {
+    const verify_command_options *options = command_options;
     json_out json;
-    if (!((verify_command_options *)options)->json)
-        return;
+    if (options->files)
+        return verify_files_without_index(path, err);
+    if (!options->json)
+        return CLI_OK;
     begin_json(&json, path);
     put_verdict(&json, false);
     json_out_string(&json, "error", err->text);
     puts("}");
+    return CLI_OK;
 }
 
 static int verify_one(void *command_options, const char *path, const tokmap_dataset *ds)
 {
     const verify_command_options *options = command_options;
+    if (options->files) {
+        const verify_files_options of_files = {verify_options_of(options), options->quiet};
+        return verify_files(ds, &of_files);
+    }
     verify_view view = {.path = path, .info = cli_dataset_info(ds)};
     cli_progress_begin(&view.progress, "verify", options->quiet);
     int code = run_verify(ds, &view, options);
@@ -218,6 +237,31 @@ static int parse_sample(void *options, const char *text)
     return CLI_OK;
 }
 
+/* "7-9", or "7" for one. */
+static int parse_segments(void *command_options, const char *text)
+{
+    verify_command_options *options = command_options;
+    const char *dash = strchr(text, '-');
+    const size_t n_first = dash ? (size_t)(dash - text) : strlen(text);
+    uint64_t last = 0;
+    if (!number_read_digits(text, n_first, &options->first_segment) ||
+        (dash && !number_read_digits(dash + 1, strlen(dash + 1), &last)))
+        return cli_usage("--segments %s: must be A-B, the numbers of two segments, or one number",
+                         text);
+    last = dash ? last : options->first_segment;
+    if (last < options->first_segment || last - options->first_segment == UINT64_MAX)
+        return cli_usage("--segments %s: the first number must not be above the second", text);
+    options->n_segments = last - options->first_segment + 1;
+    return CLI_OK;
+}
+
+static int check_names(void *options, const input_list *names)
+{
+    if (((verify_command_options *)options)->files && names->n_names > 1)
+        return cli_usage("--files takes one dataset, because names are relative to its folder");
+    return CLI_OK;
+}
+
 #define TARGET(field) offsetof(verify_command_options, field)
 static const cli_option option_table[] = {
     {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
@@ -230,8 +274,19 @@ static const cli_option option_table[] = {
      .call = parse_sample},
     {"seed", 0, CLI_NUMBER, TARGET(seed), "N",
      .help = "chooses the blocks that --sample reads [0]"},
+    {"segments", 0, CLI_CALL, 0, "A-B",
+     .help = "of a joined dataset, read only the token files number A to B, counted from 0 in the "
+             "order of 'tokmap info --segments', and their lanes; the index and the files beside "
+             "P are always checked [all]",
+     .call = parse_segments},
+    {"files", 0, CLI_FLAG, TARGET(files),
+     .help = "print only the names of files that are missing or damaged, one a line, relative to "
+             "the folder of P, for programs that copy them again: rclone, s5cmd and hf "
+             "(docs/recipes.md); reasons go to stderr, and the exit status is 4 if there is such a "
+             "file; if it names the index, verify again after that was copied",
+     .group = "output"},
     {"json", 0, CLI_FLAG, TARGET(json),
-     .help = "print a JSON object for each dataset, one per line"},
+     .help = "print a JSON object for each dataset, one per line", .group = "output"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print only damage, and no progress"},
     {NULL},
 };
@@ -245,7 +300,8 @@ static const cli_manual manual = {
     .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot be "
              "read. With several datasets, the first one that is not OK decides it.",
     .examples = "  tokmap verify data/train\n"
-                "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n",
+                "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n"
+                "  tokmap verify --files data/train >copy-again.txt\n",
     .operand = "dataset",
     .n_least = 1,
 };
@@ -253,7 +309,13 @@ static const cli_manual manual = {
 int verify_command(int argc, char **argv)
 {
     verify_command_options options = {0};
-    const each_command command = {&manual,        &options,           dataset_names_expand,
-                                  &options.quiet, .work = verify_one, .refuse = print_refused};
+    const each_command command = {&manual,
+                                  &options,
+                                  dataset_names_expand,
+                                  &options.quiet,
+                                  .check = check_names,
+                                  .work = verify_one,
+                                  .refuse = print_refused,
+                                  .index_only = &options.files};
     return each_run(&command, argc, argv);
 }
