@@ -106,8 +106,9 @@ def as_arrays(batch):
 
 class Lance(Peer):
     packages = ("lancedb.streaming", "torch", "pyarrow", "numpy")
-    # Rows one by one as by default; then rows in clumps of 64, as its documents advise for object stores.
-    variants = {"": {}, "tuned": {"read_batch_size": 256, "io_queue_depth": 16},
+    # Rows one by one as by default: its first batch needs all of a first read. Then rows in clumps of 64, which its documents
+    # advise for stores of objects; that is less of a shuffle.
+    variants = {"": {}, "tuned": {"read_batch_size": 16, "io_queue_depth": 32},
                 "clumps": {"read_batch_size": 256, "io_queue_depth": 16, "shuffle_clump_size": 64}}
 
     @classmethod
