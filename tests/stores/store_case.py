@@ -25,7 +25,7 @@ BUCKET = "bucket"
 SECRET, TOKEN, PASSWORD, SIGNATURE = "wJalr/XUtnFEMI+secret", "FwoGZXIv/session+token==", "pass-word-7", "5d672d79signature"
 SECRETS = [text for secret in (SECRET, TOKEN, PASSWORD, SIGNATURE) for text in (secret, urllib.parse.quote(secret, safe=""))]
 # What a message about a range has.
-RANGE = re.compile(r"bytes \d+ to \d+")
+RANGE = re.compile(r"bytes \d+ to \d+|the MiB from byte \d+")
 
 
 def need_obstore(check):
