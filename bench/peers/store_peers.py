@@ -69,7 +69,7 @@ class Tokmap(Peer):
         import numpy
         import tokmap
 
-        with tokmap.Writer(folder / "train", vocab_size=2**32 - 1) as writer:
+        with tokmap.Writer(folder / "train", vocab_size=2**31) as writer:
             for first, n in spans(n_rows):
                 writer.document(numpy.arange(first * LENGTH, (first + n) * LENGTH, dtype=numpy.uint32))
             writer.document([n_rows * LENGTH])
@@ -106,8 +106,9 @@ def as_arrays(batch):
 
 class Lance(Peer):
     packages = ("lancedb.streaming", "torch", "pyarrow", "numpy")
-    # Rows one by one as by default; then rows in clumps of 64, as its documents advise for object stores.
-    variants = {"": {}, "tuned": {"read_batch_size": 256, "io_queue_depth": 16},
+    # Rows one by one as by default: its first batch needs all of a first read. Then rows in clumps of 64, which its documents
+    # advise for stores of objects; that is less of a shuffle.
+    variants = {"": {}, "tuned": {"read_batch_size": 16, "io_queue_depth": 32},
                 "clumps": {"read_batch_size": 256, "io_queue_depth": 16, "shuffle_clump_size": 64}}
 
     @classmethod
@@ -220,7 +221,10 @@ class LitData(Peer):
 
     def __init__(self, endpoint, cache, batch_rows, rank, n_ranks, num_workers=0, **options):
         import litdata
+        import litdata.streaming.downloader
 
+        # It gives obstore no way to use http, which the server speaks. Without obstore it uses boto3.
+        litdata.streaming.downloader._OBSTORE_AVAILABLE = False
         self.dataset = litdata.StreamingDataset(
             "s3://%s/litdata/train" % BUCKET, cache_dir=str(cache), item_loader=litdata.TokensLoader(block_size=self.stride),
             shuffle=True, drop_last=True, seed=1, storage_options={"endpoint_url": endpoint, "region_name": "us-east-1"}, **options)

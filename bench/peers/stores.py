@@ -129,7 +129,6 @@ class Runner:
         self.given, self.folder, self.server, self.n_jobs = given, folder, server, 0
 
     def start(self, **job):
-        """A job of several ranks gives them one cache, as ranks of a node have it."""
         self.n_jobs += 1
         name = str(self.folder / ("job %d" % self.n_jobs))
         cache = pathlib.Path(job.get("cache", name + ".cache"))
@@ -188,7 +187,9 @@ def measured(runner, system, variant):
 
 def resumed(runner, system):
     """Whether it goes on with the same rows: {line: (unit, 1 or 0)}, and {line: why not}."""
-    state, job = str(runner.folder / (system + ".state")), {"what": "steps", "system": system, "variant": ""}
+    # One cache, as the states of some name it.
+    state, cache = str(runner.folder / (system + ".state")), str(runner.folder / (system + ".cache"))
+    job = {"what": "steps", "system": system, "variant": "", "cache": cache}
     whole = runner.run({**job, "state_to": state})[0]["steps"][STEPS:]
     job.update(state_from=state, n_steps=STEPS)
     found, why = {}, {}
@@ -197,7 +198,7 @@ def resumed(runner, system):
         return runner.run(job)[0]["steps"] == whole
 
     def two_ranks():
-        shared = {"n_ranks": 2, "batch_rows": runner.given.batch_rows // 2, "cache": str(runner.folder / (system + ".cache")),
+        shared = {"n_ranks": 2, "batch_rows": runner.given.batch_rows // 2,
                   "meeting": str(runner.folder / (system + ".meeting"))}
         rows = [result["steps"] for result in runner.run(*({**job, **shared, "rank": rank} for rank in (0, 1)))]
         return [sorted(a + b) for a, b in zip(*rows)] == [sorted(step) for step in whole]

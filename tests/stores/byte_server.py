@@ -627,7 +627,11 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self):
         self.paused = False
-        if self.request and self.timer is None and self.left:
+        # Later: a transport that is closed in this call closes itself twice.
+        self.loop.call_soon(self.go_on)
+
+    def go_on(self):
+        if self.request and self.timer is None and self.left and not self.paused:
             self.send_more()
 
 

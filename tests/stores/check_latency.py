@@ -35,7 +35,7 @@ LATENCY = {"p50": 0.12, "p99": 0.3, "one_in": 10000, "exactly": 5.0}
 # 1 % of the requests in all. Not those that would say that the object was replaced, and no wrong bytes.
 FAULTS = {"status_500": 0.002, "slow_down": 0.003, "too_many": 0.001, "reset": 0.001, "reset_in_body": 0.001,
           "short_body": 0.0005, "length_too_large": 0.0005, "wrong_range": 0.0005, "stall": 0.0005}
-KEY_SECONDS = 60
+KEY_SECONDS, NEW_KEY_SECONDS = 60, 63     # so that requests are refused for 3 s of each 63
 # Prints when it woke up from each sleep of 1 ms, and how late that was, if it was late.
 SLEEPER = """
 import time
@@ -132,15 +132,15 @@ def run_workers(given, folder, server, store):
     import tokmap
     import tokmap.torch
 
-    run, options = Run(), dict(sequence_length=LENGTH, batch_rows=ROWS, seed=1, max_epochs=1)
-    local = tokmap.Loader(folder / "train", outputs=("inputs",), **options)
+    run, options = Run(), dict(sequence_length=LENGTH, batch_rows=ROWS, seed=1, max_epochs=1, outputs=("inputs",))
+    local = tokmap.Loader(folder / "train", **options)
     named = {} if store is None else {"store": store}
-    loader = tokmap.torch.data_loader("s3://%s/train" % BUCKET, num_workers=given.workers, multiprocessing_context="forkserver",
-                                      **named, **options)
+    dataset = tokmap.torch.IterableDataset("s3://%s/train" % BUCKET, **named, **options)
+    loader = tokmap.torch.data_loader(dataset, num_workers=given.workers, multiprocessing_context="forkserver")
     batches = iter(loader)
 
     def after_step(step, batch):
-        inputs = batch[0].numpy()
+        inputs = batch["inputs"].numpy()
         check_rows(numpy, local, step * ROWS, inputs)
         run.n_rows += len(inputs)
 
@@ -191,7 +191,8 @@ def unlike(given, found, run):
     if not given.hour and value("steps") < given.steps:
         wrong.append("only %d steps" % value("steps"))
     if given.hour:
-        return wrong + ([] if value("requests with a fault") > 0 else ["no request failed"])
+        needed = ["requests with a fault"] + ["requests refused for an old key"] * (given.hour > 2 * NEW_KEY_SECONDS)
+        return wrong + ["%s: none" % name for name in needed if value(name) == 0]
     if run.waits:
         wrong.append("%d steps waited" % run.waits)
     if value("calls above 20 ms, while the processor was not late"):
@@ -220,7 +221,7 @@ def measure(given):
             store = None
             if given.hour:
                 server.set(faults=FAULTS, ending=".bin", key_seconds=KEY_SECONDS)
-                store = store_with_keys(server, NewKeys(KEY_SECONDS - 5))
+                store = store_with_keys(server, NewKeys(NEW_KEY_SECONDS))
             run = (run_workers if given.workers else run_loop)(given, folder, server, store)
             server.set(faults={}, key_seconds=None, latency={})
             counts, log = server.counts(), server.log()

@@ -5,10 +5,12 @@ A check that needs obstore ends with `skip` where it is not installed."""
 
 import datetime
 import importlib.util
+import math
 import os
 import pathlib
 import re
 import sys
+import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,7 +25,7 @@ BUCKET = "bucket"
 SECRET, TOKEN, PASSWORD, SIGNATURE = "wJalr/XUtnFEMI+secret", "FwoGZXIv/session+token==", "pass-word-7", "5d672d79signature"
 SECRETS = [text for secret in (SECRET, TOKEN, PASSWORD, SIGNATURE) for text in (secret, urllib.parse.quote(secret, safe=""))]
 # What a message about a range has.
-RANGE = re.compile(r"bytes \d+ to \d+")
+RANGE = re.compile(r"bytes \d+ to \d+|the MiB from byte \d+")
 
 
 def need_obstore(check):
@@ -41,15 +43,17 @@ def set_environment(server, **more):
 
 
 class NewKeys:
-    """A credential provider of obstore. Each key is good for so many seconds."""
+    """A credential provider of obstore, which makes a new key after so many seconds. obstore asks it before each request,
+    because no key is good for another five minutes."""
 
     def __init__(self, seconds):
-        self.seconds, self.n_keys = seconds, 0
+        self.seconds, self.made, self.n_keys = seconds, -math.inf, 0
 
     def __call__(self):
-        self.n_keys += 1
-        return {"access_key_id": access_key(), "secret_access_key": SECRET, "token": TOKEN,
-                "expires_at": datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=self.seconds)}
+        if time.monotonic() - self.made >= self.seconds:
+            self.made, self.key, self.n_keys = time.monotonic(), access_key(), self.n_keys + 1
+        expires = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=self.seconds)
+        return {"access_key_id": self.key, "secret_access_key": SECRET, "token": TOKEN, "expires_at": expires}
 
 
 def store_with_keys(server, provider, deadline=60):

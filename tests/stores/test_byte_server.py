@@ -123,10 +123,10 @@ def objects_are_listed_in_pieces(folder):
         expect_equal(client.ask("/none?list-type=2")[0], 404, "no bucket")
 
 
-def raw_answer(server, path="/b/d/file", wait=0.1):
-    """(head, body, how it ended: "open", "closed", "reset") of a request for RANGE."""
+def raw_answer(server, path="/b/d/file", wait=0.1, span=RANGE):
+    """(head, body, how it ended: "open", "closed", "reset") of a request for a range."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        connection.sendall(("GET %s HTTP/1.1\r\nHost: h\r\nRange: %s\r\n\r\n" % (path, RANGE)).encode())
+        connection.sendall(("GET %s HTTP/1.1\r\nHost: h\r\nRange: %s\r\n\r\n" % (path, span)).encode())
         connection.settimeout(wait)
         data = b""
         try:
@@ -326,6 +326,10 @@ def large_bodies_wait_for_their_reader(folder):
             time.sleep(0.3)
             counts = server.counts()
             expect(0 < counts["body_bytes"] < 64 << 20, "%d bytes were sent to who reads none" % counts["body_bytes"])
+        server.set(faults={"length_too_large": 1})
+        large = raw_answer(server, "/b/made", span="bytes=0-%d" % (4 * n - 1))
+        expect_equal((len(large[1]), large[2]), (4 * n, "closed"), "a connection that is closed after a large body")
+        server.set(faults={})
         for n in range(20):     # clients that close while they are sent the whole
             with socket.create_connection(("127.0.0.1", server.port)) as connection:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
