@@ -10,7 +10,7 @@ from typing import Any, Deque, Dict, List, Optional, Sequence, Set, Tuple
 
 from .store import COUNTERS, ERR_IO, ERR_MISMATCH, Answer, Failed, Read, Replaced, Transport, WrongAnswer, describe
 
-MAX_IN_FLIGHT = 64  # requests of one store
+MAX_IN_FLIGHT = 256  # requests of one store
 MERGED_GAP, MERGED_BYTES = 16 << 10, 8 << 20
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 # A request that took longer is sent again. More time if it has many bytes.
