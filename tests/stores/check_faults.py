@@ -26,8 +26,6 @@ from store_case import (BUCKET, PASSWORD, RANGE, SIGNATURE, NewKeys, need_obstor
 
 N_TOKENS, LENGTH, ROWS = 1 << 22, 1024, 32
 DEADLINE, SLACK = 20, 5         # seconds
-# A row that could not be read ahead is read once more when it is asked for, so a call may take two deadlines.
-DEADLINES = 1
 ROUND_STEPS = 20                # between two looks at the counts
 # Of the requests that have a fault. A fault that ends a step is rarer, so that most steps have one at most.
 RATES = {"stall": 0.01, "replaced": 0.1, "wrong_etag": 0.1, "whole_object": 0.1}
@@ -261,7 +259,7 @@ def check(n_faults, seed):
                 function(server, folder, case, *arguments)
                 cases.append(case)
                 print(case.line(), flush=True)
-                found.extend(unlike(case, DEADLINES * slowest + SLACK))
+                found.extend(unlike(case, slowest + SLACK))
 
             for kind in FAULTS:
                 n = n_stalls if kind == "stall" else n_each
