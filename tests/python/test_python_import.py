@@ -153,7 +153,11 @@ def nothing_in_a_file_is_unpickled(folder):
         np.save(folder / "a.npy", what, allow_pickle=True)
         done = run("import", "numpy", folder / "a.npy", "-o", folder / "a", "--vocab-size", 65536, "--force")
         assert done.returncode == 3 and "mkdir: only lists" in done.stderr and not (folder / "unpickled").exists(), done
+    own = ("short_process.py", "store.py")  # unpickle only the store that this process or its parent has pickled, from no file
     for path in (pathlib.Path(tokmap.__file__).parent).rglob("*.py"):  # Unpickler: one that calls nothing
+        if path.name in own:
+            assert len(re.findall(r"pickle\.loads?\(", path.read_text())) == 1, path
+            continue
         assert not re.search(r"pickle\.loads?\(|allow_pickle=True|\beval\(|\bexec\(", path.read_text()), path
         assert "import pickle" not in path.read_text() or path.name == "importers.py", path
 
