@@ -19,6 +19,7 @@
 
 enum {
     MOST_THREADS = 16,
+    BLOCKS_AT_ONCE = 32, /* that a thread reads, and keeps in memory */
     CANCEL_NS = 10000000 /* until reads are cancelled again: they may not have begun yet */
 };
 
@@ -38,13 +39,14 @@ typedef struct job_ring {
     uint64_t first, n, room;
 } job_ring;
 
-/* A block that is read to be checked, and the part of it that a row needs. */
+/* A block that is read to be checked. */
 typedef struct block {
     const tokmap_dataset *ds;
     tokmap_i_token_piece piece;
-    uint8_t *bytes;
+    uint8_t *bytes; /* NULL: this is another part of the block before it in the sorted list */
     uint8_t checksum[8];
     uint64_t number;
+    /* The part of it that a row needs: */
     uint64_t skip; /* bytes before the part */
     size_t n_bytes;
     uint8_t *to;
@@ -134,7 +136,7 @@ static bool take_jobs(worker *w)
     return w->n_jobs > 0;
 }
 
-/* Adds the whole blocks that have bytes of a piece. */
+/* Notes the blocks that have bytes of a piece. */
 static bool add_blocks(worker *w, const tokmap_dataset *ds, const tokmap_i_token_piece *p,
                        uint8_t *to)
 {
@@ -144,24 +146,25 @@ static bool add_blocks(worker *w, const tokmap_dataset *ds, const tokmap_i_token
             p->file->first_block + (at - p->file->token_offset) / TOKMAP_I_BLOCK_BYTES;
         const tokmap_i_token_piece whole = tokmap_i_block_piece(ds, number);
         const uint64_t n = MIN(end, whole.first_byte + whole.n_bytes) - at;
-        uint8_t *bytes = malloc((size_t)whole.n_bytes);
-        if (!bytes ||
-            !array_reserve(&w->blocks, &w->block_capacity, w->n_blocks + 1, sizeof *w->blocks)) {
-            free(bytes);
+        if (!array_reserve(&w->blocks, &w->block_capacity, w->n_blocks + 1, sizeof *w->blocks))
             return false;
-        }
         w->blocks[w->n_blocks++] = (block){.ds = ds,
                                            .piece = whole,
-                                           .bytes = bytes,
                                            .number = number,
                                            .skip = at - whole.first_byte,
                                            .n_bytes = (size_t)n,
                                            .to = to + (at - p->first_byte)};
-        if (!tokmap_i_store_add(&w->batch, ds, &whole, bytes))
-            return false;
         at += n;
     }
     return true;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const block *x = a, *y = b;
+    if (x->ds != y->ds)
+        return x->ds < y->ds ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 /* Adds the checksum of a block. A lane has its own ones in its file. */
@@ -206,60 +209,89 @@ static tokmap_status add_row(worker *w, const job *j, tokmap_error *err)
     return status;
 }
 
-/* Compares the blocks with their checksums, and copies what the rows need of them. */
-static tokmap_status use_blocks(worker *w, tokmap_error *err)
-{
-    tokmap_status status = TOKMAP_OK;
-    for (size_t i = 0; i < w->n_blocks && !status; i++) {
-        const block *b = &w->blocks[i];
-        const size_t n_bytes = (size_t)b->piece.n_bytes;
-        if (tokmap_i_checksum(b->bytes, n_bytes) == le_get64(b->checksum))
-            memcpy(b->to, b->bytes + b->skip, b->n_bytes);
-        else
-            status =
-                FAIL_AT(err, TOKMAP_ERR_CORRUPT, b->piece.first_byte,
-                        "%s: damaged: the MiB from byte %" PRIu64 " does not match its checksum",
-                        b->piece.file->path, b->piece.first_byte);
-    }
-    return status;
-}
-
-/* Lets the caller cancel the call of the source that follows, unless the rows are not wanted any
- * more. */
-static bool begin_reading(worker *w)
+/* Lets the caller cancel the call of the source, unless the rows are not wanted any more. */
+static tokmap_status read_batch(worker *w, tokmap_error *err)
 {
     tokmap_i_store_reads *r = w->r;
     tokmap_i_mutex_lock(&r->mutex);
     const bool is_wanted = !r->draining && !r->stop;
-    w->reading = is_wanted ? w->batch.reads : NULL;
+    w->reading = is_wanted && w->batch.n > 0 ? w->batch.reads : NULL;
     tokmap_i_mutex_unlock(&r->mutex);
-    return is_wanted;
+    const tokmap_status status = is_wanted
+                                     ? tokmap_i_store_read(&w->batch, err)
+                                     : FAIL(err, TOKMAP_ERR_IO, "the rows are not wanted any more");
+    tokmap_i_mutex_lock(&r->mutex);
+    w->reading = NULL;
+    tokmap_i_mutex_unlock(&r->mutex);
+    w->batch.n = 0;
+    return status;
+}
+
+/* Reads blocks of the sorted list from number *next on, each once, although many rows may have
+ * parts of it. */
+static tokmap_status read_blocks(worker *w, size_t *next, tokmap_error *err)
+{
+    size_t n = 0;
+    for (; *next < w->n_blocks; ++*next) {
+        block *b = &w->blocks[*next];
+        if (n > 0 && compare_blocks(b - 1, b) == 0)
+            continue;
+        if (n++ == BLOCKS_AT_ONCE)
+            break;
+        b->bytes = malloc((size_t)b->piece.n_bytes);
+        if (!b->bytes || !tokmap_i_store_add(&w->batch, b->ds, &b->piece, b->bytes) ||
+            !add_checksum(&w->batch, b))
+            return FAIL_MEMORY(err);
+    }
+    return read_batch(w, err);
+}
+
+/* Compares a block with its checksum, and copies what rows need of it. */
+static tokmap_status use_block(const block *b, const block *end, tokmap_error *err)
+{
+    const uint8_t *bytes = b->bytes;
+    if (tokmap_i_checksum(bytes, (size_t)b->piece.n_bytes) != le_get64(b->checksum))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, b->piece.first_byte,
+                       "%s: damaged: the MiB from byte %" PRIu64 " does not match its checksum",
+                       b->piece.file->path, b->piece.first_byte);
+    do
+        memcpy(b->to, bytes + b->skip, b->n_bytes);
+    while (++b < end && !b->bytes);
+    return TOKMAP_OK;
+}
+
+static tokmap_status use_blocks(worker *w, tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    qsort(w->blocks, w->n_blocks, sizeof *w->blocks, compare_blocks);
+    for (size_t next = 0, first = 0; next < w->n_blocks && !status; first = next) {
+        status = read_blocks(w, &next, err);
+        for (size_t i = first; i < next; i++) {
+            if (w->blocks[i].bytes && !status)
+                status = use_block(&w->blocks[i], w->blocks + next, err);
+        }
+        for (size_t i = first; i < w->n_blocks; i++) {
+            free(w->blocks[i].bytes);
+            w->blocks[i].bytes = NULL;
+        }
+    }
+    return status;
 }
 
 static tokmap_status read_jobs(worker *w, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
-    bool is_added = true;
     w->batch.n = w->n_blocks = 0;
     for (size_t i = 0; i < w->n_jobs && !status; i++)
         status = add_row(w, &w->jobs[i], err);
-    for (size_t i = 0; i < w->n_blocks && !status && is_added; i++)
-        is_added = add_checksum(&w->batch, &w->blocks[i]);
-    if (!is_added)
-        status = FAIL_MEMORY(err);
-    if (!status && begin_reading(w))
-        status = tokmap_i_store_read(&w->batch, err);
-    if (!status)
-        status = use_blocks(w, err);
-    for (size_t i = 0; i < w->n_blocks; i++)
-        free(w->blocks[i].bytes);
-    return status;
+    if (status)
+        return status;
+    return w->n_blocks > 0 ? use_blocks(w, err) : read_batch(w, err);
 }
 
 static void end_jobs(worker *w, tokmap_status status, const tokmap_error *err)
 {
     tokmap_i_store_reads *r = w->r;
-    w->reading = NULL;
     r->n_in_flight -= w->n_jobs;
     for (size_t i = 0; i < w->n_jobs && !r->draining; i++) {
         job *j = &w->jobs[i];

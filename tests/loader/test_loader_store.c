@@ -188,6 +188,25 @@ TEST(rows_are_those_of_the_disk_in_every_mode)
     close_all();
 }
 
+TEST(a_block_is_read_once_for_all_rows_of_a_step)
+{
+    open_all();
+    object_store_open(&store);
+    tokmap_dataset *ds = object_store_dataset(&store, flat.path);
+    one_source s;
+    use(&s, ds, 8); /* rows of many documents */
+    s.o.verify_blocks = 1;
+    const unsigned n_calls = store.n_calls, n_reads = store.n_reads;
+    tokmap_loader *l = corpus_open_loader(&s.o);
+    for (int i = 0; i < 50; i++)
+        (void)corpus_next(l);
+    tokmap_loader_close(l);
+    CHECK(store.n_calls > n_calls);
+    CHECK_EQ(store.n_reads - n_reads, 2 * (store.n_calls - n_calls)); /* and its checksum */
+    tokmap_dataset_close(ds);
+    close_all();
+}
+
 TEST(a_disk_and_a_store_go_together)
 {
     open_all();
