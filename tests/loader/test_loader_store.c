@@ -539,6 +539,20 @@ TEST(an_answer_that_is_short_or_too_long_is_an_error)
     close_all();
 }
 
+static tokmap_status say_end(void *context, tokmap_byte_read *reads, size_t n, tokmap_error *e)
+{
+    (void)context, (void)reads, (void)n, (void)e;
+    return TOKMAP_END;
+}
+
+TEST(a_source_that_fails_with_no_error_does_not_end_the_rows)
+{
+    tokmap_dataset *ds;
+    const tokmap_byte_source source = {.struct_size = sizeof source, .read = say_end};
+    CHECK_REFUSED(tokmap_dataset_open_from(&ds, STORE "/P", &source, &err), TOKMAP_ERR_ARGUMENT,
+                  err, "which is no error");
+}
+
 TEST(an_object_of_another_size_is_an_error)
 {
     open_all();

@@ -232,6 +232,29 @@ def an_index_on_a_disk_is_used(folder):
         raises(ValueError, lambda wrong=wrong: tokmap.Dataset(**wrong))
 
 
+def two_stores_may_have_datasets_of_one_name(folder):
+    both = []
+    for name in "ab":
+        (folder / name).mkdir()
+        write(folder / name / "train", seed=ord(name))
+        both.append(tokmap.Dataset("train", store=functools.partial(read_file, str(folder / name))))
+    with tokmap.Loader(both, LENGTH, 4) as loader, tokmap.Loader([folder / "a/train", folder / "b/train"], LENGTH, 4) as with_files:
+        same_batches(loader, with_files, 10)
+    raises(tokmap.ArgumentError, tokmap.Loader, [both[0], tokmap.Dataset("train", store=both[0]._shards()[0].source.store)], LENGTH, 4)
+
+
+def a_view_on_a_disk_goes_with_a_name_without_a_folder(folder):
+    write(folder / "a")
+    (folder / "here").mkdir()
+    with_files = tokmap.open(folder / "a")
+    with_files.write_view(folder / "here/v.tmw", keep=np.arange(300) % 3 == 0)
+    dataset = tokmap.Dataset("a", store=lambda name, *where: read_file(str(folder), "./" + name, *where))
+    for data in (dataset, with_files):
+        loader = tokmap.Loader(tokmap.Source(data, view=folder / "here/v.tmw"), LENGTH, 4)
+        first = next(loader)["input_ids"] if data is dataset else first
+    assert np.array_equal(first, next(loader)["input_ids"])
+
+
 def datasets_that_are_opened_together_share_a_process(folder):
     for name in "abc":
         write(folder / name)
