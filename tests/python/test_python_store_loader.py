@@ -251,8 +251,8 @@ def a_view_on_a_disk_goes_with_a_name_without_a_folder(folder):
     dataset = tokmap.Dataset("a", store=lambda name, *where: read_file(str(folder), "./" + name, *where))
     for data in (dataset, with_files):
         loader = tokmap.Loader(tokmap.Source(data, view=folder / "here/v.tmw"), LENGTH, 4)
-        first = next(loader)["input_ids"] if data is dataset else first
-    assert np.array_equal(first, next(loader)["input_ids"])
+        first = next(loader).inputs if data is dataset else first
+    assert np.array_equal(first, next(loader).inputs)
 
 
 def datasets_that_are_opened_together_share_a_process(folder):
