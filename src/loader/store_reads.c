@@ -82,9 +82,14 @@ static void put(job_ring *ring, const job *j)
     ring->jobs[(ring->first + ring->n++) % ring->room] = *j;
 }
 
+static job *job_at(const job_ring *ring, uint64_t i)
+{
+    return &ring->jobs[(ring->first + i) % ring->room];
+}
+
 static job *front(const job_ring *ring)
 {
-    return &ring->jobs[ring->first % ring->room];
+    return job_at(ring, 0);
 }
 
 static void drop_front(job_ring *ring)
@@ -111,27 +116,43 @@ static void fail_front(tokmap_i_store_reads *r)
     tokmap_i_condition_broadcast(&r->done);
 }
 
-/* Takes the rows of the first step that waits, and of others if more wait than threads do. Returns
- * false if there is no memory for them. */
+/* Drops what was taken of the first n rows that wait, whose ds is NULL. */
+static void close_gaps(job_ring *ring, uint64_t n)
+{
+    uint64_t n_kept = 0;
+    for (uint64_t i = n; i-- > 0;)
+        if (job_at(ring, i)->ds)
+            *job_at(ring, n - ++n_kept) = *job_at(ring, i);
+    ring->first += n - n_kept;
+    ring->n -= n - n_kept;
+}
+
+/* Takes the rows of the first step that waits, and of others if more wait than threads do; only of
+ * one store, also if rows of others are between them. Returns false if there is no memory for
+ * them. */
 static bool take_jobs(worker *w)
 {
     tokmap_i_store_reads *r = w->r;
     const uint64_t n_others = r->n_idle + (MOST_THREADS - r->n_workers);
     const uint64_t share = div_up(r->waiting.n, n_others + 1);
+    uint64_t i = 0;
     w->n_jobs = 0;
-    while (r->waiting.n > 0) {
-        const job *j = front(&r->waiting);
-        const bool is_next = w->n_jobs == 0 || j->slot == w->jobs[0].slot || w->n_jobs < share;
-        if (!is_next || (w->n_jobs > 0 && !fits(&w->jobs[0], j)))
+    for (; i < r->waiting.n; i++) {
+        job *j = job_at(&r->waiting, i);
+        if (w->n_jobs >= MAX(share, 1) && j->slot != w->jobs[0].slot)
             break;
+        if (w->n_jobs > 0 && !fits(&w->jobs[0], j))
+            continue;
         if (!array_reserve(&w->jobs, &w->capacity, w->n_jobs + 1, sizeof *w->jobs)) {
             if (w->n_jobs == 0)
                 fail_front(r);
             break;
         }
         w->jobs[w->n_jobs++] = *j;
-        drop_front(&r->waiting);
+        j->ds = NULL;
     }
+    if (w->n_jobs > 0)
+        close_gaps(&r->waiting, i);
     r->n_in_flight += w->n_jobs;
     return w->n_jobs > 0;
 }

@@ -255,6 +255,20 @@ def a_view_on_a_disk_goes_with_a_name_without_a_folder(folder):
     assert np.array_equal(first, next(loader).inputs)
 
 
+def datasets_that_are_opened_together_are_read_by_one_call(folder):
+    names = [f"part-{i}" for i in range(6)]
+    for seed, name in enumerate(names):
+        write(folder / name, seed=seed)
+    given = Folder(folder)
+    together = tokmap.Dataset(names, store=given)
+    sources = [shard.source for shard in together._shards()]
+    assert len({source.struct.context for source in sources}) == 1
+    assert tokmap.Dataset(names[0], store=given)._shards()[0].source.struct.context != sources[0].struct.context
+    with tokmap.Loader(together, LENGTH, 64) as loader, tokmap.Loader([folder / name for name in names], LENGTH, 64) as with_files:
+        same_batches(loader, with_files, 10)
+        assert loader.stats()["store"]["requests"] == sources[0].counters["requests"]
+
+
 def datasets_that_are_opened_together_share_a_process(folder):
     for name in "abc":
         write(folder / name)

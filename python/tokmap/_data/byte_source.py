@@ -55,7 +55,9 @@ def _has_read() -> bool:
 class StoreSource:
     """A dataset in a store, as tokmap_dataset_open_from takes it. path: a URL, or a name in the store that the user gave.
 
-    name: of the dataset in messages, without credentials and suffix; deadline: seconds for a read; counters: of its requests."""
+    name: of the dataset in messages, without credentials and suffix; deadline: seconds for a read; counters: of its requests, and
+    of those to datasets that were opened together with it. Their rows are read by one call, which the first source answers:
+    shuffled rows of many datasets would else be many calls, of which few are made at the same time."""
 
     def __init__(self, path: str, store: Any, seconds: float) -> None:
         url = parse_url(path) if is_url(path) else None
@@ -69,12 +71,31 @@ class StoreSource:
             _warn_of_retries(store)
         self.name = without_suffix(path) if url is None else url.name
         self.store, self._url = store, url
-        self.deadline = seconds
-        self.counters = dict.fromkeys(COUNTERS, 0)
+        self._seconds = seconds
         self._process: Optional[ShortProcess] = None
-        self._number = next(_numbers)
-        _sources[self._number] = self
+        with opening() as together:
+            of_store = id(store) if url is None or store is not None else url._replace(name="")
+            self._before: Optional[StoreSource] = together.sources.get((of_store, seconds))
+            if self._before is None:
+                together.sources[of_store, seconds] = self
+                self.counters = dict.fromkeys(COUNTERS, 0)
+                self._number = next(_numbers)
+                _sources[self._number] = self
+            else:
+                self.counters, self._number = self._before.counters, self._before._number
         self.struct = _lib.ByteSource(context=self._number, read=_on_read, cancel=_on_cancel)
+
+    @property
+    def _first(self) -> "StoreSource":
+        return self._before or self
+
+    @property
+    def deadline(self) -> float:
+        return self._first._seconds
+
+    @deadline.setter
+    def deadline(self, seconds: float) -> None:
+        self._first._seconds = seconds
 
     @property
     def transport(self) -> Transport:
@@ -96,11 +117,11 @@ class StoreSource:
                 with contextlib.suppress(NoProcess):
                     if transport not in processes:
                         processes[transport] = ShortProcess(self._url if self.store is None else self.store, self.deadline)
-                    self._process = processes[transport]
+                    self._first._process = processes[transport]
             try:
                 yield
             finally:
-                self._process = None
+                self._first._process = None
 
     def read(self, reads: Sequence[Read], address: int) -> List[Answer]:
         """address: of the structs, by which a cancel names the call."""
