@@ -232,6 +232,20 @@ def an_index_on_a_disk_is_used(folder):
         raises(ValueError, lambda wrong=wrong: tokmap.Dataset(**wrong))
 
 
+def a_large_index_that_cannot_be_read_is_not_called_damaged(folder):
+    with tokmap.Writer(folder / "a", 100, meta=["text"]) as writer:
+        for i in range(1100):  # 64 MiB, which are read when they are needed
+            writer.document([1, 2, 3], {"text": f"{i} " + "x" * 64000})
+    for look_up in (lambda dataset: dataset[3], lambda dataset: dataset.metadata, lambda dataset: dataset.meta("text")):
+        given = Folder(folder)
+        dataset = tokmap.Dataset("a", store=given)
+        given.fail = ".tmi"
+        dataset._shards()[0].source.deadline = 0.5
+        assert isinstance(raises(tokmap.FileError, look_up, dataset), TimeoutError)
+        given.fail = None
+        look_up(dataset)
+
+
 def two_stores_may_have_datasets_of_one_name(folder):
     both = []
     for name in "ab":
@@ -266,7 +280,7 @@ def datasets_that_are_opened_together_are_read_by_one_call(folder):
     assert tokmap.Dataset(names[0], store=given)._shards()[0].source.struct.context != sources[0].struct.context
     with tokmap.Loader(together, LENGTH, 64) as loader, tokmap.Loader([folder / name for name in names], LENGTH, 64) as with_files:
         same_batches(loader, with_files, 10)
-        assert loader.stats()["store"]["requests"] == sources[0].counters["requests"]
+        assert loader.stats["store"]["requests"] == sources[0].counters["requests"]
 
 
 def datasets_that_are_opened_together_share_a_process(folder):

@@ -8,6 +8,7 @@ import errno
 import itertools
 import os
 import sys
+import threading
 import warnings
 import weakref
 from typing import Any, Dict, Iterator, List, Optional, Sequence
@@ -138,6 +139,13 @@ class StoreSource:
         finally:
             del _calls[address]
 
+    @staticmethod
+    def take_failure() -> Optional[Failed]:
+        """The last read that failed in this thread, if it was not asked for yet: for calls of the library that do not say why."""
+        failed: Optional[Failed] = getattr(_last, "failure", None)
+        _last.failure = None
+        return failed
+
     @property
     def has_credentials(self) -> bool:
         """Whether they are in its URL, and so not in its name."""
@@ -147,6 +155,7 @@ class StoreSource:
 # ---- Calls of the library ----
 
 
+_last = threading.local()
 _calls: Dict[int, Any] = {}  # the futures of calls, by the address of their reads
 _numbers = itertools.count(1)
 _sources: "weakref.WeakValueDictionary[int, StoreSource]" = weakref.WeakValueDictionary()
@@ -180,6 +189,7 @@ def _read(number: int, address: int, n_reads: int, detail: Any) -> int:
             return 0
         except Failed as error:
             read = error.read
+            _last.failure = error
             return _report(detail, error.status, str(error), error.sys_errno, len(os.fsencode(read.name)), read.offset)
     # KeyboardInterrupt, or a fault of this package
     return _report(detail, ERR_IO, "reading from the store was interrupted", errno.EINTR)
