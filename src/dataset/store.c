@@ -376,12 +376,37 @@ static void set_identity(tokmap_dataset *ds)
                            le_get64(ds->header.dataset_id);
 }
 
+/* Whether the store has this index too, and not that of other tokens. It need not have one. */
+static tokmap_status compare_index(const tokmap_dataset *ds, int fd, tokmap_error *err)
+{
+    uint8_t here[TOKMAP_I_HEADER_BYTES], there[TOKMAP_I_HEADER_BYTES];
+    char version[TOKMAP_VERSION_BYTES] = "";
+    size_t n_read = 0;
+    tokmap_byte_read r = {.name = ds->index_path,
+                          .version = version,
+                          .n_bytes = sizeof there,
+                          .dst = there,
+                          .object_bytes = UINT64_MAX};
+    tokmap_error last = {0};
+    const tokmap_status status = call_source(ds->store, &r, 1, &last);
+    if (status && last.sys_errno == ENOENT)
+        return TOKMAP_OK;
+    if (status && err)
+        *err = last;
+    if (status || tokmap_i_file_read(fd, here, sizeof here, 0, &n_read))
+        return status; /* read_header says what is wrong with the file */
+    if (n_read < sizeof here || (r.n_read == n_read && memcmp(here, there, n_read) == 0))
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: is not a copy of %s: copy it again",
+                ds->store->source.index_path, ds->index_path);
+}
+
 static tokmap_status open_local_index(tokmap_dataset *ds, int *fd, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
     const tokmap_status status = tokmap_i_open_file(ds->store->source.index_path, fd, &stat, err);
     ds->index_stat.n_bytes = status ? 0 : stat.n_bytes;
-    return status;
+    return status ? status : compare_index(ds, *fd, err);
 }
 
 tokmap_status tokmap_i_store_begin_index(tokmap_dataset *ds, int *fd, tokmap_error *err)

@@ -385,7 +385,7 @@ TEST(an_index_on_a_disk_is_used)
     object_store_open(&store);
     store.source.index_path = path;
     tokmap_dataset *ds = object_store_dataset(&store, joined.path);
-    CHECK_EQ(store.n_calls, 0);
+    CHECK_EQ(store.n_calls, 1); /* whether it is that of the store */
     CHECK(tokmap_i_store_has_index(ds));
     for (int mode = 0; mode < CORPUS_MODES; mode++) {
         one_source here, there;
@@ -395,6 +395,9 @@ TEST(an_index_on_a_disk_is_used)
         check_same(&here.o, &there.o, 30);
     }
     tokmap_dataset_close(ds);
+    CHECK_REFUSED(tokmap_dataset_open_from(
+                      &ds, with_suffix(STORE, flat.path), &store.source, &err),
+                  TOKMAP_ERR_MISMATCH, err, "is not a copy of");
     store.source.index_path = "/nowhere.tmi";
     CHECK_REFUSED(tokmap_dataset_open_from(&ds, STORE "/P", &store.source, &err), TOKMAP_ERR_IO,
                   err, "/nowhere.tmi");
