@@ -143,7 +143,9 @@ TEST(tokens_are_read_and_not_mapped)
     uint16_t wanted[6000], got[6000];
     CHECK_INT(tokmap_dataset_tokens(flat_there, 5, 10, &tokens), TOKMAP_IN_PIECES);
     CHECK_OK(tokmap_dataset_read(flat.ds, 0, 6000, wanted, &err), err);
+    const unsigned n_calls = store.n_calls;
     CHECK_OK(tokmap_dataset_read(joined_there, 0, 6000, got, &err), err);
+    CHECK_EQ(store.n_calls, n_calls + 1); /* for all its files */
     CHECK(memcmp(wanted, got, sizeof got) == 0);
     CHECK_INT(tokmap_dataset_tokens(flat_there, 6000, 0, &tokens), TOKMAP_OK);
     close_all();
@@ -202,7 +204,8 @@ TEST(a_block_is_read_once_for_all_rows_of_a_step)
         (void)corpus_next(l);
     tokmap_loader_close(l);
     CHECK(store.n_calls > n_calls);
-    CHECK_EQ(store.n_reads - n_reads, 2 * (store.n_calls - n_calls)); /* and its checksum */
+    /* and its checksum; one call asks for a file of rows, which does not exist */
+    CHECK_EQ(store.n_reads - n_reads, 2 * (store.n_calls - n_calls) - 1);
     tokmap_dataset_close(ds);
     close_all();
 }
