@@ -372,8 +372,8 @@ tokmap_status tokmap_i_open_beside(const tokmap_dataset *ds, const char *path, u
 static void set_identity(tokmap_dataset *ds)
 {
     ds->index_stat.device = UINT64_MAX;
-    ds->index_stat.inode = tokmap_i_checksum(ds->index_path, strlen(ds->index_path)) ^
-                           le_get64(ds->header.dataset_id);
+    ds->index_stat.inode =
+        tokmap_i_checksum(ds->index_path, strlen(ds->index_path)) ^ le_get64(ds->header.dataset_id);
 }
 
 /* Whether the store has this index too, and not that of other tokens. It need not have one. */

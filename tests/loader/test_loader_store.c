@@ -398,8 +398,7 @@ TEST(an_index_on_a_disk_is_used)
         check_same(&here.o, &there.o, 30);
     }
     tokmap_dataset_close(ds);
-    CHECK_REFUSED(tokmap_dataset_open_from(
-                      &ds, with_suffix(STORE, flat.path), &store.source, &err),
+    CHECK_REFUSED(tokmap_dataset_open_from(&ds, with_suffix(STORE, flat.path), &store.source, &err),
                   TOKMAP_ERR_MISMATCH, err, "is not a copy of");
     store.source.index_path = "/nowhere.tmi";
     CHECK_REFUSED(tokmap_dataset_open_from(&ds, STORE "/P", &store.source, &err), TOKMAP_ERR_IO,
