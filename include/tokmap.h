@@ -233,8 +233,8 @@ typedef struct tokmap_byte_source {
     /* Makes the call of `read` that was given these reads return soon, with any status. Called by
      * any thread. NULL: closing a loader waits for reads. */
     void (*cancel)(void *context, const tokmap_byte_read *reads);
-    /* A copy of P.tmi on a disk, which is mapped as usual, of any size. NULL: P.tmi is read from
-     * the store. */
+    /* A copy of P.tmi on a disk, which is mapped as usual, of any size. If the store has P.tmi too,
+     * they are compared: TOKMAP_ERR_MISMATCH. NULL: P.tmi is read from the store. */
     const char *index_path;
 } tokmap_byte_source;
 

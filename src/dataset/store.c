@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/le.h"
 #include "base/options.h"
 #include "base/real.h"
 #include "system/platform_thread.h"
@@ -113,6 +114,9 @@ static tokmap_status call_source(const tokmap_i_store *s, tokmap_byte_read *read
     tokmap_error last = {0};
     const tokmap_status status =
         n > 0 ? s->source.read(s->source.context, reads, n, &last) : TOKMAP_OK;
+    if (status > 0) /* no error has such a number, and the caller would take it for the end */
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: its store says %d, which is no error",
+                    reads->name, (int)status);
     if (status) {
         FAIL_AT(err, status, last.file_offset, "%.*s", (int)sizeof last.text - 1,
                 *last.text ? last.text : "a read of a store failed, and it does not say why");
@@ -353,30 +357,56 @@ tokmap_status tokmap_i_open_beside(const tokmap_dataset *ds, const char *path, u
                                    tokmap_i_beside *out, tokmap_error *err)
 {
     const size_t folder_bytes = (size_t)(name_in_path(ds->index_path) - ds->index_path);
+    const bool is_beside = folder_bytes > 0 ? strncmp(path, ds->index_path, folder_bytes) == 0
+                                            : strchr(path, '/') == NULL;
     *out = (tokmap_i_beside){.fd = -1};
-    if (ds->store && strncmp(path, ds->index_path, folder_bytes) == 0)
+    if (ds->store && is_beside)
         return tokmap_i_store_open_object(ds->store, path, n_bytes, out, err);
     return tokmap_i_open_file(path, &out->fd, &out->stat, err);
 }
 
 /* ---- The index ---- */
 
-/* Recognizes the dataset if it is opened again, as device and inode do. */
-static void set_identity(tokmap_dataset *ds, uint64_t index_bytes)
+/* Recognizes the dataset if it is opened again, as device and inode do. Two stores may have
+ * datasets of one name. */
+static void set_identity(tokmap_dataset *ds)
 {
-    ds->index_stat = (tokmap_i_file_stat){
-        .n_bytes = index_bytes,
-        .device = UINT64_MAX,
-        .inode = tokmap_i_checksum(ds->index_path, strlen(ds->index_path)),
-    };
+    ds->index_stat.device = UINT64_MAX;
+    ds->index_stat.inode =
+        tokmap_i_checksum(ds->index_path, strlen(ds->index_path)) ^ le_get64(ds->header.dataset_id);
+}
+
+/* Whether the store has this index too, and not that of other tokens. It need not have one. */
+static tokmap_status compare_index(const tokmap_dataset *ds, int fd, tokmap_error *err)
+{
+    uint8_t here[TOKMAP_I_HEADER_BYTES], there[TOKMAP_I_HEADER_BYTES];
+    char version[TOKMAP_VERSION_BYTES] = "";
+    size_t n_read = 0;
+    tokmap_byte_read r = {.name = ds->index_path,
+                          .version = version,
+                          .n_bytes = sizeof there,
+                          .dst = there,
+                          .object_bytes = UINT64_MAX};
+    tokmap_error last = {0};
+    const tokmap_status status = call_source(ds->store, &r, 1, &last);
+    if (status && last.sys_errno == ENOENT)
+        return TOKMAP_OK;
+    if (status && err)
+        *err = last;
+    if (status || tokmap_i_file_read(fd, here, sizeof here, 0, &n_read))
+        return status; /* read_header says what is wrong with the file */
+    if (n_read < sizeof here || (r.n_read == n_read && memcmp(here, there, n_read) == 0))
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: is not a copy of %s: copy it again",
+                ds->store->source.index_path, ds->index_path);
 }
 
 static tokmap_status open_local_index(tokmap_dataset *ds, int *fd, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
     const tokmap_status status = tokmap_i_open_file(ds->store->source.index_path, fd, &stat, err);
-    set_identity(ds, status ? 0 : stat.n_bytes);
-    return status;
+    ds->index_stat.n_bytes = status ? 0 : stat.n_bytes;
+    return status ? status : compare_index(ds, *fd, err);
 }
 
 tokmap_status tokmap_i_store_begin_index(tokmap_dataset *ds, int *fd, tokmap_error *err)
@@ -392,7 +422,7 @@ tokmap_status tokmap_i_store_begin_index(tokmap_dataset *ds, int *fd, tokmap_err
         status = make_file(&r, fd, &s->index, err);
     free(head);
     s->index_bytes = s->index ? r.object_bytes : 0;
-    set_identity(ds, r.object_bytes);
+    ds->index_stat.n_bytes = r.object_bytes;
     return status;
 }
 
@@ -445,6 +475,7 @@ tokmap_status tokmap_i_store_read_sections(tokmap_dataset *ds, tokmap_error *err
     const tokmap_i_header *h = &ds->header;
     tokmap_i_store_batch b = {0};
     bool is_added = true, is_whole = true;
+    set_identity(ds);
     const bool is_flat = !tokmap_i_section_find(h, TOKMAP_I_SEGMENTS);
     const bool is_local = s->source.index_path != NULL;
     for (uint32_t i = 0; i < h->n_sections && is_added && !is_local; i++) {

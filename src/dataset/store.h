@@ -61,7 +61,7 @@ typedef struct tokmap_i_beside {
 tokmap_status tokmap_i_store_open_object(const tokmap_i_store *s, const char *path,
                                          uint64_t n_bytes, tokmap_i_beside *out, tokmap_error *err);
 /* Opens a file: if it is in the folder of a dataset in a store, as tokmap_i_store_open_object
- * does. */
+ * does; a dataset without a folder has only names without one. */
 tokmap_status tokmap_i_open_beside(const tokmap_dataset *ds, const char *path, uint64_t n_bytes,
                                    tokmap_i_beside *out, tokmap_error *err);
 

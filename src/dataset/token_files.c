@@ -245,6 +245,39 @@ tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i
     return status;
 }
 
+enum {
+    PART_BYTES = 8 << 20, /* of a long range, which are read at the same time */
+    MOST_PARTS = 64       /* so many in one call of the source */
+};
+
+/* Reads tokens of any number of files, many parts at the same time. */
+static tokmap_status read_parts(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
+                                uint8_t *dst, tokmap_error *err)
+{
+    tokmap_i_store_batch b = {0};
+    tokmap_status status = TOKMAP_OK;
+    while (n_tokens > 0 && !status) {
+        tokmap_i_token_piece part = tokmap_i_first_piece(ds, first, n_tokens);
+        first += part.n_tokens;
+        n_tokens -= part.n_tokens;
+        for (uint64_t left = part.n_bytes; left > 0 && !status; left -= part.n_bytes) {
+            part.n_bytes = MIN(left, PART_BYTES);
+            if (!tokmap_i_store_add(&b, ds, &part, dst))
+                status = FAIL_MEMORY(err);
+            part.first_byte += part.n_bytes;
+            dst += part.n_bytes;
+            if (!status && b.n == MOST_PARTS) {
+                status = tokmap_i_store_read(&b, err);
+                b.n = 0;
+            }
+        }
+    }
+    if (!status)
+        status = tokmap_i_store_read(&b, err);
+    tokmap_i_store_free(&b);
+    return status;
+}
+
 static bool range_inside(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens)
 {
     return first <= ds->header.n_tokens && n_tokens <= ds->header.n_tokens - first;
@@ -279,6 +312,8 @@ tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: has %" PRIu64 " tokens; cannot read %" PRIu64 " from token %" PRIu64,
                     ds->token_path, ds->header.n_tokens, n_tokens, first);
+    if (ds->store)
+        return read_parts(ds, first, n_tokens, dst, err);
     tokmap_status status = TOKMAP_OK;
     for (uint8_t *to = dst; n_tokens > 0 && !status;) {
         const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, first, n_tokens);

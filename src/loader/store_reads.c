@@ -19,6 +19,7 @@
 
 enum {
     MOST_THREADS = 16,
+    BLOCKS_AT_ONCE = 32, /* that a thread reads, and keeps in memory */
     CANCEL_NS = 10000000 /* until reads are cancelled again: they may not have begun yet */
 };
 
@@ -38,13 +39,14 @@ typedef struct job_ring {
     uint64_t first, n, room;
 } job_ring;
 
-/* A block that is read to be checked, and the part of it that a row needs. */
+/* A block that is read to be checked. */
 typedef struct block {
     const tokmap_dataset *ds;
     tokmap_i_token_piece piece;
-    uint8_t *bytes;
+    uint8_t *bytes; /* NULL: this is another part of the block before it in the sorted list */
     uint8_t checksum[8];
     uint64_t number;
+    /* The part of it that a row needs: */
     uint64_t skip; /* bytes before the part */
     size_t n_bytes;
     uint8_t *to;
@@ -80,9 +82,14 @@ static void put(job_ring *ring, const job *j)
     ring->jobs[(ring->first + ring->n++) % ring->room] = *j;
 }
 
+static job *job_at(const job_ring *ring, uint64_t i)
+{
+    return &ring->jobs[(ring->first + i) % ring->room];
+}
+
 static job *front(const job_ring *ring)
 {
-    return &ring->jobs[ring->first % ring->room];
+    return job_at(ring, 0);
 }
 
 static void drop_front(job_ring *ring)
@@ -109,32 +116,48 @@ static void fail_front(tokmap_i_store_reads *r)
     tokmap_i_condition_broadcast(&r->done);
 }
 
-/* Takes the rows of the first step that waits, and of others if more wait than threads do. Returns
- * false if there is no memory for them. */
+/* Drops what was taken of the first n rows that wait, whose ds is NULL. */
+static void close_gaps(job_ring *ring, uint64_t n)
+{
+    uint64_t n_kept = 0;
+    for (uint64_t i = n; i-- > 0;)
+        if (job_at(ring, i)->ds)
+            *job_at(ring, n - ++n_kept) = *job_at(ring, i);
+    ring->first += n - n_kept;
+    ring->n -= n - n_kept;
+}
+
+/* Takes the rows of the first step that waits, and of others if more wait than threads do; only of
+ * one store, also if rows of others are between them. Returns false if there is no memory for
+ * them. */
 static bool take_jobs(worker *w)
 {
     tokmap_i_store_reads *r = w->r;
     const uint64_t n_others = r->n_idle + (MOST_THREADS - r->n_workers);
     const uint64_t share = div_up(r->waiting.n, n_others + 1);
+    uint64_t i = 0;
     w->n_jobs = 0;
-    while (r->waiting.n > 0) {
-        const job *j = front(&r->waiting);
-        const bool is_next = w->n_jobs == 0 || j->slot == w->jobs[0].slot || w->n_jobs < share;
-        if (!is_next || (w->n_jobs > 0 && !fits(&w->jobs[0], j)))
+    for (; i < r->waiting.n; i++) {
+        job *j = job_at(&r->waiting, i);
+        if (w->n_jobs >= MAX(share, 1) && j->slot != w->jobs[0].slot)
             break;
+        if (w->n_jobs > 0 && !fits(&w->jobs[0], j))
+            continue;
         if (!array_reserve(&w->jobs, &w->capacity, w->n_jobs + 1, sizeof *w->jobs)) {
             if (w->n_jobs == 0)
                 fail_front(r);
             break;
         }
         w->jobs[w->n_jobs++] = *j;
-        drop_front(&r->waiting);
+        j->ds = NULL;
     }
+    if (w->n_jobs > 0)
+        close_gaps(&r->waiting, i);
     r->n_in_flight += w->n_jobs;
     return w->n_jobs > 0;
 }
 
-/* Adds the whole blocks that have bytes of a piece. */
+/* Notes the blocks that have bytes of a piece. */
 static bool add_blocks(worker *w, const tokmap_dataset *ds, const tokmap_i_token_piece *p,
                        uint8_t *to)
 {
@@ -144,24 +167,25 @@ static bool add_blocks(worker *w, const tokmap_dataset *ds, const tokmap_i_token
             p->file->first_block + (at - p->file->token_offset) / TOKMAP_I_BLOCK_BYTES;
         const tokmap_i_token_piece whole = tokmap_i_block_piece(ds, number);
         const uint64_t n = MIN(end, whole.first_byte + whole.n_bytes) - at;
-        uint8_t *bytes = malloc((size_t)whole.n_bytes);
-        if (!bytes ||
-            !array_reserve(&w->blocks, &w->block_capacity, w->n_blocks + 1, sizeof *w->blocks)) {
-            free(bytes);
+        if (!array_reserve(&w->blocks, &w->block_capacity, w->n_blocks + 1, sizeof *w->blocks))
             return false;
-        }
         w->blocks[w->n_blocks++] = (block){.ds = ds,
                                            .piece = whole,
-                                           .bytes = bytes,
                                            .number = number,
                                            .skip = at - whole.first_byte,
                                            .n_bytes = (size_t)n,
                                            .to = to + (at - p->first_byte)};
-        if (!tokmap_i_store_add(&w->batch, ds, &whole, bytes))
-            return false;
         at += n;
     }
     return true;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const block *x = a, *y = b;
+    if (x->ds != y->ds)
+        return x->ds < y->ds ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 /* Adds the checksum of a block. A lane has its own ones in its file. */
@@ -206,60 +230,89 @@ static tokmap_status add_row(worker *w, const job *j, tokmap_error *err)
     return status;
 }
 
-/* Compares the blocks with their checksums, and copies what the rows need of them. */
-static tokmap_status use_blocks(worker *w, tokmap_error *err)
-{
-    tokmap_status status = TOKMAP_OK;
-    for (size_t i = 0; i < w->n_blocks && !status; i++) {
-        const block *b = &w->blocks[i];
-        const size_t n_bytes = (size_t)b->piece.n_bytes;
-        if (tokmap_i_checksum(b->bytes, n_bytes) == le_get64(b->checksum))
-            memcpy(b->to, b->bytes + b->skip, b->n_bytes);
-        else
-            status =
-                FAIL_AT(err, TOKMAP_ERR_CORRUPT, b->piece.first_byte,
-                        "%s: damaged: the MiB from byte %" PRIu64 " does not match its checksum",
-                        b->piece.file->path, b->piece.first_byte);
-    }
-    return status;
-}
-
-/* Lets the caller cancel the call of the source that follows, unless the rows are not wanted any
- * more. */
-static bool begin_reading(worker *w)
+/* Lets the caller cancel the call of the source, unless the rows are not wanted any more. */
+static tokmap_status read_batch(worker *w, tokmap_error *err)
 {
     tokmap_i_store_reads *r = w->r;
     tokmap_i_mutex_lock(&r->mutex);
     const bool is_wanted = !r->draining && !r->stop;
-    w->reading = is_wanted ? w->batch.reads : NULL;
+    w->reading = is_wanted && w->batch.n > 0 ? w->batch.reads : NULL;
     tokmap_i_mutex_unlock(&r->mutex);
-    return is_wanted;
+    const tokmap_status status = is_wanted
+                                     ? tokmap_i_store_read(&w->batch, err)
+                                     : FAIL(err, TOKMAP_ERR_IO, "the rows are not wanted any more");
+    tokmap_i_mutex_lock(&r->mutex);
+    w->reading = NULL;
+    tokmap_i_mutex_unlock(&r->mutex);
+    w->batch.n = 0;
+    return status;
+}
+
+/* Reads blocks of the sorted list from number *next on, each once, although many rows may have
+ * parts of it. */
+static tokmap_status read_blocks(worker *w, size_t *next, tokmap_error *err)
+{
+    size_t n = 0;
+    for (; *next < w->n_blocks; ++*next) {
+        block *b = &w->blocks[*next];
+        if (n > 0 && compare_blocks(b - 1, b) == 0)
+            continue;
+        if (n++ == BLOCKS_AT_ONCE)
+            break;
+        b->bytes = malloc((size_t)b->piece.n_bytes);
+        if (!b->bytes || !tokmap_i_store_add(&w->batch, b->ds, &b->piece, b->bytes) ||
+            !add_checksum(&w->batch, b))
+            return FAIL_MEMORY(err);
+    }
+    return read_batch(w, err);
+}
+
+/* Compares a block with its checksum, and copies what rows need of it. */
+static tokmap_status use_block(const block *b, const block *end, tokmap_error *err)
+{
+    const uint8_t *bytes = b->bytes;
+    if (tokmap_i_checksum(bytes, (size_t)b->piece.n_bytes) != le_get64(b->checksum))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, b->piece.first_byte,
+                       "%s: damaged: the MiB from byte %" PRIu64 " does not match its checksum",
+                       b->piece.file->path, b->piece.first_byte);
+    do
+        memcpy(b->to, bytes + b->skip, b->n_bytes);
+    while (++b < end && !b->bytes);
+    return TOKMAP_OK;
+}
+
+static tokmap_status use_blocks(worker *w, tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    qsort(w->blocks, w->n_blocks, sizeof *w->blocks, compare_blocks);
+    for (size_t next = 0, first = 0; next < w->n_blocks && !status; first = next) {
+        status = read_blocks(w, &next, err);
+        for (size_t i = first; i < next; i++) {
+            if (w->blocks[i].bytes && !status)
+                status = use_block(&w->blocks[i], w->blocks + next, err);
+        }
+        for (size_t i = first; i < w->n_blocks; i++) {
+            free(w->blocks[i].bytes);
+            w->blocks[i].bytes = NULL;
+        }
+    }
+    return status;
 }
 
 static tokmap_status read_jobs(worker *w, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
-    bool is_added = true;
     w->batch.n = w->n_blocks = 0;
     for (size_t i = 0; i < w->n_jobs && !status; i++)
         status = add_row(w, &w->jobs[i], err);
-    for (size_t i = 0; i < w->n_blocks && !status && is_added; i++)
-        is_added = add_checksum(&w->batch, &w->blocks[i]);
-    if (!is_added)
-        status = FAIL_MEMORY(err);
-    if (!status && begin_reading(w))
-        status = tokmap_i_store_read(&w->batch, err);
-    if (!status)
-        status = use_blocks(w, err);
-    for (size_t i = 0; i < w->n_blocks; i++)
-        free(w->blocks[i].bytes);
-    return status;
+    if (status)
+        return status;
+    return w->n_blocks > 0 ? use_blocks(w, err) : read_batch(w, err);
 }
 
 static void end_jobs(worker *w, tokmap_status status, const tokmap_error *err)
 {
     tokmap_i_store_reads *r = w->r;
-    w->reading = NULL;
     r->n_in_flight -= w->n_jobs;
     for (size_t i = 0; i < w->n_jobs && !r->draining; i++) {
         job *j = &w->jobs[i];

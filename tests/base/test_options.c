@@ -153,7 +153,7 @@ TEST(no_options_end_with_padding)
     CHECK_EQ(ENDS_AT(tokmap_rows_options, view), sizeof(tokmap_rows_options));
     CHECK_EQ(ENDS_AT(tokmap_gather_options, loader), sizeof(tokmap_gather_options));
     CHECK_EQ(ENDS_AT(tokmap_stage_options, edit), sizeof(tokmap_stage_options));
-    CHECK_EQ(ENDS_AT(tokmap_verify_options, on_damage), sizeof(tokmap_verify_options));
+    CHECK_EQ(ENDS_AT(tokmap_verify_options, n_segments), sizeof(tokmap_verify_options));
     CHECK_EQ(ENDS_AT(tokmap_view_options, path), sizeof(tokmap_view_options));
     CHECK_EQ(ENDS_AT(tokmap_column_options, replace), sizeof(tokmap_column_options));
     CHECK_EQ(ENDS_AT(tokmap_encode_options, token_offsets), sizeof(tokmap_encode_options));

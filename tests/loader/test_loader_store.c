@@ -143,7 +143,9 @@ TEST(tokens_are_read_and_not_mapped)
     uint16_t wanted[6000], got[6000];
     CHECK_INT(tokmap_dataset_tokens(flat_there, 5, 10, &tokens), TOKMAP_IN_PIECES);
     CHECK_OK(tokmap_dataset_read(flat.ds, 0, 6000, wanted, &err), err);
+    const unsigned n_calls = store.n_calls;
     CHECK_OK(tokmap_dataset_read(joined_there, 0, 6000, got, &err), err);
+    CHECK_EQ(store.n_calls, n_calls + 1); /* for all its files */
     CHECK(memcmp(wanted, got, sizeof got) == 0);
     CHECK_INT(tokmap_dataset_tokens(flat_there, 6000, 0, &tokens), TOKMAP_OK);
     close_all();
@@ -185,6 +187,26 @@ TEST(rows_are_those_of_the_disk_in_every_mode)
         there.o.verify_blocks = mode % 2;
         check_same(&here.o, &there.o, 150);
     }
+    close_all();
+}
+
+TEST(a_block_is_read_once_for_all_rows_of_a_step)
+{
+    open_all();
+    object_store_open(&store);
+    tokmap_dataset *ds = object_store_dataset(&store, flat.path);
+    one_source s;
+    use(&s, ds, 8); /* rows of many documents */
+    s.o.verify_blocks = 1;
+    const unsigned n_calls = store.n_calls, n_reads = store.n_reads;
+    tokmap_loader *l = corpus_open_loader(&s.o);
+    for (int i = 0; i < 50; i++)
+        (void)corpus_next(l);
+    tokmap_loader_close(l);
+    CHECK(store.n_calls > n_calls);
+    /* and its checksum; one call asks for a file of rows, which does not exist */
+    CHECK_EQ(store.n_reads - n_reads, 2 * (store.n_calls - n_calls) - 1);
+    tokmap_dataset_close(ds);
     close_all();
 }
 
@@ -366,7 +388,7 @@ TEST(an_index_on_a_disk_is_used)
     object_store_open(&store);
     store.source.index_path = path;
     tokmap_dataset *ds = object_store_dataset(&store, joined.path);
-    CHECK_EQ(store.n_calls, 0);
+    CHECK_EQ(store.n_calls, 1); /* whether it is that of the store */
     CHECK(tokmap_i_store_has_index(ds));
     for (int mode = 0; mode < CORPUS_MODES; mode++) {
         one_source here, there;
@@ -376,6 +398,8 @@ TEST(an_index_on_a_disk_is_used)
         check_same(&here.o, &there.o, 30);
     }
     tokmap_dataset_close(ds);
+    CHECK_REFUSED(tokmap_dataset_open_from(&ds, with_suffix(STORE, flat.path), &store.source, &err),
+                  TOKMAP_ERR_MISMATCH, err, "is not a copy of");
     store.source.index_path = "/nowhere.tmi";
     CHECK_REFUSED(tokmap_dataset_open_from(&ds, STORE "/P", &store.source, &err), TOKMAP_ERR_IO,
                   err, "/nowhere.tmi");
@@ -518,6 +542,20 @@ TEST(an_answer_that_is_short_or_too_long_is_an_error)
     CHECK_REFUSED(tokmap_dataset_read(flat_there, 0, 10, ids, &err), TOKMAP_ERR_ARGUMENT, err,
                   "read more than was asked for");
     close_all();
+}
+
+static tokmap_status say_end(void *context, tokmap_byte_read *reads, size_t n, tokmap_error *e)
+{
+    (void)context, (void)reads, (void)n, (void)e;
+    return TOKMAP_END;
+}
+
+TEST(a_source_that_fails_with_no_error_does_not_end_the_rows)
+{
+    tokmap_dataset *ds;
+    const tokmap_byte_source source = {.struct_size = sizeof source, .read = say_end};
+    CHECK_REFUSED(tokmap_dataset_open_from(&ds, STORE "/P", &source, &err), TOKMAP_ERR_ARGUMENT,
+                  err, "which is no error");
 }
 
 TEST(an_object_of_another_size_is_an_error)

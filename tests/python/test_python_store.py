@@ -276,6 +276,17 @@ def requests_in_flight_are_bounded(folder):
     assert 1 < most[0] <= range_reader.MAX_IN_FLIGHT, most
 
 
+def the_deadline_begins_when_it_is_the_turn_of_a_range(folder):
+    source = open_source("x", Memory({"x.bin": bytes(64 << 20)}, lambda *given: time.sleep(0.1) or given[-1]), 1)
+    assert read(source, *(("x.bin", i << 16, 10) for i in range(1000))).status == 0  # 1.6 s of requests
+
+
+def a_store_that_hangs_is_an_error_at_the_deadline(folder):
+    source, begun = open_source("x", Memory({"x.bin": bytes(64 << 20)}, lambda *_: time.sleep(5)), 0.5), time.monotonic()
+    assert read(source, *(("x.bin", i << 16, 10) for i in range(640))).errno == errno.ETIMEDOUT
+    assert time.monotonic() - begun < 3
+
+
 def many_threads_read_at_the_same_time(folder):
     source, wrong = open_source("x", Memory({"x.bin": DATA})), []
 

@@ -232,6 +232,57 @@ def an_index_on_a_disk_is_used(folder):
         raises(ValueError, lambda wrong=wrong: tokmap.Dataset(**wrong))
 
 
+def a_large_index_that_cannot_be_read_is_not_called_damaged(folder):
+    with tokmap.Writer(folder / "a", 100, meta=["text"]) as writer:
+        for i in range(1100):  # 64 MiB, which are read when they are needed
+            writer.document([1, 2, 3], {"text": f"{i} " + "x" * 64000})
+    for look_up in (lambda dataset: dataset[3], lambda dataset: dataset.metadata, lambda dataset: dataset.meta("text")):
+        given = Folder(folder)
+        dataset = tokmap.Dataset("a", store=given)
+        given.fail = ".tmi"
+        dataset._shards()[0].source.deadline = 0.5
+        assert isinstance(raises(tokmap.FileError, look_up, dataset), TimeoutError)
+        given.fail = None
+        look_up(dataset)
+
+
+def two_stores_may_have_datasets_of_one_name(folder):
+    both = []
+    for name in "ab":
+        (folder / name).mkdir()
+        write(folder / name / "train", seed=ord(name))
+        both.append(tokmap.Dataset("train", store=functools.partial(read_file, str(folder / name))))
+    with tokmap.Loader(both, LENGTH, 4) as loader, tokmap.Loader([folder / "a/train", folder / "b/train"], LENGTH, 4) as with_files:
+        same_batches(loader, with_files, 10)
+    raises(tokmap.ArgumentError, tokmap.Loader, [both[0], tokmap.Dataset("train", store=both[0]._shards()[0].source.store)], LENGTH, 4)
+
+
+def a_view_on_a_disk_goes_with_a_name_without_a_folder(folder):
+    write(folder / "a")
+    (folder / "here").mkdir()
+    with_files = tokmap.open(folder / "a")
+    with_files.write_view(folder / "here/v.tmw", keep=np.arange(300) % 3 == 0)
+    dataset = tokmap.Dataset("a", store=lambda name, *where: read_file(str(folder), "./" + name, *where))
+    for data in (dataset, with_files):
+        loader = tokmap.Loader(tokmap.Source(data, view=folder / "here/v.tmw"), LENGTH, 4)
+        first = next(loader).inputs if data is dataset else first
+    assert np.array_equal(first, next(loader).inputs)
+
+
+def datasets_that_are_opened_together_are_read_by_one_call(folder):
+    names = [f"part-{i}" for i in range(6)]
+    for seed, name in enumerate(names):
+        write(folder / name, seed=seed)
+    given = Folder(folder)
+    together = tokmap.Dataset(names, store=given)
+    sources = [shard.source for shard in together._shards()]
+    assert len({source.struct.context for source in sources}) == 1
+    assert tokmap.Dataset(names[0], store=given)._shards()[0].source.struct.context != sources[0].struct.context
+    with tokmap.Loader(together, LENGTH, 64) as loader, tokmap.Loader([folder / name for name in names], LENGTH, 64) as with_files:
+        same_batches(loader, with_files, 10)
+        assert loader.stats["store"]["requests"] == sources[0].counters["requests"]
+
+
 def datasets_that_are_opened_together_share_a_process(folder):
     for name in "abc":
         write(folder / name)

@@ -8,6 +8,7 @@ import errno
 import itertools
 import os
 import sys
+import threading
 import warnings
 import weakref
 from typing import Any, Dict, Iterator, List, Optional, Sequence
@@ -56,7 +57,9 @@ def _has_read() -> bool:
 class StoreSource:
     """A dataset in a store, as tokmap_dataset_open_from takes it. path: a URL, or a name in the store that the user gave.
 
-    name: of the dataset in messages, without credentials and suffix; deadline: seconds for a read; counters: of its requests."""
+    name: of the dataset in messages, without credentials and suffix; deadline: seconds for a read; counters: of its requests, and
+    of those to datasets that were opened together with it. Their rows are read by one call, which the first source answers:
+    shuffled rows of many datasets would else be many calls, of which few are made at the same time."""
 
     def __init__(self, path: str, store: Any, seconds: float) -> None:
         url = parse_url(path) if is_url(path) else None
@@ -70,12 +73,31 @@ class StoreSource:
             _warn_of_retries(store)
         self.name = without_suffix(path) if url is None else url.name
         self.store, self._url = store, url
-        self.deadline = seconds
-        self.counters = dict.fromkeys(COUNTERS, 0)
+        self._seconds = seconds
         self._process: Optional[ShortProcess] = None
-        self._number = next(_numbers)
-        _sources[self._number] = self
+        with opening() as together:
+            of_store = id(store) if url is None or store is not None else url._replace(name="")
+            self._before: Optional[StoreSource] = together.sources.get((of_store, seconds))
+            if self._before is None:
+                together.sources[of_store, seconds] = self
+                self.counters = dict.fromkeys(COUNTERS, 0)
+                self._number = next(_numbers)
+                _sources[self._number] = self
+            else:
+                self.counters, self._number = self._before.counters, self._before._number
         self.struct = _lib.ByteSource(context=self._number, read=_on_read, cancel=_on_cancel)
+
+    @property
+    def _first(self) -> "StoreSource":
+        return self._before or self
+
+    @property
+    def deadline(self) -> float:
+        return self._first._seconds
+
+    @deadline.setter
+    def deadline(self, seconds: float) -> None:
+        self._first._seconds = seconds
 
     @property
     def transport(self) -> Transport:
@@ -98,11 +120,11 @@ class StoreSource:
                 with contextlib.suppress(NoProcess):
                     if transport not in processes:
                         processes[transport] = ShortProcess(self._url if self.store is None else self.store, self.deadline)
-                    self._process = processes[transport]
+                    self._first._process = processes[transport]
             try:
                 yield
             finally:
-                self._process = None
+                self._first._process = None
 
     def read(self, reads: Sequence[Read], address: int) -> List[Answer]:
         """address: of the structs, by which a cancel names the call."""
@@ -119,6 +141,13 @@ class StoreSource:
         finally:
             del _calls[address]
 
+    @staticmethod
+    def take_failure() -> Optional[Failed]:
+        """The last read that failed in this thread, if it was not asked for yet: for calls of the library that do not say why."""
+        failed: Optional[Failed] = getattr(_last, "failure", None)
+        _last.failure = None
+        return failed
+
     @property
     def has_credentials(self) -> bool:
         """Whether they are in its URL, and so not in its name."""
@@ -128,6 +157,7 @@ class StoreSource:
 # ---- Calls of the library ----
 
 
+_last = threading.local()
 _calls: Dict[int, Any] = {}  # the futures of calls, by the address of their reads
 _numbers = itertools.count(1)
 _sources: "weakref.WeakValueDictionary[int, StoreSource]" = weakref.WeakValueDictionary()
@@ -161,6 +191,7 @@ def _read(number: int, address: int, n_reads: int, detail: Any) -> int:
             return 0
         except Failed as error:
             read = error.read
+            _last.failure = error
             return _report(detail, error.status, str(error), error.sys_errno, len(os.fsencode(read.name)), read.offset)
     # KeyboardInterrupt, or a fault of this package
     return _report(detail, ERR_IO, "reading from the store was interrupted", errno.EINTR)

@@ -15,7 +15,7 @@ import numpy as np
 from .._c import arguments, forks, html  # noqa: F401: forks are noted from now on
 from .._c import structs as _lib
 from .._c.arguments import flag, integer, number, real
-from .._c.errors import DamagedError, FileError, Handle, MismatchError, UnsupportedError, call, make_error
+from .._c.errors import DamagedError, Error, FileError, Handle, MismatchError, UnsupportedError, call, make_error
 from .._c.structs import lib
 from . import values as _meta
 from .store import is_url, opening, parse_url
@@ -255,9 +255,20 @@ class Shard:
         return found if found is not None and found.__array_interface__["data"][0] == address else None
 
     def look_up(self, function: Any, number: int, out: Any) -> Any:
-        if function(self.handle.pointer, number, ctypes.byref(out)):
-            raise DamagedError(f"{self.path}: damaged: an entry of the index cannot be read", -6, file=self.path)
+        status = function(self.handle.pointer, number, ctypes.byref(out))
+        if status:
+            raise self.index_error("an entry of the index cannot be read", status)
         return out
+
+    def index_error(self, problem: str, status: int) -> Error:
+        """Why a call of the library failed that does not say it: it read a part of a large index from the store, or it is damaged."""
+        failed = None if self.source is None else self.source.take_failure()
+        if failed is not None and failed.status == status:
+            return make_error(str(failed), status, failed.sys_errno, failed.read.offset, file=failed.read.name)
+        if status == -8:
+            return UnsupportedError(f"{self.path}: more than 1 GiB of the index is needed in memory: copy it to a disk, and give its path by "
+                                    "index=", -8, file=self.path)
+        return DamagedError(f"{self.path}: damaged: {problem}", -6, file=self.path)
 
 
 def pointers_of(shards: List[Shard]) -> Any:
@@ -385,6 +396,8 @@ class Dataset:
 
         n_bytes, shard = ctypes.c_size_t(), self._only("metadata")  # which another thread may close meanwhile
         text = lib.tokmap_dataset_metadata(shard.handle.pointer, ctypes.byref(n_bytes))
+        if text is None:
+            raise shard.index_error("the metadata cannot be read", -3)
         try:
             found: Dict[str, Any] = json.loads(ctypes.string_at(text, n_bytes.value))
         except ValueError as error:
@@ -704,9 +717,9 @@ class Dataset:
         n = ctypes.c_size_t(0)
         while True:
             spans = (_lib.Span * n.value)()
-            if lib.tokmap_dataset_get_spans(shard.handle.pointer, found.first_token, found.n_tokens, spans, n,
-                                            ctypes.byref(n)):
-                raise DamagedError(f"{shard.path}: damaged: its spans cannot be read", -6, file=shard.path)
+            status = lib.tokmap_dataset_get_spans(shard.handle.pointer, found.first_token, found.n_tokens, spans, n, ctypes.byref(n))
+            if status:
+                raise shard.index_error("its spans cannot be read", status)
             if n.value <= len(spans):
                 return [Span(one.first_token - found.first_token, one.n_tokens, one.role) for one in spans]
 

@@ -81,7 +81,7 @@ class RangeReader:
         self._sizes: Dict[Tuple[str, str], Tuple[int, int]] = {}  # of a name and a version: the size, and how many answers said another
 
     async def read(self, transport: Transport, reads: Sequence[Read], seconds: float, counters: Dict[str, int]) -> List[Answer]:
-        """Answers in the order of the reads, or Failed. seconds: the deadline of each."""
+        """Answers in the order of the reads, or Failed. seconds: the deadline of each, from when it is its turn."""
         self._slots = self._slots or asyncio.Semaphore(MAX_IN_FLIGHT)
         merged = merge(reads)
         tasks = [asyncio.ensure_future(self._read_one(_Work(transport, one, seconds, counters))) for one, _ in merged]
@@ -103,16 +103,18 @@ class RangeReader:
         self._total[name] += n
 
     async def _read_one(self, work: _Work) -> Answer:
-        """One range, at most until its deadline."""
-        task = asyncio.ensure_future(self._try_until_read(work))
-        try:
-            await asyncio.wait({task}, timeout=work.seconds)
-            if task.done():
-                return task.result()
-            why = f"could not be read within {work.seconds:g} s, in {max(work.n_tries, 1)} tries"
-            raise Failed(ERR_IO, errno.ETIMEDOUT, work.read, why + (f": {work.text()}" if work.error else ""))
-        finally:
-            task.cancel()
+        """One range, at most until its deadline. It keeps its place among those in flight between its tries: at the end of a long
+        queue it would wait for others that fail, too."""
+        async with self._slots:
+            task = asyncio.ensure_future(self._try_until_read(work))
+            try:
+                await asyncio.wait({task}, timeout=work.seconds)
+                if task.done():
+                    return task.result()
+                why = f"could not be read within {work.seconds:g} s, in {max(work.n_tries, 1)} tries"
+                raise Failed(ERR_IO, errno.ETIMEDOUT, work.read, why + (f": {work.text()}" if work.error else ""))
+            finally:
+                task.cancel()
 
     async def _try_until_read(self, work: _Work) -> Answer:
         pause = FIRST_PAUSE
@@ -145,35 +147,34 @@ class RangeReader:
 
     async def _try_once(self, work: _Work) -> Answer:
         """A request, and another one if the first is slow. The first right answer counts."""
-        async with self._slots:
-            began = self._loop.time()
-            limit = min(REQUEST_SECONDS, work.seconds / 3) + work.read.n_bytes / SLOWEST_RATE
-            tasks: Set["asyncio.Future[Answer]"] = {asyncio.ensure_future(self._request(work))}
-            running, may_hedge = set(tasks), work.read.n_bytes <= HEDGED_BYTES
-            error: Optional[BaseException] = None
-            try:
-                while running:
-                    waits = self._slow_seconds if may_hedge else began + limit - self._loop.time()
-                    done, running = await asyncio.wait(running, timeout=max(min(waits, limit), 0), return_when=asyncio.FIRST_COMPLETED)
-                    for task in done:
-                        error = task.exception()
-                        if error is None:
-                            self._note_time(work, self._loop.time() - began)
-                            return task.result()
-                    if not done and may_hedge and waits < limit:
-                        may_hedge = False
-                        if self._takes_hedge():
-                            self._count(work, "hedges")
-                            tasks.add(asyncio.ensure_future(self._request(work)))
-                            running = set(tasks)
-                    elif not done:
-                        self._note_failure(work)
-                        raise WrongAnswer(f"no answer within {limit:.1f} s")
-                assert error is not None
-                raise error
-            finally:
-                for task in tasks:
-                    task.cancel()
+        began = self._loop.time()
+        limit = min(REQUEST_SECONDS, work.seconds / 3) + work.read.n_bytes / SLOWEST_RATE
+        tasks: Set["asyncio.Future[Answer]"] = {asyncio.ensure_future(self._request(work))}
+        running, may_hedge = set(tasks), work.read.n_bytes <= HEDGED_BYTES
+        error: Optional[BaseException] = None
+        try:
+            while running:
+                waits = self._slow_seconds if may_hedge else began + limit - self._loop.time()
+                done, running = await asyncio.wait(running, timeout=max(min(waits, limit), 0), return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    error = task.exception()
+                    if error is None:
+                        self._note_time(work, self._loop.time() - began)
+                        return task.result()
+                if not done and may_hedge and waits < limit:
+                    may_hedge = False
+                    if self._takes_hedge():
+                        self._count(work, "hedges")
+                        tasks.add(asyncio.ensure_future(self._request(work)))
+                        running = set(tasks)
+                elif not done:
+                    self._note_failure(work)
+                    raise WrongAnswer(f"no answer within {limit:.1f} s")
+            assert error is not None
+            raise error
+        finally:
+            for task in tasks:
+                task.cancel()
 
     async def _request(self, work: _Work) -> Answer:
         read = work.read

@@ -127,11 +127,12 @@ _local = threading.local()
 
 class Opening:
     """What datasets share that are opened together. seconds: the deadline of their reads; processes: the short process for each
-    transport."""
+    transport; sources: the first source of each store."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.processes: Dict[Any, Any] = {}
+        self.sources: Dict[Any, Any] = {}
 
 
 @contextlib.contextmanager

@@ -151,7 +151,9 @@ def _names_of(shard: Any) -> Iterator[str]:
     """The columns of the index, then the late ones beside it."""
     info = _lib.MetaColumn()
     for i in range(shard.info.n_meta_columns):
-        lib.tokmap_dataset_get_meta_column(shard.handle.pointer, i, ctypes.byref(info))
+        status = lib.tokmap_dataset_get_meta_column(shard.handle.pointer, i, ctypes.byref(info))
+        if status:
+            raise shard.index_error("its columns cannot be read", status)
         yield ctypes.string_at(info.name, info.name_bytes).decode()
     if shard.source is not None:
         return  # a store is not listed

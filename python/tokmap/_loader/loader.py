@@ -647,9 +647,9 @@ class Loader(Of[T]):
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
         found["io"] = _IO_NAMES[info.io]
         found["io_reason"] = info.io_reason.decode(errors="replace")
-        stores = stores_of(self._sources)
-        if stores:
-            found["store"] = {name: sum(one.counters[name] for one in stores) for name in stores[0].counters}
+        counters = list({id(one.counters): one.counters for one in stores_of(self._sources)}.values())
+        if counters:
+            found["store"] = {name: sum(one[name] for one in counters) for name in counters[0]}
         return found
 
     def metrics(self, *, text: bool = False) -> Any:
