@@ -277,8 +277,12 @@ def requests_in_flight_are_bounded(folder):
 
 
 def the_deadline_begins_when_it_is_the_turn_of_a_range(folder):
-    source = open_source("x", Memory({"x.bin": bytes(64 << 20)}, lambda *given: time.sleep(0.1) or given[-1]), 1)
-    assert read(source, *(("x.bin", i << 16, 10) for i in range(1000))).status == 0  # 1.6 s of requests
+    source = open_source("x", Memory({"x.bin": bytes(64 << 20)}, lambda *given: time.sleep(0.05) or given[-1]), 3)
+    most, range_reader.MAX_IN_FLIGHT = range_reader.MAX_IN_FLIGHT, 4
+    try:
+        assert read(source, *(("x.bin", i << 16, 10) for i in range(300))).status == 0  # 3.75 s of requests
+    finally:
+        range_reader.MAX_IN_FLIGHT = most
 
 
 def a_store_that_hangs_is_an_error_at_the_deadline(folder):
