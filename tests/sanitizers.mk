@@ -15,7 +15,7 @@ ifeq ($(TOKMAP_SANITIZED),tsan)
     LEFT_OUT := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
 	$(addprefix $(BUILD)/,test_splitter test_merge test_normalizer_cuts test_unicode test_char_cuts \
 	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
-	test_json_line test_byte_bpe test_words test_order_of) \
+	test_json_line test_byte_bpe test_words test_order_of test_store_faults) \
 	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_pipelines.py tokenizer/test_golden.py \
 	tokenizer/test_oracles.py tokenizer/test_normalizer.py tokenizer/test_unicode.py corpus/test_arrow.py \
 	corpus/test_broken_shards.py pack/test_pack_lists.py \

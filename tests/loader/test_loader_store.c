@@ -11,7 +11,6 @@
 #include "dataset/store.h"
 #include "loader/loader.h"
 #include "support/bad_days.h"
-#include "support/faults.h"
 #include "support/joined.h"
 #include "support/loader_corpus.h"
 #include "support/must.h"
@@ -682,57 +681,5 @@ TEST(a_forked_child_may_close_its_loader)
     must_end(child);
     (void)corpus_next(l);
     tokmap_loader_close(l);
-    close_all();
-}
-
-/* Opens the dataset and takes two batches, or fails. */
-static void use_everything(const char *name, int mode)
-{
-    const char *names[] = {"w"};
-    tokmap_dataset *ds;
-    tokmap_loader *l;
-    one_source s;
-    if (tokmap_dataset_open_from(&ds, name, &store.source, &err))
-        return;
-    use(&s, ds, mode);
-    s.o.lanes = names;
-    s.o.n_lanes = 1;
-    s.o.look_ahead = 2;
-    s.o.verify_blocks = mode % 2;
-    if (!tokmap_loader_open(&l, &s.o, &err)) {
-        tokmap_batch b = TOKMAP_INIT(tokmap_batch);
-        if (!tokmap_loader_next(l, &b, &err))
-            (void)tokmap_loader_next(l, &b, &err);
-        tokmap_loader_close(l);
-    }
-    tokmap_dataset_close(ds);
-}
-
-TEST(every_failed_call_is_an_error_and_leaves_nothing)
-{
-    open_all();
-    write_lane(flat.ds);
-    write_lane(joined.ds);
-    const struct {
-        unsigned calls;
-        int errno_value;
-    } sweeps[] = {
-        {FAULT_MMAP | FAULT_FTRUNCATE, ENOMEM}, {FAULT_PREAD, EIO}, {FAULT_MEMORY, ENOMEM}};
-    for (int mode = 0; mode < 4; mode++) {
-        char name[700];
-        snprintf(name, sizeof name, STORE "%s", mode < 2 ? flat.path : joined.path);
-        use_everything(name, mode);
-        const unsigned n_before = n_open_files();
-        for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps - !FAULT_MEMORY_WORKS; i++) {
-            uint64_t n = 0;
-            for (bool struck = true; struck && n < 2000; n++) {
-                fault_arm(FAULT_ONCE, sweeps[i].calls, sweeps[i].errno_value, n + 1);
-                use_everything(name, mode);
-                struck = fault_disarm();
-                CHECK_EQ(n_open_files(), n_before);
-            }
-            CHECK(n > 1 && n < 2000);
-        }
-    }
     close_all();
 }
