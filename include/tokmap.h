@@ -95,6 +95,7 @@ typedef enum tokmap_status {
     TOKMAP_OK = 0,
     TOKMAP_END = 1,                /* nothing is left */
     TOKMAP_IN_PIECES = 2,          /* not in one piece of memory */
+    TOKMAP_NOT_READY = 3,          /* the time is up */
     TOKMAP_ERR_ARGUMENT = -1,      /* the caller broke a rule of the header */
     TOKMAP_ERR_MEMORY = -2,        /* out of memory */
     TOKMAP_ERR_IO = -3,            /* a system call failed: see sys_errno */

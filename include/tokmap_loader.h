@@ -413,6 +413,14 @@ TOKMAP_API void tokmap_loader_close(tokmap_loader *l);
 TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch,
                                             tokmap_error *err);
 
+/* Waits until the rows of the next step are there, or an error or the end, so that next would not
+ * wait; at most timeout_ns, where 0 only asks. TOKMAP_NOT_READY: the time is up. The last batch
+ * stays valid. For programs that do something else meanwhile, such as handling signals. Returns
+ * TOKMAP_OK at once with MAP and COPY. next may wait nevertheless when it increases the
+ * look-ahead. */
+TOKMAP_API tokmap_status tokmap_loader_wait(tokmap_loader *l, uint64_t timeout_ns,
+                                            tokmap_error *err);
+
 /* Changes rank, n_ranks (0 means 1) and batch_rows from the next step on. After an error, such as
  * TOKMAP_ERR_IO because no thread could be started, nothing has changed. */
 TOKMAP_API tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,

@@ -21,6 +21,7 @@ const char *tokmap_status_text(tokmap_status status)
     } all[] = {{TOKMAP_OK, "success"},
                {TOKMAP_END, "no more data"},
                {TOKMAP_IN_PIECES, "not in one piece of memory"},
+               {TOKMAP_NOT_READY, "the time is up"},
                {TOKMAP_ERR_ARGUMENT, "invalid argument"},
                {TOKMAP_ERR_MEMORY, "out of memory"},
                {TOKMAP_ERR_IO, "input/output error"},

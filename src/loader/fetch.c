@@ -33,6 +33,8 @@ enum {
     MAPPED_STEPS = 8,   /* ready at a time, with POPULATE: fewer would wake the thread more often */
     FAST_STEPS = 64,    /* steps after which data count as being in memory, until a step is slow */
     TIMED_STEPS = 32,   /* steps of a store between two looks at how long they take */
+    LEAVE_NS = 2000000, /* STORE: after `next`, before more steps are planned */
+    LONG_STEP_NS = 10 * LEAVE_NS,
     /* more than 1, so that the look-ahead grows after a restart; less than all, so that the first
      * step is ready early */
     PLANS_AT_ONCE = 2
@@ -74,12 +76,14 @@ struct tokmap_i_fetch {
     tokmap_i_condition work, settled; /* the thread waits for work; the caller for settled */
 
     /* Under the lock: */
-    bool stop, restarted;   /* the thread clears restarted */
-    bool idle;              /* the thread waits for work */
-    bool asked;             /* the caller has asked for a step */
-    uint32_t n_wanted;      /* n_steps from the next restart on */
-    uint64_t first, stride; /* positions */
-    uint32_t n_rows;        /* of a step; 0: there are none */
+    bool stop, restarted;    /* the thread clears restarted */
+    bool idle;               /* the thread waits for work */
+    bool asked;              /* the caller has asked for a step */
+    bool is_waiting;         /* the caller waits for a step */
+    uint64_t quiet_until_ns; /* STORE: until then no step is planned, unless the caller waits */
+    uint32_t n_wanted;       /* n_steps from the next restart on */
+    uint64_t first, stride;  /* positions */
+    uint32_t n_rows;         /* of a step; 0: there are none */
     uint64_t head, n_given_back;
     uint64_t n_planned;
 
@@ -93,7 +97,11 @@ struct tokmap_i_fetch {
 
     atomic_bool hurry; /* stop or restarted: the rows that are being read are no longer wanted */
     _Atomic uint64_t bytes_read;
-    uint64_t n_waits, ns_waited; /* used only by the caller */
+    /* Used only by the caller: */
+    uint64_t n_waits, ns_waited;
+    uint64_t ns_of_head; /* that it has waited for step `head` */
+    bool waits_for_head; /* it has waited */
+    bool has_tried;      /* step `head` was tried since the caller began to wait for it */
     bool is_late, adapts;
     uint64_t begun_ns; /* when the first step since the last restart came */
     tokmap_i_look_ahead look_ahead;
@@ -309,10 +317,19 @@ static bool finish_next(tokmap_i_fetch *f)
     return true;
 }
 
-static bool take_row(tokmap_i_fetch *f, bool wait, tokmap_i_ring_result *row, tokmap_error *err)
+/* Whether the caller has just left `next`, and needs no step soon. Functions that read from a store
+ * may need what the caller needs to go on, such as the lock of an interpreter. */
+static bool is_quiet(const tokmap_i_fetch *f)
 {
-    return f->reads ? tokmap_i_store_reads_take(f->reads, wait, row, err)
-                    : tokmap_i_ring_take(f->ring, wait, row, err);
+    return f->reads && !f->is_waiting && tokmap_i_now_ns() < f->quiet_until_ns;
+}
+
+/* Waits until until_ns: 0: not at all; UINT64_MAX: until there is a row. The ring knows no others. */
+static bool take_row(tokmap_i_fetch *f, uint64_t until_ns, tokmap_i_ring_result *row,
+                     tokmap_error *err)
+{
+    return f->reads ? tokmap_i_store_reads_take(f->reads, until_ns, row, err)
+                    : tokmap_i_ring_take(f->ring, until_ns > 0, row, err);
 }
 
 /* Remembers how long a step of a store took to arrive. */
@@ -332,8 +349,9 @@ static bool take_rows(tokmap_i_fetch *f, bool wait)
         f->reads ? tokmap_i_store_reads_n_started(f->reads) : tokmap_i_ring_n_started(f->ring);
     if (n_started == 0)
         return false;
+    const uint64_t until_ns = !wait ? 0 : is_quiet(f) ? f->quiet_until_ns : UINT64_MAX;
     tokmap_i_mutex_unlock(&f->mutex);
-    while (!whole && take_row(f, wait && !any, &row, &err)) {
+    while (!whole && take_row(f, any ? 0 : until_ns, &row, &err)) {
         step *s = &f->steps[row.slot];
         any = true;
         s->rows[row.row].tokens = row.tokens;
@@ -411,6 +429,16 @@ static void begin_again(tokmap_i_fetch *f)
     atomic_store(&f->hurry, f->stop);
 }
 
+static void wait_for_work(tokmap_i_fetch *f)
+{
+    f->idle = true;
+    if (is_quiet(f))
+        (void)tokmap_i_condition_wait_until(&f->work, &f->mutex, f->quiet_until_ns);
+    else
+        tokmap_i_condition_wait(&f->work, &f->mutex);
+    f->idle = false;
+}
+
 static void *run_thread(void *context)
 {
     tokmap_i_fetch *f = context;
@@ -424,15 +452,12 @@ static void *run_thread(void *context)
         if (!f->reads || f->asked) { /* a process that has used a store may not be able to fork */
             did = drop_step(f);
             did |= plan_one(f, true);
-            for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
+            for (uint32_t k = 0; k < PLANS_AT_ONCE && !is_quiet(f); k++)
                 did |= plan_one(f, false);
             did |= is_async(f) ? take_rows(f, !did) : finish_next(f);
         }
-        if (!did) {
-            f->idle = true;
-            tokmap_i_condition_wait(&f->work, &f->mutex);
-            f->idle = false;
-        }
+        if (!did)
+            wait_for_work(f);
     }
     begin_again(f);
     tokmap_i_mutex_unlock(&f->mutex);
@@ -473,6 +498,8 @@ static void announce_order(tokmap_i_fetch *f, bool random)
 static void restart_at(tokmap_i_fetch *f, uint64_t first)
 {
     f->head = 0;
+    f->ns_of_head = 0;
+    f->waits_for_head = f->has_tried = false;
     f->first = first;
     f->restarted = true;
     atomic_store(&f->hurry, true);
@@ -504,36 +531,65 @@ static bool is_settled(const tokmap_i_fetch *f)
     return !f->restarted && (state == STEP_READY || state == STEP_FAILED || state == STEP_END);
 }
 
-static void wait_for_head(tokmap_i_fetch *f)
+/* Returns false when the time is up. */
+static bool wait_for_head(tokmap_i_fetch *f, uint64_t until_ns)
 {
+    const uint64_t since_ns = tokmap_i_now_ns();
+    bool is_time_up = false;
+    f->is_waiting = true;
     if (f->idle)
         tokmap_i_condition_signal(&f->work);
     else if (f->reads)
         tokmap_i_store_reads_interrupt(f->reads);
-    while (!is_settled(f))
-        tokmap_i_condition_wait(&f->settled, &f->mutex);
+    while (!is_settled(f) && !is_time_up) {
+        if (until_ns == UINT64_MAX)
+            tokmap_i_condition_wait(&f->settled, &f->mutex);
+        else
+            is_time_up = !tokmap_i_condition_wait_until(&f->settled, &f->mutex, until_ns);
+    }
+    f->is_waiting = false;
+    f->waits_for_head = true;
+    f->ns_of_head += tokmap_i_now_ns() - since_ns;
+    return is_settled(f);
 }
 
-/* Waits until the next step has been read, or has failed in this call. */
-static void wait_for_step(tokmap_i_fetch *f)
+/* Waits until the next step has been read, or has failed since the caller began to wait for it.
+ * Returns false when the time is up. */
+static bool wait_for_step(tokmap_i_fetch *f, uint64_t until_ns)
 {
-    const bool was_settled = is_settled(f);
-    const bool waits = !was_settled || step_at(f, f->head)->state == STEP_FAILED;
-    const uint64_t since_ns = waits ? tokmap_i_now_ns() : 0;
-    if (!was_settled)
-        wait_for_head(f);
-    step *s = step_at(f, f->head);
-    /* If it may have failed before this call, it is tried again. A store has a deadline for a try,
-     * and a call waits for one. */
-    if (s->state == STEP_FAILED && (was_settled || !f->reads)) {
-        s->state = STEP_AGAIN;
-        wait_for_head(f);
+    if (!is_settled(f)) {
+        /* What fails now is not tried again if it is in a store, which has a deadline for a try. */
+        f->has_tried |= f->reads != NULL;
+        if (!wait_for_head(f, until_ns))
+            return false;
     }
-    const uint64_t ns = waits ? tokmap_i_now_ns() - since_ns : 0;
-    f->n_waits += waits;
-    f->is_late = waits && s->slow && f->head > f->n_steps;
-    f->ns_waited += ns;
-    tokmap_i_latency_add(&f->waits, ns);
+    step *s = step_at(f, f->head);
+    if (s->state != STEP_FAILED || f->has_tried)
+        return true;
+    s->state = STEP_AGAIN;
+    f->has_tried = true;
+    return wait_for_head(f, until_ns);
+}
+
+/* Counts the wait for the step that is handed out. */
+static void count_wait(tokmap_i_fetch *f)
+{
+    f->n_waits += f->waits_for_head;
+    f->is_late = f->waits_for_head && step_at(f, f->head)->slow && f->head > f->n_steps;
+    f->ns_waited += f->ns_of_head;
+    tokmap_i_latency_add(&f->waits, f->ns_of_head);
+    f->ns_of_head = 0;
+    f->waits_for_head = f->has_tried = false;
+}
+
+bool tokmap_i_fetch_wait(tokmap_i_fetch *f, uint64_t timeout_ns)
+{
+    const uint64_t now_ns = tokmap_i_now_ns();
+    tokmap_i_mutex_lock(&f->mutex);
+    f->asked = true;
+    const bool is_there = wait_for_step(f, now_ns + MIN(timeout_ns, UINT64_MAX - 1 - now_ns));
+    tokmap_i_mutex_unlock(&f->mutex);
+    return is_there;
 }
 
 /* Chooses how many steps of a store are read ahead, from the time that the caller took since the
@@ -559,7 +615,8 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     if (f->adapts)
         restart_at(f, f->first + f->head * f->stride);
     f->adapts = false;
-    wait_for_step(f);
+    (void)wait_for_step(f, UINT64_MAX);
+    count_wait(f);
     const step *s = step_at(f, f->head);
     const tokmap_status status = s->status;
     if (status) {
@@ -577,8 +634,9 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     const uint64_t n_free = end - MIN(end, f->n_planned);
     const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
     const bool is_half_used = f->o.io == TOKMAP_IO_POPULATE && 2 * n_ready <= n_mapped_steps(f);
-    unlock_and_wake(f, is_half_used || n_free >= (f->reads ? 1 : MAX(1, f->n_steps / 4)));
     f->returned_ns = f->reads ? tokmap_i_now_ns() : 0;
+    f->quiet_until_ns = f->step_ns >= LONG_STEP_NS ? f->returned_ns + LEAVE_NS : 0;
+    unlock_and_wake(f, is_half_used || n_free >= (f->reads ? 1 : MAX(1, f->n_steps / 4)));
     return status;
 }
 

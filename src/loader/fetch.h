@@ -42,6 +42,8 @@ void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, 
  * POPULATE, half of the ready steps have been used. */
 tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **rows,
                                   tokmap_error *err);
+/* Waits at most so long for what next would wait for. Returns false when the time is up. */
+bool tokmap_i_fetch_wait(tokmap_i_fetch *f, uint64_t timeout_ns);
 
 /* Fills in the fields of a loader's info that describe reading. */
 void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info);

@@ -427,6 +427,17 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
     return tokmap_i_loader_leave(l, status);
 }
 
+tokmap_status tokmap_loader_wait(tokmap_loader *l, uint64_t timeout_ns, tokmap_error *err)
+{
+    uint64_t first, after;
+    const tokmap_status status = tokmap_i_loader_enter(l, err);
+    if (status)
+        return status;
+    const bool has_step = adjust_step(l, &first, &after, NULL) == TOKMAP_OK;
+    const bool is_there = !has_step || !l->fetch || tokmap_i_fetch_wait(l->fetch, timeout_ns);
+    return tokmap_i_loader_leave(l, is_there ? TOKMAP_OK : TOKMAP_NOT_READY);
+}
+
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)
 {
     const tokmap_status status = tokmap_i_samples_check(&l->samples, sample, err);

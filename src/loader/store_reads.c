@@ -467,13 +467,18 @@ void tokmap_i_store_reads_go(tokmap_i_store_reads *r)
     tokmap_i_condition_signal(&r->work);
 }
 
-bool tokmap_i_store_reads_take(tokmap_i_store_reads *r, bool wait, tokmap_i_ring_result *out,
-                               tokmap_error *err)
+bool tokmap_i_store_reads_take(tokmap_i_store_reads *r, uint64_t until_ns,
+                               tokmap_i_ring_result *out, tokmap_error *err)
 {
     tokmap_i_mutex_lock(&r->mutex);
-    while (wait && !r->interrupted && r->ended.n == 0 && r->waiting.n + r->n_in_flight > 0)
-        tokmap_i_condition_wait(&r->done, &r->mutex);
-    r->interrupted &= !wait;
+    bool may_wait = until_ns > 0;
+    while (may_wait && !r->interrupted && r->ended.n == 0 && r->waiting.n + r->n_in_flight > 0) {
+        if (until_ns == UINT64_MAX)
+            tokmap_i_condition_wait(&r->done, &r->mutex);
+        else
+            may_wait = tokmap_i_condition_wait_until(&r->done, &r->mutex, until_ns);
+    }
+    r->interrupted &= until_ns == 0;
     const bool is_done = r->ended.n > 0;
     if (is_done) {
         const job *j = front(&r->ended);

@@ -25,10 +25,11 @@ void tokmap_i_store_reads_start(tokmap_i_store_reads *r, uint32_t slot, uint32_t
                                 void *to);
 /* Lets the threads begin with the rows in the queue. */
 void tokmap_i_store_reads_go(tokmap_i_store_reads *r);
-/* Returns a row that is done. Returns false if none is done, or with `wait`, if none is left or
+/* Returns a row that is done. Waits for one until tokmap_i_now_ns() is until_ns, 0: not at all,
+ * UINT64_MAX: for ever. Returns false if none is done then, if none is left, or if
  * tokmap_i_store_reads_interrupt was called. */
-bool tokmap_i_store_reads_take(tokmap_i_store_reads *r, bool wait, tokmap_i_ring_result *out,
-                               tokmap_error *err);
+bool tokmap_i_store_reads_take(tokmap_i_store_reads *r, uint64_t until_ns,
+                               tokmap_i_ring_result *out, tokmap_error *err);
 /* Makes a `take` that waits, or the next one, return. Any thread may call it. */
 void tokmap_i_store_reads_interrupt(tokmap_i_store_reads *r);
 /* Drops the rows whose reads have not begun, cancels the others, and waits for them. */

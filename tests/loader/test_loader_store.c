@@ -624,6 +624,69 @@ TEST(steps_are_read_at_the_same_time)
     close_all();
 }
 
+TEST(a_wait_ends_when_the_time_is_up_or_the_rows_are_there)
+{
+    open_all();
+    one_source here, there;
+    use(&here, flat.ds, 1);
+    use(&there, flat_there, 1);
+    here.source.max_epochs = there.source.max_epochs = 1;
+    tokmap_loader *a = corpus_open_loader(&here.o), *b = corpus_open_loader(&there.o);
+    atomic_store(&store.stalls, true);
+    CHECK_INT(tokmap_loader_wait(b, 0, &err), TOKMAP_NOT_READY);
+    const uint64_t begun_ns = tokmap_i_now_ns();
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(tokmap_loader_wait(b, 10000000, &err), TOKMAP_NOT_READY);
+    CHECK(tokmap_i_now_ns() - begun_ns >= 30000000);
+    CHECK_EQ(tokmap_loader_position(b), 0);
+    atomic_store(&store.stalls, false);
+    CHECK_INT(tokmap_loader_wait(a, UINT64_MAX, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_loader_wait(b, UINT64_MAX, &err), TOKMAP_OK);
+    tokmap_batch x = corpus_next(a), y = corpus_next(b);
+    CHECK(same_rows(&x, &y));
+    tokmap_loader_info info = TOKMAP_INIT(tokmap_loader_info);
+    CHECK_INT(tokmap_loader_get_info(b, &info), TOKMAP_OK);
+    CHECK_EQ(info.n_waits, 1);
+    CHECK(info.ns_waited >= 30000000);
+    CHECK_EQ(info.ns_waited, info.wait_max_ns);
+    tokmap_status status;
+    while (!(status = tokmap_loader_next(b, &y, &err)))
+        CHECK_INT(tokmap_loader_wait(b, UINT64_MAX, &err), TOKMAP_OK);
+    CHECK_INT(status, TOKMAP_END);
+    CHECK_INT(tokmap_loader_wait(b, 0, &err), TOKMAP_OK);
+    tokmap_loader_close(a);
+    tokmap_loader_close(b);
+    close_all();
+}
+
+TEST(a_wait_ends_when_the_rows_cannot_be_read)
+{
+    open_all();
+    one_source here, there;
+    use(&here, flat.ds, 1);
+    use(&there, flat_there, 1);
+    there.o.look_ahead = 1;
+    tokmap_loader *a = corpus_open_loader(&here.o), *b = corpus_open_loader(&there.o);
+    for (int i = 0; i < 50; i++) {
+        tokmap_batch x = corpus_next(a), y = TOKMAP_INIT(tokmap_batch);
+        atomic_store(&store.n_to_fail, 1000);
+        while (tokmap_loader_wait(b, 1000000, &err) == TOKMAP_NOT_READY)
+            continue;
+        if (tokmap_loader_next(b, &y, &err) == TOKMAP_OK) { /* it had been read before */
+            CHECK(same_rows(&x, &y));
+            continue;
+        }
+        CHECK_REFUSED(err.status, TOKMAP_ERR_IO, err, "the store is out of order");
+        atomic_store(&store.n_to_fail, 0);
+        CHECK_INT(tokmap_loader_wait(b, UINT64_MAX, &err), TOKMAP_OK);
+        CHECK_OK(tokmap_loader_next(b, &y, &err), err);
+        CHECK(same_rows(&x, &y));
+    }
+    tokmap_loader_close(a);
+    tokmap_loader_close(b);
+    close_all();
+}
+
 TEST(closing_cancels_reads_that_would_never_end)
 {
     open_all();

@@ -204,6 +204,23 @@ def keys_that_expire_are_waited_for(folder):
     assert source.counters["retries"] == 5
 
 
+def an_object_that_is_refused_while_others_are_not_is_absent(folder):
+    """As S3 answers who may read objects and may not list them."""
+    def refuse(number, name, offset, length, data):
+        if name != "x.tmi":
+            raise PermissionError("403")
+        return data
+
+    source = open_source("x", Memory({"x.tmi": DATA, "x.idx": DATA}, refuse), 1)
+    assert read(source, ("x.tmi", 0, 5)).status == 0
+    begun = time.monotonic()
+    found = read(source, ("x.idx", 0, 5))
+    assert (found.status, found.errno) == (-3, errno.ENOENT) and "may not be read: PermissionError: 403" in found.text, found.text
+    assert time.monotonic() - begun < 1
+    found = read(source, ("x.idx", 0, 5), version='"1"')  # it was there, so it is asked for until the deadline
+    assert (found.status, found.errno) == (-3, errno.ETIMEDOUT), found.text
+
+
 def a_slow_request_is_sent_twice(folder):
     def slow(number, name, offset, length, data):
         if number == 11:

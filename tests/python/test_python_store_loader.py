@@ -8,6 +8,7 @@ import gc
 import os
 import pickle
 import random
+import signal
 import subprocess
 import sys
 import textwrap
@@ -322,6 +323,25 @@ def a_loader_is_closed_with_reads_in_flight(folder):
         gc.collect()
         assert time.monotonic() - begun < 2
     hung.set()
+
+
+def ctrl_c_ends_a_wait_for_rows(folder):
+    """A signal comes again and again, to a call of next that waits for a store, which then answers."""
+    write(folder / "a", 3000)
+    given, answers = Folder(folder), threading.Event()
+    dataset = tokmap.Dataset("a", store=given)
+    given.__class__ = type("Waits", (Folder,), {"__call__": lambda self, *read: answers.wait() and Folder.__call__(self, *read)})
+    stored, local = tokmap.Loader(dataset, LENGTH, 4), tokmap.Loader(folder / "a", LENGTH, 4)
+    for _ in range(5):
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begun = time.monotonic()
+        raises(KeyboardInterrupt, lambda: next(stored))
+        assert time.monotonic() - begun < 5
+        timer.join()
+        assert stored.sample == 0
+    answers.set()
+    same_batches(local, stored, 20)
 
 
 def a_forked_child_opens_and_reads(folder):

@@ -232,6 +232,7 @@ int cli_exit_code(const tokmap_error *err)
     case TOKMAP_ERR_ARGUMENT:
         return CLI_USAGE;
     case TOKMAP_IN_PIECES:  /* not an error */
+    case TOKMAP_NOT_READY:  /* not an error */
     case TOKMAP_ERR_FORKED: /* no command forks */
     case TOKMAP_ERR_DEVICE: /* no command uses a GPU */
         break;

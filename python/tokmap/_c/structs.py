@@ -332,6 +332,7 @@ SIGNATURES = {
     "tokmap_loader_close": (None, [c_void_p]),
     "tokmap_loader_next": _call(POINTER(Batch)),
     "tokmap_loader_seek": _call(c_uint64),
+    "tokmap_loader_wait": _call(c_uint64),
     "tokmap_loader_position": (c_uint64, [c_void_p]),
     "tokmap_loader_save_at": _call(c_uint64, c_uint8 * 128),
     "tokmap_loader_set_batch": _call(c_uint32, c_uint32, c_uint32),

@@ -5,6 +5,7 @@ file without the package."""
 
 import asyncio
 import collections
+import contextlib
 import errno
 from typing import Any, Deque, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -72,7 +73,7 @@ class RangeReader:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._slots: Any = None  # made in the loop, which Python before 3.10 needs
-        self._has_answered = False
+        self._answered = ""  # the name of an object that was read
         self._last_failure = -CALM_SECONDS
         self._times: Deque[float] = collections.deque(maxlen=N_TIMES)
         self._n_times = 0
@@ -123,7 +124,7 @@ class RangeReader:
             work.n_tries += 1
             try:
                 answer = await self._try_once(work)
-                self._has_answered = True
+                self._answered = self._answered or work.read.name
                 return answer
             except Exception as error:
                 work.error = error
@@ -135,8 +136,11 @@ class RangeReader:
                 raise Failed(ERR_IO, errno.EIO, work.read, work.text()) from None
             if kind == REPLACED and counts[kind] == N_PROOFS:
                 raise Failed(ERR_MISMATCH, 0, work.read, "the object was replaced after it was opened") from None
-            if kind == REFUSED and counts[kind] == N_PROOFS and not self._has_answered:  # else keys may just have expired
-                raise Failed(ERR_IO, errno.EACCES, work.read, work.text()) from None
+            if kind == REFUSED and counts[kind] >= N_PROOFS:
+                if not self._answered:  # else keys may just have expired
+                    raise Failed(ERR_IO, errno.EACCES, work.read, work.text()) from None
+                if not work.read.version and await self._has_valid_keys(work):
+                    raise Failed(ERR_IO, errno.ENOENT, work.read, "the object does not exist, or may not be read: " + work.text()) from None
             if kind == REFUSED:
                 work.transport.renew()
             import random  # takes longer to import than most of what a short process needs
@@ -144,6 +148,17 @@ class RangeReader:
             await asyncio.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, LONGEST_PAUSE)
             self._count(work, "retries")
+
+    async def _has_valid_keys(self, work: _Work) -> bool:
+        """Whether another object is given to us while this one is refused. S3 answers 403 for an object that does not exist, to who may
+        read objects but not list them."""
+        if work.read.name == self._answered:
+            return False
+        self._count(work, "requests")
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(work.transport.get(self._answered, 0, 1, ""), REQUEST_SECONDS)
+            return True
+        return False
 
     async def _try_once(self, work: _Work) -> Answer:
         """A request, and another one if the first is slow. The first right answer counts."""

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 else:
     Of = {T: object}  # Generic would be a dozen lines of help()
 
-_END = 1
-_next = lib.tokmap_loader_next
+_END, _NOT_READY = 1, 3
+_next, _wait = lib.tokmap_loader_next, lib.tokmap_loader_wait
+_WAIT_NS = 50_000_000
 _NO_LIMIT = 2**64 - 1
 _IO_NAMES = (*get_args(Io), "store")
 _USED_BY_HANDLER = ("a signal handler has used the loader during next: a handler may ask for the state, but not for a batch or "
@@ -231,6 +232,7 @@ class Loader(Of[T]):
         self._origin = Origin(self._own_handle, self._turns.steps, self.outputs)
         self.n_samples: Optional[int] = None if info.n_samples == _NO_LIMIT else info.n_samples
         self._reading = _IO_NAMES[info.io], info.io_reason.decode(errors="replace")
+        self._waits_for_store = self._reading[0] == "store"
         self._direct_failed = info.direct_failed
 
     def _warn_of_reading(self) -> None:
@@ -383,6 +385,8 @@ class Loader(Of[T]):
             place.follow(self._handle, now)
         self._generation = generation = self._generation + 1
         c_batch, handle = self._batch, self._handle  # a signal handler may close the loader meanwhile
+        if self._waits_for_store:
+            self._wait_for_rows(handle)
         place.at = -1  # not known until the batch is ready
         status = _next(handle.pointer, *self._references)
         if status:
@@ -403,6 +407,11 @@ class Loader(Of[T]):
             after = turns.next_round(sample, rows)
         place.at = after
         return batch, (after, rows, counts)
+
+    def _wait_for_rows(self, handle: Handle) -> None:
+        """Until they are there, in short calls: the handler of a signal runs only between calls of the library."""
+        while _wait(handle.pointer, _WAIT_NS, self._references[1]) == _NOT_READY:
+            pass
 
     def _count_tokens(self, counts: Tuple[int, ...]) -> Tuple[int, ...]:
         """Adds the inputs of the rows that were just taken."""
@@ -438,6 +447,8 @@ class Loader(Of[T]):
             self._call(lib.tokmap_loader_set_batch, 0, 1, share.n_rows)
             self._call(lib.tokmap_loader_seek, share.first)
             self._generation = generation = self._generation + 1
+            if self._waits_for_store:
+                self._wait_for_rows(self._handle)
             self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
             batch = Batch(self._origin, self._rows_of, generation, share.n_rows, share.first, share.next_step)
             self._gatherer.fill(batch)
