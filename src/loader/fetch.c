@@ -324,7 +324,8 @@ static bool is_quiet(const tokmap_i_fetch *f)
     return f->reads && !f->is_waiting && tokmap_i_now_ns() < f->quiet_until_ns;
 }
 
-/* Waits until until_ns: 0: not at all; UINT64_MAX: until there is a row. The ring knows no others. */
+/* Waits until until_ns: 0: not at all; UINT64_MAX: until there is a row. The ring knows only
+ * these two. */
 static bool take_row(tokmap_i_fetch *f, uint64_t until_ns, tokmap_i_ring_result *row,
                      tokmap_error *err)
 {
