@@ -156,12 +156,13 @@ test-engines:
 # The store of these tests is tests/stores/byte_server.py. One line for each script.
 STORE_VENV := $(abspath $(BUILD))/store-venv
 STORE_PYTHON = PYTHON=$(STORE_VENV)/bin/python TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(STORE_VENV)/bin/python
-#: test-stores: rows from a store with N=100000 faults (SEED=1), and STEPS=10000 under the latencies of S3; installs obstore first
-test-stores: $(PRODUCTS)
+#: test-stores: rows from a store with N=100000 faults (SEED=1), the first batch of 10^13 tokens, and STEPS=10000 under the latencies of S3; installs obstore first
+test-stores: $(PRODUCTS) $(BUILD)/tool_make_sparse
 	@$(PYTHON) bench/peers/install.py $(STORE_VENV) tests/stores/requirements.txt
 	@$(STORE_PYTHON) tests/stores/test_byte_server.py
 	@$(STORE_PYTHON) tests/stores/check_copies.py || [ $$? = 77 ]
 	@$(STORE_PYTHON) tests/stores/check_faults.py $(or $(N),100000) $(or $(SEED),1) || [ $$? = 77 ]
+	@$(STORE_PYTHON) tests/stores/check_first_batch.py || [ $$? = 77 ]
 	@$(STORE_PYTHON) tests/stores/check_latency.py --steps $(or $(STEPS),10000) || [ $$? = 77 ]
 #: test-store-hour: SECONDS=3600 of steps from a store of which 1 % of the requests fail, with keys that expire each minute
 test-store-hour: $(PRODUCTS)

@@ -84,18 +84,19 @@ class Run:
 
 
 def take_steps(take, step_seconds, may_go_on, after_step):
-    """A training loop. `take` returns a batch, and `after_step` sees its number and the batch. Returns when each call began
-    and ended."""
+    """A training loop. `take` returns a batch, and `after_step` sees its number and the batch. A step that was late makes no later one
+    shorter. Returns when each call began and ended."""
     calls, begun = [], time.monotonic()
-    step = 0
+    step, due = 0, begun
     while may_go_on(step, time.monotonic() - begun):
-        time.sleep(max(0, begun + step * step_seconds - time.monotonic()))
+        time.sleep(max(0, due - time.monotonic()))
         before = time.monotonic()
         try:
             batch = take()
         except StopIteration:
             break
         calls.append((before, time.monotonic()))
+        due = max(due, before) + step_seconds
         after_step(step, batch)
         step += 1
     return calls
