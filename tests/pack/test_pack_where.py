@@ -513,7 +513,7 @@ def kept_decimals_are_whole_or_the_nearest_double(corpus):
 
 
 def columns_of_another_type_are_refused_at_their_character(corpus):
-    numbers = pathlib.Path(__file__).resolve().parents[1] / "corpus/parquet/numbers_plain.parquet"
+    numbers = pathlib.Path(__file__).resolve().parents[1] / "formats/parquet/numbers_plain.parquet"
     for text, said in (("score > 0 or 'x' == score", "character 14: compares a string with a number"),
                        ("meta.name < @row", "character 1: compares a string with a number")):
         got = corpus.pack("o", text, "--field", "meta.name", of=[numbers], code=BAD_INPUT)
