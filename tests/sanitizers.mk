@@ -28,7 +28,7 @@ else ifneq ($(TOKMAP_SANITIZED),)
 	bench/test_tokbench.py)
     ifneq ($(filter asan ubsan,$(TOKMAP_SANITIZED)),)
         LEFT_OUT += $(CLANG_TESTS) $(addprefix tests/,tokenizer/test_pipelines.py tokenizer/test_golden.py \
-	system/test_file_systems.py python/test_source_archive.py)
+	system/test_file_systems.py)
     endif
 endif
 # A server in Python, and no line of C.
@@ -36,9 +36,11 @@ LEFT_OUT += $(if $(TOKMAP_SANITIZED),tests/stores/test_byte_server.py)
 # QUICK=1, for .ci/run, leaves out the slow tests that do not test threads, and scripts that find nothing about memory and
 # threads that other tests do not find.
 ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
-    LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules tokenizer_library resume.py readers.py),$(SLOW)) \
-	$(addprefix tests/,house/test_lint.py release/test_release.py base/test_locale.py cli/test_terminal.py \
-	python/test_source_archive.py)
+    LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules lists lanes resume.py readers.py pack.sh \
+	verify_files.py arrow.py examples.py python_loader.py python_ledger.py python_order_of.py python_store.py \
+	python_store_loader.py python_megatron.py),$(SLOW)) $(BUILD)/test_permute \
+	$(addprefix tests/,bench/test_gpu_bench.sh bench/test_loader_peers.py foreign/test_foreign.py order/test_order.py \
+	pack/test_repaired_inputs.py input/test_slow_inputs.py house/test_lint.py release/test_release.py base/test_locale.py cli/test_terminal.py)
     ifeq ($(TOKMAP_SANITIZED),tsan)
 	LEFT_OUT += $(addprefix tests/,pack/test_pack.sh views/test_view_files.py formats/test_tar.py commands/test_columns.py \
 	    commands/test_cli.sh commands/test_view.py fields/test_where.py) $(addprefix $(BUILD)/test_,columns views lists)
