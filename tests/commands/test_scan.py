@@ -18,7 +18,7 @@ import ref_reader  # noqa: E402
 from commands import said, tokmap  # noqa: E402
 from ref_protocol import expect, expect_equal, run_in_folders  # noqa: E402
 
-N_RUNS = 60 * (170 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 10200 if os.environ.get("TOKMAP_LONG") == "all" else 20
 LEAST_SHORT = 8
 NAMES = ("x_ngrams", "x_longest", "x_example")
 
