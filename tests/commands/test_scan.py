@@ -95,7 +95,7 @@ def found_is_what_python_finds(folder):
         wanted = search(tokens_of(folder / "p"), with_blanks(texts_of), n)
         expect_equal(columns(folder / "p"), values_of(wanted), "run %d" % run)
         n_found += sum(n > 0 for n, _ in wanted)
-    expect(n_found > N_RUNS, str(n_found))
+    expect(n_found > N_RUNS // 2, str(n_found))
     return "%d documents with an n-gram" % n_found
 
 
