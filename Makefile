@@ -33,15 +33,14 @@ TEST_FILES := $(wildcard tests/*/test_*.c)
 TOOL_FILES := $(wildcard tests/support/tool_*.c)
 TESTS := $(foreach f,$(TEST_FILES),$(call program,$f))
 HELPERS := $(foreach f,$(TOOL_FILES),$(call program,$f))
-SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
-# More than three seconds each: `make check` leaves them out; for others they start first, so that none ends alone.
-SLOW := $(filter $(addprefix %/test_,splitter.py oracles.py offsets.py order.py loader_peers.py tokbench.py large_documents.py \
-	unicode.py pack_where.py pack_changes.py pack_lists.py pack_also.py redact.py plan.py join.py ref_reader.py repaired_inputs.py wheel.py \
-	source_archive.py python_import.py python_rows.py python_stage.py python_threads.py normalizer.py pipelines.py parquet.py \
-	no_memory.py foreign.py gpu_bench.sh report.py ptx.py splitter faults journal_kill stage_schedules permute \
-	journal_damage byte_bpe loader_joined added_tokens next_writer.py broken_shards.py edge_values file_systems.py \
-	slow_inputs.py name_filter.py any_folder.py readers.py large_pages.sh python_hub.py linear_time.py \
-	resume.py build.sh tokenizer_library python_interrupts.py split_time byte_server.py),$(SCRIPTS) $(TESTS))
+# Tests of their own targets: tokbench and what compares others with tokmap; what builds or installs again. Sanitizers still
+# run the first ones.
+BENCH_TESTS := $(filter-out %_smoke.sh %_tables.py,$(wildcard tests/bench/test_*.sh tests/bench/test_*.py))
+BUILD_TESTS := $(addprefix tests/,house/test_build.sh house/test_install.sh python/test_source_archive.py python/test_wheel.py)
+SCRIPTS := $(filter-out $(BUILD_TESTS) $(if $(TOKMAP_SANITIZED),,$(BENCH_TESTS)),$(wildcard tests/*/test_*.sh tests/*/test_*.py))
+# `make check` leaves them out; for others they start first, the slowest before all, so that none ends alone.
+SLOW_NAMES := $(if $(wildcard tests/slow.txt),$(shell sed '/^\#/d; s/ .*//' tests/slow.txt))
+SLOW := $(foreach name,$(SLOW_NAMES),$(filter %/$(name),$(SCRIPTS) $(TESTS)))
 # Compiled by a test of Python, against the headers of the Python that runs it, which need not be here.
 FOR_PYTHON := tests/support/interrupt_at.c
 # What tests share: all files of tests/ that are no program of their own.
@@ -288,20 +287,35 @@ docs: deps-docs
 
 include $(PARTS)
 
-## check: the quick tests: all but those that take more than three seconds; 90 seconds on two cores
+## check: the quick tests: those that are not in tests/slow.txt
 PROGRAMS := $(filter-out $(LEFT_OUT),$(TESTS) $(FUZZ:%=$(BUILD)/replay_%))
 check: LEFT_OUT += $(SLOW)
 check check-all: $(PRODUCTS) $(PROGRAMS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FAILURES) $(PAGES)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(LEFT_OUT), \
 	    $(SLOW) $(filter-out $(SLOW),$(PROGRAMS) $(SCRIPTS)))
 
-## test: all tests, also those that install, build or need gigabytes; installs missing packages first
+## test: the tests, also those that need gigabytes; installs missing packages first
 test: deps
 	@$(again) all
 	@TOKMAP_LONG=$${TOKMAP_LONG:-1} PYTHON=$$(sh .ci/python -n $(abspath $(BUILD))) $(again) check-all
 #: test-long: test with many more random cases: half an hour on two cores
 test-long:
 	@TOKMAP_LONG=all $(again) test
+
+#: test-bench: tokbench, its pages and reports, and what compares other loaders and packers
+test-bench: $(PRODUCTS) $(HELPERS) $(STAND_IN) $(BUILD)/test_gpu
+	@TOKMAP_LONG=1 TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$$(sh .ci/python $(abspath $(BUILD))) bash tests/run.sh $(BENCH_TESTS)
+#: test-builds: what builds or installs tokmap again: make in other ways, make install, the source archive, the wheel
+test-builds: $(PRODUCTS) $(HELPERS)
+	@TOKMAP_LONG=1 TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$$(sh .ci/python $(abspath $(BUILD))) bash tests/run.sh $(BUILD_TESTS)
+
+#: slow: runs the tests and writes tests/slow.txt: those that took SLOW_SECONDS=20 or more, the slowest first
+SLOW_SECONDS = 20
+slow:
+	@rm -f $(BUILD)/seconds.txt
+	@TOKMAP_SECONDS=$(abspath $(BUILD))/seconds.txt $(MAKE) --no-print-directory test
+	@{ sed -n '/^\#/p' tests/slow.txt; sort -k2,2nr -k1,1 $(BUILD)/seconds.txt | awk '$$2 >= $(SLOW_SECONDS)'; } >$(BUILD)/slow.txt
+	@mv $(BUILD)/slow.txt tests/slow.txt
 
 #: first-day: commands as new users type them, and what they must say: a quarter of an hour, and a network for bare.sh
 first-day: $(PRODUCTS)
@@ -407,5 +421,5 @@ list = sed -n 's/^$1 \([a-z0-9-]*\): /\1|/p' Makefile $(PARTS) | awk -F'|' '{ pr
 help:
 	@$(call list,\#\#); echo; echo Also:; $(call list,\#:)
 
-.PHONY: all deps $(DEPS) demo docs check check-all test test-long first-day abi fmt lint lint-format lint-rules lint-cppcheck tidy \
+.PHONY: all deps $(DEPS) demo docs check check-all test test-long test-bench test-builds slow first-day abi fmt lint lint-format lint-rules lint-cppcheck tidy \
     tidy-files install uninstall clean help FORCE

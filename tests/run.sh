@@ -8,7 +8,8 @@
 # failed, N skipped`, after the reasons of the skips and how many there are of each. One more runs at
 # a time than there are processors, because some wait. Environment: TOKMAP_BUILD (folder of the
 # programs [build]), TOKMAP_TIMEOUT (seconds for one TEST), PYTHON [that of `make test`, if there is
-# one], JOBS, ONLY (a part of the name: scripts in Python run only these tests).
+# one], JOBS, ONLY (a part of the name: scripts in Python run only these tests), TOKMAP_SECONDS (a file
+# that gets a line for each TEST: its name, its seconds, and the seconds of processors that it used).
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1 TOKMAP_BUILD=${TOKMAP_BUILD:-$root/build}
@@ -27,7 +28,7 @@ interpreter() # of the test $1, nothing for a program
 
 run_one() # test $1, everything about it in the folder $RUN_DIR
 {
-    local name log status say runner start=$SECONDS
+    local name log status say runner seconds
     name=$(basename "$1")
     log=$RUN_DIR/$name.log
     runner=$(interpreter "$1")
@@ -36,9 +37,12 @@ run_one() # test $1, everything about it in the folder $RUN_DIR
         echo "skip $name: $runner not found" >"$log"
         status=77
     else
-        TMPDIR=$RUN_DIR/$name.tmp timeout -k 10 "$TIMEOUT" $runner "$1" </dev/null >"$log" 2>&1
+        TIMEFORMAT='%R %U %S'
+        { time TOKMAP_SECONDS='' TMPDIR=$RUN_DIR/$name.tmp timeout -k 10 "$TIMEOUT" $runner "$1" </dev/null >"$log" 2>&1; } \
+            2>"$RUN_DIR/$name.time"
         status=$?
     fi
+    seconds=$(cat "$RUN_DIR/$name.time" 2>/dev/null | awk 'END { printf "%.0f %.0f", $1, $2 + $3 }')
     say=$(explain "$status" "$log" "$RUN_DIR/$name.tmp")
     [ -z "$say" ] || {
         echo "    the end of its output:"
@@ -47,12 +51,13 @@ run_one() # test $1, everything about it in the folder $RUN_DIR
     [ -z "$say" ] || echo "FAIL $name: $say" >>"$log"
     {
         printf '%-28s %s' "$name" "$(counts "$log")"
-        [ $((SECONDS - start)) -lt 5 ] || printf ' (%d s)' $((SECONDS - start))
+        [ "${seconds%% *}" -lt 5 ] || printf ' (%d s, %d s of processors)' $seconds
         echo
         grep -aE '^(FAIL|skip|note) ' "$log" | sed 's/^/    /'
         cat "$RUN_DIR/$name.tail" 2>/dev/null
     } >"$RUN_DIR/$name.report"
     cat "$RUN_DIR/$name.report"
+    [ -z "$TOKMAP_SECONDS" ] || echo "$name $seconds" >>"$TOKMAP_SECONDS"
 }
 
 explain() # exit status $1, log $2, temporary folder $3: what is wrong besides the FAIL lines

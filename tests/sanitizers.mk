@@ -17,18 +17,18 @@ ifeq ($(TOKMAP_SANITIZED),tsan)
 	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
 	test_json_line test_byte_bpe test_words test_order_of test_store_faults) \
 	$(wildcard tests/order/*.py tests/engines/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_pipelines.py tokenizer/test_golden.py \
-	tokenizer/test_oracles.py tokenizer/test_normalizer.py tokenizer/test_unicode.py corpus/test_arrow.py \
-	corpus/test_broken_shards.py pack/test_pack_lists.py \
-	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
+	tokenizer/test_oracles.py tokenizer/test_normalizer.py tokenizer/test_unicode.py formats/test_arrow.py \
+	request/test_broken_shards.py pack/test_pack_lists.py \
+	dataset/test_ref_reader.py formats/test_json_line.py bench/test_tokbench.py bench/test_report.py \
 	foreign/test_foreign.py stage/test_ptx.py plan/test_join.py pack/test_plan.py pack/test_pack_changes.py \
-	pack/test_pack_where.py pack/test_pack_meta.py corpus/test_wrong_files.py tokenizer/test_large_documents.py \
+	pack/test_pack_where.py pack/test_pack_meta.py formats/test_wrong_files.py tokenizer/test_large_documents.py \
 	commands/test_redact.py pack/test_repaired_inputs.py system/test_file_systems.py pack/test_pack_also.py)
 else ifneq ($(TOKMAP_SANITIZED),)
     LEFT_OUT := $(addprefix tests/,dataset/test_ref_reader.py order/test_order.py stage/test_ptx.py bench/test_report.py \
 	bench/test_tokbench.py)
     ifneq ($(filter asan ubsan,$(TOKMAP_SANITIZED)),)
         LEFT_OUT += $(CLANG_TESTS) $(addprefix tests/,tokenizer/test_pipelines.py tokenizer/test_golden.py \
-	system/test_file_systems.py python/test_source_archive.py)
+	system/test_file_systems.py)
     endif
 endif
 # A server in Python, and no line of C.
@@ -36,11 +36,13 @@ LEFT_OUT += $(if $(TOKMAP_SANITIZED),tests/stores/test_byte_server.py)
 # QUICK=1, for .ci/run, leaves out the slow tests that do not test threads, and scripts that find nothing about memory and
 # threads that other tests do not find.
 ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
-    LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules tokenizer_library resume.py readers.py),$(SLOW)) \
-	$(addprefix tests/,house/test_lint.py release/test_release.py base/test_locale.py commands/test_terminal.py \
-	python/test_source_archive.py)
+    LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules lists lanes resume.py readers.py pack.sh \
+	verify_files.py arrow.py examples.py python_loader.py python_ledger.py python_order_of.py python_store.py \
+	python_store_loader.py python_megatron.py),$(SLOW)) $(BUILD)/test_permute \
+	$(addprefix tests/,bench/test_gpu_bench.sh bench/test_loader_peers.py foreign/test_foreign.py order/test_order.py \
+	pack/test_repaired_inputs.py input/test_slow_inputs.py house/test_lint.py release/test_release.py base/test_locale.py cli/test_terminal.py)
     ifeq ($(TOKMAP_SANITIZED),tsan)
-	LEFT_OUT += $(addprefix tests/,pack/test_pack.sh loader/test_view_files.py corpus/test_tar.py commands/test_columns.py \
+	LEFT_OUT += $(addprefix tests/,pack/test_pack.sh views/test_view_files.py formats/test_tar.py commands/test_columns.py \
 	    commands/test_cli.sh commands/test_view.py fields/test_where.py) $(addprefix $(BUILD)/test_,columns views lists)
     else
 	LEFT_OUT += $(BUILD)/test_replace
@@ -121,7 +123,8 @@ check-processors: $(PRODUCTS) $(TESTS) $(HELPERS) $(FAILURES) $(PROCESSORS)
 	for n in $(filter-out $(shell nproc),2 4); do \
 	    echo "as with $$n processors:"; \
 	    STAND_IN_PROCESSORS=$$n LD_PRELOAD=$(abspath $(PROCESSORS)) \
-	        bash tests/run.sh $(filter-out $(SLOW),$(wildcard tests/corpus/test_*.py tests/pack/test_*.py tests/pack/test_*.sh)) || exit 1; \
+	        bash tests/run.sh $(filter-out $(SLOW),$(wildcard $(addprefix tests/,formats/test_*.py \
+	            input/test_*.py corpus/test_*.py request/test_*.py pack/test_*.py pack/test_*.sh))) || exit 1; \
 	done
 
 #: chaos: kill N=5000 packs, M=1000 with a plan, R=1000 of rows, L=200 runs with a ledger, damage files, let N calls fail (SEED=1, WALK=--all)

@@ -17,7 +17,7 @@ import ref_reader
 from commands import said, tokmap
 from ref_protocol import BUILD, Skip, expect, expect_equal, need_parquet, run_in_folders, run_program
 
-N_RUNS = 40 * (20 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 800 if os.environ.get("TOKMAP_LONG") == "all" else 14
 
 
 def pack(folder, n, name="p", **fields):

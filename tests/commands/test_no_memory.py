@@ -17,7 +17,7 @@ from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_fold
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
-MOST = 200 if LONG else 40
+MOST = 200 if LONG else 14
 SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared" / "vocab"
 PARQUET = pathlib.Path(__file__).resolve().parents[1] / "corpus" / "parquet"
 ARROW = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow"

@@ -18,7 +18,7 @@ from commands import said, tokmap
 from ref_protocol import Skip, call, expect, expect_equal, kills, program, run_in_folders
 from ref_xxh3 import xxh3_64
 
-N_RUNS = 60 * (50 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 3000 if os.environ.get("TOKMAP_LONG") == "all" else 20
 MIB = 2**20
 
 

@@ -18,7 +18,7 @@ import ref_reader  # noqa: E402
 from commands import said, tokmap  # noqa: E402
 from ref_protocol import expect, expect_equal, run_in_folders  # noqa: E402
 
-N_RUNS = 60 * (170 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 10200 if os.environ.get("TOKMAP_LONG") == "all" else 20
 LEAST_SHORT = 8
 NAMES = ("x_ngrams", "x_longest", "x_example")
 
@@ -95,7 +95,7 @@ def found_is_what_python_finds(folder):
         wanted = search(tokens_of(folder / "p"), with_blanks(texts_of), n)
         expect_equal(columns(folder / "p"), values_of(wanted), "run %d" % run)
         n_found += sum(n > 0 for n, _ in wanted)
-    expect(n_found > N_RUNS, str(n_found))
+    expect(n_found > N_RUNS // 2, str(n_found))
     return "%d documents with an n-gram" % n_found
 
 

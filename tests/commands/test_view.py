@@ -11,7 +11,7 @@ import sys
 from commands import said, tokmap
 from ref_protocol import expect, expect_equal, run_in_folders
 
-N_RUNS = 30 * (20 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 600 if os.environ.get("TOKMAP_LONG") == "all" else 10
 
 
 def pack(folder, n, name="p", **fields):

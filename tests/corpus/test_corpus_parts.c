@@ -466,7 +466,7 @@ TEST(a_long_line_is_passed_in_blocks_and_offsets_have_64_bits)
 
 /* ---- Parquet ---- */
 
-#define FOLDER "tests/corpus/parquet/"
+#define FOLDER "tests/formats/parquet/"
 
 static const char *const parquet_names[] = {
     FOLDER "text_delta_bytes.parquet",

@@ -16,6 +16,7 @@ import ref_writer
 from ref_protocol import Skip, call, expect, expect_equal, run_in_folders
 from ref_reader import Damaged, NewerFormat, NotADataset
 
+LONG = os.environ.get("TOKMAP_LONG") == "all"
 WIDE = 2**32 - 1
 # What tool_lookup may print for a refused dataset: nothing when it takes verify to find the damage.
 OPEN_ANSWERS = {
@@ -40,7 +41,7 @@ def expect_same(ds, wanted, shape):
     expect_equal(ds.largest_id, max(tokens, default=0), "largest_id")
 
 
-def lookup_tokens(ds, n_random=2000):
+def lookup_tokens(ds, n_random=2000 if LONG else 700):
     """Tokens worth asking for: all boundaries (a part of them when they are many), random ones."""
     if ds.n_tokens == 0:
         return []

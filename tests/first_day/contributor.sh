@@ -54,7 +54,7 @@ FAIL block_mode
 : test_shuffle.c:
 END
 changed 's/"a PDF document"/"a PDF paper"/' tokenize_tools/formats/wrong_file.c
-typed a_changed_word_is_shown_first 1 'make && bash tests/run.sh tests/corpus/test_wrong_files.py' <<'END'
+typed a_changed_word_is_shown_first 1 'make && bash tests/run.sh tests/formats/test_wrong_files.py' <<'END'
 PDF
 ! Traceback
 ! FAIL wrong_files_: Traceback

@@ -33,6 +33,16 @@ KNOWN_CIRCLES = {
     "tokenize_tools/tokenizer/merge/merge tokenize_tools/tokenizer/merge/merge_long",
 }
 
+# Rooms of which only commands use some files: scripts test these, because scripts run the commands.
+RUN_BY_SCRIPTS = """
+    bench bench/core bench/fit bench/pages tokenize_tools tokenize_tools/cli tokenize_tools/commands/dataset
+    tokenize_tools/commands/python tokenize_tools/commands/text tokenize_tools/completion tokenize_tools/datasets
+    tokenize_tools/foreign tokenize_tools/input tokenize_tools/pack tokenize_tools/plan tokenize_tools/request
+    tokenize_tools/scan tokenize_tools/system tokenize_tools/tokenizer/choice
+    """.split()
+# An object with a value that other files can name.
+OBJECT = re.compile(r"^(?!static|typedef|extern|return|#)\w[\w ]*[ *](\w+)(?:\[[^=;\n]*\])* =", re.MULTILINE)
+
 # The system belongs to the system rooms; cli asks it for the time and whether there is a terminal.
 SYSTEM_ROOMS = ("src/system", "tokenize_tools/system")
 SYSTEM_HEADER_ROOMS = SYSTEM_ROOMS + ("tokenize_tools/cli",)
@@ -125,11 +135,13 @@ def includes_of(code):
 
 def read_rooms(root):
     """{folder: the folders that it may use}, from the table of docs/ARCHITECTURE.md."""
+    return {row.group(1): re.findall(r"`(\S+)/`", row.group(2)) for row in rows_of_rooms(root)}
+
+
+def rows_of_rooms(root):
+    """Matches: the folder, the folders that it may use, the folder of its tests."""
     text = (root / "docs/ARCHITECTURE.md").read_text()
-    rooms = {}
-    for row in re.finditer(r"^\| `(\S+)/` \|[^|]*\|([^|]*)\|$", text, re.MULTILINE):
-        rooms[row.group(1)] = re.findall(r"`(\S+)/`", row.group(2))
-    return rooms
+    return re.finditer(r"^\| `(\S+)/` \|[^|]*\|([^|]*)\| (?:`(\S+)/` )?\|$", text, re.MULTILINE)
 
 
 def find_header(root, path, target):
@@ -234,6 +246,71 @@ def check_circles(what, uses, breaches):
                 trail.append(reached[node][trail[-1]])
             breaches.error(node, 1, f"a circle of {what}: " + " -> ".join(map(str, reversed(trail))))
     return met
+
+
+# ---- Tests of rooms ----
+
+
+def check_tests(root, sources, breaches):
+    """Each C file of a room is reached by a test program of the folder that the table names, or by a fuzz target."""
+    used = uses_of_names(root, sources)
+    for row in rows_of_rooms(root):
+        room, tests = row.group(1), row.group(3)
+        if not tests or not any((root / tests).glob("test_*.*")):
+            breaches.error("docs/ARCHITECTURE.md", 1, f"{room} has no folder of tests")
+            continue
+        programs = [path.with_suffix("") for path in sources if path.suffix == ".c" and
+                    (str(path.parent) == tests and path.name.startswith("test_") or path.match("tests/fuzz/fuzz_*.c"))]
+        found = reached_by(programs, used)
+        missed = [path for path in sorted(sources) if str(path.parent) == room and path.suffix == ".c" and
+                  path.with_suffix("") not in found]
+        if room in RUN_BY_SCRIPTS and not missed:
+            breaches.error("tests/house/lint_rules.py", 1, f"RUN_BY_SCRIPTS: programs reach all of {room}")
+        for path in missed if room not in RUN_BY_SCRIPTS else ():
+            breaches.error(path, 1, f"is not reached by a test program of {tests}")
+
+
+def uses_of_names(root, sources):
+    """For each module, the modules whose functions or objects it names. Of those that define nothing by name, because
+    macros do, and for tests also those whose headers it includes."""
+    defined, uses = names_defined(sources), {}
+    named = set(defined.values())
+    for path, code in sources.items():
+        module = uses.setdefault(path.with_suffix(""), set())
+        module.update(defined[word] for word in set(re.findall(r"\w+", code)) & defined.keys())
+        for prefix in re.findall(r"\b(\w+_)##\w", code):  # a row of a table names what it lists
+            module.update(owner for name, owner in defined.items() if name.startswith(prefix))
+        if path.parts[0] != "tests":  # no file of the product uses a test, but both may use the name of a function of libc
+            module -= {other for other in module if other.parts[0] == "tests"}
+        for _, name in includes_of(code):
+            target = find_header(root, path, name)
+            if target and (path.parts[0] == "tests" or target.with_suffix("") not in named):
+                module.add(target.with_suffix(""))
+    return uses
+
+
+def names_defined(sources):
+    """{a function or an object that other files can name: its module}"""
+    defined = {}
+    for path, code in sources.items():
+        if path.suffix == ".c" and not path.name.startswith(("test_", "fuzz_")):
+            lines = code.split("\n")
+            for first, brace, _ in functions_of(lines):
+                if not re.search("static|INLINE", lines[first]):
+                    name = re.search(r"(\w+)\s*\(", " ".join(lines[first:brace]))[1]
+                    defined[name] = path.with_suffix("")
+            for match in OBJECT.finditer(code):
+                defined[match.group(1)] = path.with_suffix("")
+    return defined
+
+
+def reached_by(modules, uses):
+    found, left = set(), list(modules)
+    while left:
+        for other in uses.get(left.pop(), set()) - found:
+            found.add(other)
+            left.append(other)
+    return found
 
 
 # ---- Lengths ----
@@ -454,6 +531,7 @@ def check(root):
                 check_system(path, sources[path], breaches)
                 check_side_files(path, sources[path], breaches)
     check_rooms(root, sources, breaches)
+    check_tests(root, sources, breaches)
     check_order(sources, breaches)
     check_names(sources, breaches)
     check_page(root, sources, breaches)

@@ -72,8 +72,8 @@ PLANTED = [
      "    if ((*filter_word(v, hash, &bits) & bits) != bits)\n        return false;\n    return true;\n}\n", 4,
      "bits is used beside a call of filter_word, which may write it"),
     ("a_member_added_to_the_call_that_writes_it", "src/order/mixture.c",
-     "static int next_of(struct s *s);\nvoid planted(struct s *s)\n{\n    s->n += next_of(s);\n}\n", 4,
-     "s is used beside a call of next_of"),
+     "static int planted_next(struct s *s);\nvoid planted(struct s *s)\n{\n    s->n += planted_next(s);\n}\n", 4,
+     "s is used beside a call of planted_next"),
     ("an_element_of_an_array_that_the_call_replaces", "src/order/mixture.c",
      "static int grow_of(struct s *s);\nvoid planted(struct s *s)\n{\n    s->all[s->n] = grow_of(s);\n}\n", 4,
      "s is used beside a call of grow_of"),
@@ -98,8 +98,13 @@ PLANTED = [
     ("a_file_that_does_not_exist", PAGE, "Then `planted.c`.\n", 1, "there is no planted.c"),
     ("a_file_without_its_licence", "src/newcomer/new.c", "int new;\n", 1, "the first line must be SPDX"),
     ("a_room_without_a_row", "src/newcomer/new.c", "", -1, "is no room of docs/ARCHITECTURE.md"),
-    ("a_row_without_its_room", "docs/ARCHITECTURE.md", "| `src/nobody/` | x | `src/base/` |\n", -1,
+    ("a_row_without_its_room", "docs/ARCHITECTURE.md", "| `src/nobody/` | x | `src/base/` | `tests/nobody/` |\n", -1,
      "there is no room src/nobody"),
+    ("a_room_that_scripts_need_not_test", "tests/house/lint_rules.py", "", -1,
+     "RUN_BY_SCRIPTS: programs reach all of src/views"),
+    ("a_folder_of_tests_that_is_not_there", "docs/ARCHITECTURE.md", "", -1, "src/nobody has no folder of tests"),
+    ("a_file_that_no_test_reaches", "src/order/newcomer.c", "int planted_unreached;\n", -1,
+     "src/order/newcomer.c:1: is not reached by a test program of tests/order"),
     ("an_arrow_that_is_not_there", "docs/ARCHITECTURE.md", "", -1, "src/nobody does not use src/base"),
     ("a_module_of_a_layer_above", "python/tokmap/_data/values.py", "from .._loader.steps import Pairs\n", 1,
      "imports _loader/steps: _data may not use _loader"),
@@ -110,7 +115,7 @@ PLANTED = [
     ("a_circle_of_modules", "python/tokmap/_c/find.py", "if TYPE_CHECKING:\n    from .errors import Error\n", -1,
      "a circle of imports: _c/errors -> _c/structs -> _c/find -> _c/errors"),
     ("a_folder_without_a_layer", "python/tokmap/_new/new.py", f"# {lint_rules.LICENCE}\n", -1, "is no layer"),
-    ("a_cycle_of_rooms", "docs/ARCHITECTURE.md", "| `src/base/` | x | `src/system/` |\n", -1,
+    ("a_cycle_of_rooms", "docs/ARCHITECTURE.md", "| `src/base/` | x | `src/system/` | `tests/base/` |\n", -1,
      "a circle of rooms: "),
 ]
 # What looks like a breach and is none.
@@ -130,6 +135,10 @@ def plant_all(copy):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place)
     (copy / "src/newcomer").mkdir()
     (copy / "src/newcomer/new.c").touch()
+    (copy / "src/order/newcomer.c").touch()
+    for path in (ROOT / "tests").glob("[!h]*/*.[ch]"):  # what reaches the other files
+        (copy / path.relative_to(ROOT)).parent.mkdir(exist_ok=True)
+        shutil.copy(path, copy / path.relative_to(ROOT))
     (copy / "python/tokmap/_new").mkdir()
     (copy / "python/tokmap/_new/new.py").touch()
     for name, line in HARMLESS.items():
@@ -145,6 +154,7 @@ def plant_all(copy):
 
 def main():
     lint_rules.KNOWN_CIRCLES.add("src/base/nobody src/base/none")
+    lint_rules.RUN_BY_SCRIPTS.append("src/views")
     with tempfile.TemporaryDirectory() as folder:
         lines = plant_all(pathlib.Path(folder))
         found = lint_rules.check(pathlib.Path(folder))
@@ -160,6 +170,8 @@ def main():
         words = [one for one in found.errors if "a comment with" in one and
                  (not one.startswith(HASH) or int(one.split(":")[1]) <= first) and "tokmap_writer.h" not in one]
         expect_equal(words, [], "errors")
+        missed = [one.split(":")[0] for one in found.errors if "is not reached by" in one]
+        expect_equal(missed, ["src/order/newcomer.c"], "files that no test reaches")
         wrong = [one for one in found.errors if "fprintf" in one or "snprintf" in one or ", more than" in one or
                  "bench/main.c" in one and "beside a call" in one]
         expect_equal([one for one in wrong if "columns" not in one], [], "errors")

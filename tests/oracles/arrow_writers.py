@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""arrow_writers.py FOLDER - Arrow files of pyarrow and Polars with known texts, for tests/corpus/test_arrow.py;
+"""arrow_writers.py FOLDER - Arrow files of pyarrow and Polars with known texts, for tests/formats/test_arrow.py;
 FOLDER gets them as seeds for tests/fuzz/fuzz_arrow.c, which begin with bytes that choose its options."""
 
 import io

@@ -321,7 +321,7 @@ static void model_read_table(model *m, const corpus_options *o, const uint8_t *p
         model_free_row(&header);
 }
 
-/* Refused inputs have their own test, tests/corpus/test_wrong_files.py. */
+/* Refused inputs have their own test, tests/formats/test_wrong_files.py. */
 static bool model_is_refused(const corpus_options *o, const uint8_t *plain, size_t n,
                              bool compressed)
 {

@@ -337,7 +337,7 @@ def columns_of_numbers_are_compared_exactly(corpus):
         "9007199254740993.0", "9007199254740992.5", "16777217", "1e400", "-1e400", "0.10000000149011612", "1e23", "1" + "0" * 23,
         "18446744073709551615.0", "18446744073709551615.1", "18446744073709551616", "-9223372036854775809", "1e-400", "0.1000"]
     n_kept = 0
-    for i in range(2000 if LONG else 50):
+    for i in range(2000 if LONG else 17):
         sides = [rng.choice(sorted(types)), rng.choice(literals) if rng.random() < 0.8 else rng.choice(sorted(types))]
         text = rng.choice(("==", "!=", "<", "<=", ">", ">=")).join(rng.sample(sides, 2))
         tree = ref_fields.parse(text)
@@ -402,7 +402,7 @@ def decimals_are_compared_exactly(corpus):
                                    decimal_types(pyarrow)[name]) for name, some in values.items()}
     for name, options in OPTIONS.items():
         write_columns(corpus, columns, name, options)
-    for i in range(2000 if LONG else 60):
+    for i in range(2000 if LONG else 20):
         left, right = rng.choice(sorted(DECIMALS)), rng.choice(sorted(DECIMALS))
         sign = rng.choice(sorted(OPERATORS))
         other, word = exact[right], right
@@ -454,7 +454,7 @@ def times_are_compared_with_texts(corpus):
     write_columns(corpus, columns, "times.parquet", {})
     write_columns(corpus, {**columns, "day": columns["day"].cast(pyarrow.date64())}, "times.arrow", {})
     known = [m for m in moments if m is not None]
-    for i in range(1500 if LONG else 50):
+    for i in range(1500 if LONG else 17):
         left, right, sign = rng.choice(sorted(types)), rng.choice(sorted(types)), rng.choice(sorted(OPERATORS))
         of_left, of_right = ([None if v is None else v * units[name] for v in numbers[name]] for name in (left, right))
         word, what = right, rng.random()
@@ -513,7 +513,7 @@ def kept_decimals_are_whole_or_the_nearest_double(corpus):
 
 
 def columns_of_another_type_are_refused_at_their_character(corpus):
-    numbers = pathlib.Path(__file__).resolve().parents[1] / "corpus/parquet/numbers_plain.parquet"
+    numbers = pathlib.Path(__file__).resolve().parents[1] / "formats/parquet/numbers_plain.parquet"
     for text, said in (("score > 0 or 'x' == score", "character 14: compares a string with a number"),
                        ("meta.name < @row", "character 1: compares a string with a number")):
         got = corpus.pack("o", text, "--field", "meta.name", of=[numbers], code=BAD_INPUT)

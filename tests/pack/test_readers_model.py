@@ -175,7 +175,7 @@ def each_rule_is_needed():
 
 def random_orders_of_larger_runs_end():
     rng, n = random.Random(1), 0
-    for _ in range(7000 if LONG else 300):
+    for _ in range(7000 if LONG else 100):
         n_segments = rng.randint(1, 12)
         most = rng.randint(1, 12)
         rules = Rules(n_segments=n_segments, n_jobs=rng.randint(0, 6), n_readers=rng.randint(1, 12), n_encoders=rng.randint(1, 5),

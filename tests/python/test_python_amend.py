@@ -19,7 +19,7 @@ import tokmap
 
 SIZES = (1001, 501, 333, 2222)
 LENGTH = 10
-N_RUNS = 60 * (100 if os.environ.get("TOKMAP_LONG") == "all" else 1)  # that are changed
+N_RUNS = 6000 if os.environ.get("TOKMAP_LONG") == "all" else 20  # that are changed
 
 
 def prepare(folder):

@@ -17,7 +17,7 @@ from ref_protocol import expect, run_in_folders
 import numpy as np
 import tokmap
 
-N_CASES = {"all": 100000}.get(os.environ.get("TOKMAP_LONG"), 300)
+N_CASES = {"all": 100000}.get(os.environ.get("TOKMAP_LONG"), 120)
 CASES_OF_DATA = 60
 KINDS = {"a": ("uint8", 1, "label"), "b": ("uint16", 1, "input"), "c": ("uint8", 3, "label"), "d": ("int32", 1, "input"),
          "e": ("uint32", 3, "label"), "f": ("uint32", 48, "input"), "g": ("int8", 2, "input"), "h": ("uint32", 48, "label")}

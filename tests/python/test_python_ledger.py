@@ -24,7 +24,7 @@ from ref_protocol import run_in_folders, run_program
 import tokmap
 from tokmap._loader import ledger as _ledger
 
-N_RUNS = 40 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 1000 if os.environ.get("TOKMAP_LONG") == "all" else 14
 SIZES = (1001, 501, 333)
 URLS = ("https://a.org/", "HTTP://User:pw@A.org:80/x?", "http://b.de./", "http://[::1]:8/", "nothing", "s3://bucket#")
 HOSTS = dict(zip(URLS, ("a.org", "a.org", "b.de", "[::1]", None, "bucket")))

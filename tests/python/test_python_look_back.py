@@ -17,7 +17,7 @@ import tokmap
 from tokmap._run.report import count_labels
 from tokmap._run.trace import find_samples
 
-N_RUNS = 100 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 2500 if os.environ.get("TOKMAP_LONG") == "all" else 34
 SIZES = {"a": (700, 9), "b": (301, 40), "c": (1200, 700), "d": (1500, 4)}
 
 

@@ -24,7 +24,7 @@ from tokmap._c import structs as _lib
 from tokmap._c.errors import call
 from tokmap._c.structs import lib
 
-N_RUNS = 60 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 1500 if os.environ.get("TOKMAP_LONG") == "all" else 20
 FILLER, TRAINED, PROMPT, REDACTED, REDACTED_PROMPT = 59999, 255, 0, 1, 2
 WITH_MASK = {"outputs": ["inputs", "labels", "loss_mask"], "mask_labels": True}
 

@@ -19,7 +19,7 @@ from ref_protocol import program, run_in_folders
 import numpy as np
 import tokmap
 
-N_RUNS = 60 * (25 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 1500 if os.environ.get("TOKMAP_LONG") == "all" else 20
 OUTPUTS = ["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
 NAMES = ("a", "b", "j")  # j: of several token files
 

@@ -22,7 +22,7 @@ import numpy as np
 import tokmap
 from tokmap._loader.batch import sources_of
 
-N_RUNS = 24 * (60 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 1440 if os.environ.get("TOKMAP_LONG") == "all" else 8
 OUTPUTS = ["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
 PAD = 7
 

@@ -17,7 +17,7 @@ import tokmap
 from tokmap._loader.batch import save_at
 
 N_SAMPLES = 400
-N_RUNS = 300 * (12 if os.environ.get("TOKMAP_LONG") == "all" else 1)
+N_RUNS = 3600 if os.environ.get("TOKMAP_LONG") == "all" else 100
 
 
 def prepare(folder):

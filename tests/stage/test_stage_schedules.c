@@ -396,7 +396,7 @@ static void run_storm(uint64_t seed, bool thread, uint64_t n_steps)
 
 static void run_storms(bool thread)
 {
-    const uint64_t n_seeds = check_long() ? 4 : 2, n_steps = check_long() ? 40000 : 10000;
+    const uint64_t n_seeds = check_long() ? 4 : 2, n_steps = check_long() ? 40000 : 3400;
     memset(&seen, 0, sizeof seen);
     case_n_looks = 0;
     case_open();

@@ -6,11 +6,26 @@
 
 #include "base/base64.h"
 #include "tokenizer/model/byte_alphabet.h"
+#include "tokenizer/model/bytes_tokenizer.h"
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter.h"
 #include "tokenizer/model/name_table.h"
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
+
+/* ---- The tokenizer of bytes ---- */
+
+TEST(ids_of_bytes_become_text_up_to_the_first_other_id)
+{
+    static const uint32_t ids[] = {'a', 0, BYTES_TOKENIZER_EOD, 255, BYTES_TOKENIZER_EOD + 1, 'b'};
+    static const uint8_t wanted[] = {'a', 0, 255};
+    uint8_t text[N_ELEMENTS(ids)];
+    size_t n_bytes = 9;
+    CHECK(bytes_tokenizer_decode(ids, N_ELEMENTS(ids), text, &n_bytes) == 4);
+    CHECK(n_bytes == sizeof wanted && memcmp(text, wanted, n_bytes) == 0);
+    CHECK(bytes_tokenizer_decode(ids, 2, text, &n_bytes) == 2 && n_bytes == 2);
+    CHECK(bytes_tokenizer_decode(ids, 0, text, &n_bytes) == 0 && n_bytes == 0);
+}
 
 /* ---- base64 ---- */
 

@@ -3,7 +3,7 @@
 """Offsets of tokens (`Tokenizer.encode(..., offsets=True)`) against those of tokenizers, tiktoken and sentencepiece, with
 the tokenizers and texts of test_oracles.py. What differs is shrunk before it is shown.
 
-Environment: ORACLE_SECONDS (how long: 5, 60 with TOKMAP_LONG=all), ORACLE_SEED, ORACLE_ONLY, ORACLE_FAMILIES."""
+Environment: ORACLE_SECONDS (how long; without it the number of texts is fixed), ORACLE_SEED, ORACLE_ONLY, ORACLE_FAMILIES."""
 
 import os
 import pathlib
@@ -23,7 +23,9 @@ import tokmap
 from oracle_reference import PLAIN, package, shrink
 from ref_protocol import run_tests
 
-SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if os.environ.get("TOKMAP_LONG") == "all" else 5))
+LONG = os.environ.get("TOKMAP_LONG") == "all"
+SECONDS = float(os.environ.get("ORACLE_SECONDS", 0))
+N_SEEDS, N_BATCHES = (3, 4) if LONG else (1, 1)  # without ORACLE_SECONDS
 SEED = int(os.environ.get("ORACLE_SEED", 1))
 # Some texts have no offsets: those that are not in NFC; those with unknown characters, with added tokens that share
 # blanks or are found with a U+2581 before them, with what a Replace changes, or where Unigram finds the name of a byte.
@@ -102,7 +104,7 @@ class Comparison:
 
 
 class Run:
-    """An oracle for its share of the time: seeds go on until it is used, once at least."""
+    """An oracle: N_SEEDS tokenizers, or with ORACLE_SECONDS as many as its share of the time allows, one at least."""
 
     def __init__(self, kind, oracle, seconds):
         self.kind, self.oracle, self.seconds = kind, oracle, seconds
@@ -110,7 +112,7 @@ class Run:
 
     def __call__(self):
         deadline, seed, why = time.monotonic() + self.seconds, SEED, None
-        while seed == SEED or (time.monotonic() < deadline and self.n_texts):
+        while seed == SEED or (self.n_texts and (time.monotonic() < deadline if SECONDS else seed < SEED + N_SEEDS)):
             with tempfile.TemporaryDirectory() as folder:
                 path, options, reference = self.oracle.make(seed, pathlib.Path(folder))
                 try:
@@ -131,8 +133,8 @@ class Run:
         # sentencepiece gives all of a user-defined piece that is written in the text one place, even if ids divide it.
         skipped = marks if self.kind == "sentencepiece" and re.search("wild|unused|symbols", self.oracle.name) else ()
         policies = [*comparison.reference.encode] + ["drop"] * bool(comparison.reference.special_ids)
-        while batch == 0 or time.monotonic() < deadline:
-            texts = oracle_texts.Texts("%s %d %d" % (self.oracle.name, seed, batch), marks, PLAIN).many(120)
+        while batch == 0 or (time.monotonic() < deadline if SECONDS else batch < N_BATCHES):
+            texts = oracle_texts.Texts("%s %d %d" % (self.oracle.name, seed, batch), marks, PLAIN).many(120 if LONG or SECONDS else 60)
             texts = [text for text in texts if not any(mark in text for mark in skipped)]
             for policy in policies:
                 comparison.compare(texts, policy)

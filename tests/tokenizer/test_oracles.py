@@ -4,7 +4,7 @@
 tiktoken, sentencepiece. Tokenizers of every family are made on the spot (oracle_sections), texts
 are random and nasty (oracle_texts), and what differs is shrunk before it is shown.
 
-Packages that are not there are skipped. Environment: ORACLE_SECONDS (how long: 8, 60 with TOKMAP_LONG=all),
+Packages that are not there are skipped. Environment: ORACLE_SECONDS (how long; without it the number of texts is fixed),
 ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers that differ), ORACLE_FAMILIES (for
 make test-tokenizers: all published pipelines, and packed corpora).
 """
@@ -25,9 +25,10 @@ from oracle_reference import PLAIN, first_difference, package, shrink, tokmap
 from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
-SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if LONG else 8))
+SECONDS = float(os.environ.get("ORACLE_SECONDS", 0))
+N_SEEDS, N_BATCHES = (3, 4) if LONG else (1, 1)  # without ORACLE_SECONDS
 SEED = int(os.environ.get("ORACLE_SEED", 1))
-BATCH = 250 if SECONDS > 60 else 120
+BATCH = 250 if SECONDS > 60 else 120 if LONG or SECONDS else 60
 MAX_REFUSALS = 3
 
 
@@ -175,7 +176,7 @@ def keep(what, tokenizer):
 
 
 class Run:
-    """An oracle for its share of the time: seeds go on until it is used, once at least."""
+    """An oracle: N_SEEDS tokenizers, or with ORACLE_SECONDS as many as its share of the time allows, one at least."""
 
     def __init__(self, oracle, seconds):
         self.oracle, self.seconds = oracle, seconds
@@ -195,8 +196,8 @@ class Run:
         return "%d texts, %d tokenizers%s" % (self.n_texts, self.n_made, refused or "")
 
     def goes_on(self):
-        return (time.monotonic() < self.deadline and len(self.refusals) < MAX_REFUSALS
-                and not self.oracle.texts)
+        is_wanted = time.monotonic() < self.deadline if SECONDS else self.n_made < N_SEEDS
+        return is_wanted and len(self.refusals) < MAX_REFUSALS and not self.oracle.texts
 
     def one_seed(self, seed, folder):
         path, options, reference = self.oracle.make(seed, folder)
@@ -229,7 +230,7 @@ class Run:
         # Several tokenizers rather than many texts for one.
         part = time.monotonic() + max(0.5, (self.deadline - time.monotonic()) / 4)
         batch = 0
-        while batch == 0 or time.monotonic() < min(part, self.deadline):
+        while batch == 0 or (time.monotonic() < min(part, self.deadline) if SECONDS else batch < N_BATCHES):
             self.n_texts += comparison.batch("%s %d %d" % (self.oracle.name, seed, batch))
             batch += 1
 

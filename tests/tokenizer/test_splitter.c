@@ -268,7 +268,7 @@ TEST(random_text_splits_as_the_expressions_say)
 {
     static const uint32_t sizes[] = {6, 12, 24, 24, 60, 70, 140, 300};
     uint8_t text[300 + TEXT_PADDING];
-    int n_texts = check_sanitized() ? 300 : check_long() ? 10000 : 5000;
+    int n_texts = check_sanitized() ? 300 : check_long() ? 10000 : 1700;
     for (int i = 0; i < n_texts; i++) {
         size_t n = random_text(text, sizes[check_below(8)]);
         if (i % 4 == 0)
@@ -328,7 +328,7 @@ TEST(words_do_not_depend_on_windows)
         MAX_BYTES = 150000
     };
     uint8_t *text = malloc(MAX_BYTES + TEXT_PADDING);
-    for (int i = 0; i < (check_sanitized() ? 20 : check_long() ? 2000 : 150); i++) {
+    for (int i = 0; i < (check_sanitized() ? 20 : check_long() ? 2000 : 50); i++) {
         const size_t n = random_text(text, 900);
         damage(text, n, i % 4 ? UINT32_MAX : 8);
         damage(text + n, TEXT_PADDING, 1);
@@ -413,7 +413,7 @@ TEST(any_block_may_be_left_to_the_scalar_splitter)
 {
     uint8_t text[700 + TEXT_PADDING];
     uint64_t wanted[MAX_WORDS] = {0}, got[MAX_WORDS];
-    for (int i = 0; i < (check_sanitized() ? 10 : check_long() ? 1000 : 80); i++) {
+    for (int i = 0; i < (check_sanitized() ? 10 : check_long() ? 1000 : 27); i++) {
         const size_t n = random_text(text, 40 + check_below(660));
         damage(text, n, i % 4 ? UINT32_MAX : 8);
         damage(text + n, TEXT_PADDING, 1);
@@ -440,7 +440,7 @@ TEST(special_tokens_of_clip_are_words)
     static const char *const units[] = {
         "<|endoftext|>", "<|startoftext|>", "<|endoftext|", "<|", ">", "!", " ", "a", "'s", "1"};
     uint8_t text[300 + TEXT_PADDING];
-    for (int i = 0; i < (check_sanitized() ? 200 : check_long() ? 10000 : 2000); i++) {
+    for (int i = 0; i < (check_sanitized() ? 200 : check_long() ? 10000 : 700); i++) {
         size_t n = 0;
         while (n < 200)
             n += append(text + n, units[check_below(sizeof units / sizeof *units)]);
@@ -455,7 +455,7 @@ TEST(stages_in_any_sequence_split_as_the_expressions_say)
     static const uint32_t sizes[] = {6, 12, 24, 60, 70, 140, 300, 600};
     uint8_t text[600 + TEXT_PADDING];
     uint64_t wanted[600 / 64 + 1];
-    for (int i = 0; i < (check_sanitized() ? 20 : check_long() ? 3000 : 1000); i++) {
+    for (int i = 0; i < (check_sanitized() ? 20 : check_long() ? 3000 : 350); i++) {
         const size_t n = random_text(text, sizes[check_below(8)]);
         if (i % 4 == 0)
             damage(text, n, 8);
@@ -477,7 +477,7 @@ TEST(engines_agree_at_every_alignment)
 {
     static const char *const before[] = {"a", " ", "\n", "!", "7", "\t ", "\u4e00", "\u0301"};
     uint8_t text[128 + 300 + TEXT_PADDING];
-    int n_texts = check_sanitized() ? 2 : check_long() ? 10 : 6;
+    int n_texts = check_sanitized() ? 2 : check_long() ? 10 : 2;
     for (int i = 0; i < n_texts * (int)(sizeof before / sizeof *before); i++) {
         const char *fill = before[i % 8];
         size_t n_fill = strlen(fill), n = random_text(text + 128, 300);
@@ -495,7 +495,7 @@ TEST(engines_agree_at_every_alignment)
 TEST(engines_agree_on_random_bytes)
 {
     uint8_t text[1000 + TEXT_PADDING];
-    int n_texts = check_sanitized() ? 50 : check_long() ? 3000 : 1000;
+    int n_texts = check_sanitized() ? 50 : check_long() ? 3000 : 350;
     for (int i = 0; i < n_texts; i++) {
         size_t n = check_below(1000);
         damage(text, n + TEXT_PADDING, 1);

@@ -18,6 +18,7 @@ from ref_protocol import call, expect, expect_equal, need, run_in_folders
 TOKENIZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tokenize_tools",
                          "tokenizer", "unicode")
 # All code points that text may hold.
+LONG = os.environ.get("TOKMAP_LONG") == "all"
 SCALARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
@@ -62,7 +63,7 @@ def repair_of_all_short_texts_is_pythons(folder):
 def repair_of_random_texts_is_pythons(folder):
     r = random.Random(1)
     texts = []
-    for _ in range(20000):
+    for _ in range(20000 if LONG else 7000):
         text = bytearray("".join(r.choice("aé世😀\u07ff\ud7ff\uffff") for _ in range(r.randrange(60)))
                          .encode())
         for _ in range(r.randrange(4)):
@@ -101,7 +102,7 @@ def random_texts(pools, n_texts, seed):
 def python_has_the_same_nfc_for_old_characters(folder):
     """For what Unicode 3.2 knew: that never changes."""
     old = [c for c in SCALARS if unicodedata.ucd_3_2_0.category(chr(c)) != "Cn"]
-    texts = [chr(c) for c in old] + random_texts(interesting(old), 100000, 2)
+    texts = [chr(c) for c in old] + random_texts(interesting(old), 100000 if LONG else 34000, 2)
     return normalizes_as(texts, lambda text: unicodedata.normalize("NFC", text))
 
 
@@ -114,7 +115,7 @@ def tokenizers_has_the_same_nfc(folder):
     texts += [unicodedata.normalize("NFD", chr(c)) for c in SCALARS]
     texts += ["q%s%s%s" % (chr(c), mark, "\u0323") for c in pools[0]
               for mark in "\u0334\u0327\u0316\u0301\u0315\u0345\u3099\u094d"]
-    return normalizes_as(texts + random_texts(pools, 300000, 3), nfc)
+    return normalizes_as(texts + random_texts(pools, 300000 if LONG else 100000, 3), nfc)
 
 
 # ---- Tables ----

@@ -198,7 +198,7 @@ TEST(a_reader_finds_old_or_new_while_the_next_writer_clears_up)
 TEST(readers_never_miss_a_dataset_that_is_replaced_again_and_again)
 {
     prepare_old(0);
-    const int n_times = check_long() ? 400 : 200;
+    const int n_times = check_long() ? 400 : 70;
     const pid_t child = fork();
     CHECK(child >= 0);
     for (int i = 0; child == 0 && i <= n_times; i++)

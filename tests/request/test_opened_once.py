@@ -21,7 +21,7 @@ def fill(folder):
     (folder / "a.jsonl").write_bytes(LINES)
     (folder / "a.jsonl.gz").write_bytes(gzip.compress(LINES))
     (folder / "empty.jsonl").write_bytes(b"")
-    shutil.copy(TESTS / "corpus/parquet/text_plain_snappy.parquet", folder / "a.parquet")
+    shutil.copy(TESTS / "formats/parquet/text_plain_snappy.parquet", folder / "a.parquet")
     arrow = (TESTS / "fuzz/corpus/arrow/file").read_bytes()
     (folder / "a.arrow").write_bytes(arrow[arrow.index(b"ARROW1"):])
     with tarfile.open(folder / "a.tar", "w") as tar:

@@ -11,7 +11,7 @@
 #include "system/platform.h"
 #include "system/input_file.h"
 
-#define FOLDER "tests/corpus/parquet/"
+#define FOLDER "tests/formats/parquet/"
 
 static part_reading read_all(const char *name, const corpus_options *options,
                              const corpus_place *from)

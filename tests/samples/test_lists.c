@@ -458,7 +458,7 @@ static bool run(const setting *how)
 
 static void run_all(bool documents)
 {
-    const uint32_t n_cases = check_long() ? 100000 : check_sanitized() ? 250 : 1000;
+    const uint32_t n_cases = check_long() ? 100000 : check_sanitized() ? 250 : 350;
     uint32_t n_open = 0;
     corpus_random_state = 11;
     for (uint32_t i = 0; i < n_cases; i++) {

@@ -307,7 +307,7 @@ static bytes read_file(const char *name)
 {
     static bytes b;
     char path[200];
-    snprintf(path, sizeof path, "tests/corpus/parquet/%s", name);
+    snprintf(path, sizeof path, "tests/formats/parquet/%s", name);
     FILE *f = fopen(path, "rb");
     if (!f)
         SKIP("%s cannot be opened from this folder", path);
