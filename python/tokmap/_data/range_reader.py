@@ -106,16 +106,25 @@ class RangeReader:
     async def _read_one(self, work: _Work) -> Answer:
         """One range, at most until its deadline. It keeps its place among those in flight between its tries: at the end of a long
         queue it would wait for others that fail, too."""
+        task: Any = asyncio.current_task()
+        is_late = False
+
+        def end() -> None:
+            nonlocal is_late
+            is_late = True
+            task.cancel()
+
         async with self._slots:
-            task = asyncio.ensure_future(self._try_until_read(work))
+            timer = self._loop.call_later(work.seconds, end)  # a task of its own for the tries would take longer than a request
             try:
-                await asyncio.wait({task}, timeout=work.seconds)
-                if task.done():
-                    return task.result()
+                return await self._try_until_read(work)
+            except asyncio.CancelledError:
+                if not is_late:
+                    raise
                 why = f"could not be read within {work.seconds:g} s, in {max(work.n_tries, 1)} tries"
-                raise Failed(ERR_IO, errno.ETIMEDOUT, work.read, why + (f": {work.text()}" if work.error else ""))
+                raise Failed(ERR_IO, errno.ETIMEDOUT, work.read, why + (f": {work.text()}" if work.error else "")) from None
             finally:
-                task.cancel()
+                timer.cancel()
 
     async def _try_until_read(self, work: _Work) -> Answer:
         pause = FIRST_PAUSE
