@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flush.c - what becomes of tokens between the buffer of a writer and the disk: they are hashed,
+/* flush.c - the steps of tokens from the buffer of a writer to the disk: they are hashed,
  * written and made durable.
  *
  * With options.n_threads, threads do so with whole buffers. Up to N_PIECES of them are on their
