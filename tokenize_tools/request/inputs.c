@@ -263,7 +263,7 @@ static int expand(input_list *files, const char *argument, const input_described
     return code;
 }
 
-/* Goes on after an argument that names what is not there, so that all of these are named. */
+/* Goes on after an argument that names a missing file, so that all missing files are named. */
 static int expand_all(input_list *files, char **arguments, size_t n_arguments,
                       const pack_options *options)
 {

@@ -294,8 +294,9 @@ def pack(inputs: Union[Path, Sequence[Path]], tokenizer: Optional[Path], output:
 
     progress: None draws a line on a terminal and in a notebook, False draws none; a function is called with a PackProgress,
     about five times a second. What the command notes goes to sys.stderr. The other arguments are the options of the
-    command, with underscores, and replace is --force: `tokmap pack --help` says what they mean. split is a dict of names and fractions; include,
-    exclude, skip_input, columns, roles, meta and meta_text take a text or a list; sizes may be texts such as "64M".
+    command, with underscores, and replace is --force: `tokmap pack --help` says what they mean. split is a dict of names and
+    fractions; include, exclude, skip_input, columns, roles, meta and meta_text take a text or a list; sizes may be texts such
+    as "64M".
 
     An interrupt (Ctrl-C) waits until what was done is kept, and raises KeyboardInterrupt; so does an exception of the
     function of progress. The same call again then goes on where it stopped. A signal that ends Python at once, such as SIGTERM,
