@@ -265,7 +265,7 @@ static double estimate_tokens(const input_sample *s, const pack_inputs *in)
 
 static void print_estimate(const input_sample *s, const pack_parts *parts)
 {
-    print_heading("sample:");
+    print_heading("measured:");
     const bool is_text = parts->options->input.list == LIST_NONE;
     printf("%s, %s", cli_count_of(s->inputs, "file").s, cli_count_of(s->documents, "document").s);
     if (is_text)
@@ -331,11 +331,11 @@ static void print_json(const input_sample *s, const pack_parts *parts)
     json_out_string(&o, "tokenizer", parts->tokenizer->name);
     json_out_number(&o, "vocab_size", parts->tokens->vocab_size);
     if (s) {
-        json_out_begin(&o, "sample", '{');
-        json_out_number(&o, "inputs", s->inputs);
-        json_out_number(&o, "documents", s->documents);
+        json_out_begin(&o, "measured", '{');
+        json_out_number(&o, "n_inputs", s->inputs);
+        json_out_number(&o, "n_documents", s->documents);
         json_out_number(&o, "text_bytes", s->text_bytes);
-        json_out_number(&o, "tokens", s->tokens);
+        json_out_number(&o, "n_tokens", s->tokens);
         json_out_end(&o, '}');
     }
     if (!s || in->once)
