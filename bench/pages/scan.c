@@ -102,12 +102,12 @@ static double measure_rate(const subject *s, ngrams *index)
                           .n_indexes = 1,
                           .n_threads = 1,
                           .context = columns,
-                          .see = put,
+                          .on_match = put,
                           .on_progress = on_progress};
     const duplicates_job duplicates = {.ds = s->ds,
                                        .memory = UINT64_C(1) << 30,
                                        .context = columns,
-                                       .see = put_duplicate,
+                                       .on_duplicate = put_duplicate,
                                        .on_progress = on_progress};
     const uint64_t start = tokmap_i_now_ns();
     for (int i = 0; i < n_columns; i++) {

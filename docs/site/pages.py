@@ -21,8 +21,8 @@ MENU = {
             "docs/commands", "docs/SHARED", "docs/TOKENIZERS", "docs/agents"],
     "Reference": ["docs/python", "docs/from-c", "c", "manual", "docs/FORMAT", "docs/FORMAT-EXAMPLES", "docs/ORDER", "docs/VERSIONS"],
     "Figures": ["docs/BENCHMARKS", "bench/results/README", "bench/scale/README"],
-    "Project": ["CHANGELOG", "CONTRIBUTING", "AGENTS", "CODE_OF_CONDUCT", "docs/ARCHITECTURE", "docs/GLOSSARY", "docs/DECISIONS",
-                "SECURITY"],
+    "Project": ["CHANGELOG", "CONTRIBUTING", "AGENTS", "CODE_OF_CONDUCT", "docs/ARCHITECTURE", "docs/debugging", "docs/GLOSSARY",
+                "docs/DECISIONS", "SECURITY"],
 }
 # Charts by their name in docs/BENCHMARKS.md: (title, result, unit, [(bar, name of the row)]).
 LOADERS, TOKENIZERS = "loaders-epyc-2core.json", "tokenize-epyc-2core.json"

@@ -290,8 +290,8 @@ static tokmap_status get_operand(const tokmap_i_selection *s, size_t field, uint
 }
 
 /* Evaluates the test for the documents whose bits are set in `wanted`. */
-static tokmap_status ask_each(const tokmap_i_selection *s, size_t test, uint64_t document,
-                              uint64_t wanted, uint64_t *holds, tokmap_error *err)
+static tokmap_status evaluate_each(const tokmap_i_selection *s, size_t test, uint64_t document,
+                                   uint64_t wanted, uint64_t *holds, tokmap_error *err)
 {
     const where_test *t = &s->tests[test].test;
     tokmap_value values[FIELD_LIST_MAX];
@@ -317,7 +317,7 @@ static tokmap_status evaluate(const tokmap_i_selection *s, size_t test, uint64_t
     const uint8_t *values = t->section + c->at[TOKMAP_I_META_VALUES] + width * document;
     uint8_t kept[WORD] = {0};
     if (t->kind == BY_DOCUMENT)
-        return ask_each(s, test, document, s->active[test], holds, err);
+        return evaluate_each(s, test, document, s->active[test], holds, err);
     const uint64_t valid = valid_word(t, document);
     if (t->kind == BY_VALIDITY) {
         *holds = t->test.accepts & WHERE_NULL ? ~valid : valid;

@@ -103,14 +103,14 @@ enum {
 };
 _Static_assert(WIDE_AT + TOKMAP_I_WIDE_BYTES <= TOKMAP_I_READER_BUFFER_BYTES, "buffer too small");
 
-typedef struct walk {
+typedef struct section_reading {
     tokmap_i_index_reader *r;
     const tokmap_i_section *section;
     const tokmap_i_documents *docs;
     uint64_t next_start, n_wide_seen;
     tokmap_i_use_ends *use;
     void *context;
-} walk;
+} section_reading;
 
 /* Entries of a level and of the level below are compared in pieces of this many: level i must hold
  * every 16th entry of level i - 1, and its padding must be as specified. */
@@ -121,13 +121,13 @@ enum {
 _Static_assert(LOWER_BYTES + LEVEL_CHUNK * 8 <= TOKMAP_I_READER_BUFFER_BYTES, "buffer too small");
 
 /* Reads bytes of the section. */
-static tokmap_status read_part(const walk *w, uint64_t offset, uint64_t n_bytes, uint8_t *to,
-                               tokmap_error *err)
+static tokmap_status read_part(const section_reading *w, uint64_t offset, uint64_t n_bytes,
+                               uint8_t *to, tokmap_error *err)
 {
     return tokmap_i_read_exactly(w->r->file, w->section->offset + offset, (size_t)n_bytes, to, err);
 }
 
-static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
+static tokmap_status check_level(section_reading *w, uint32_t level, tokmap_error *err)
 {
     const tokmap_i_documents_layout *l = &w->docs->layout;
     const uint64_t n_entries = l->level_entries[level];
@@ -158,7 +158,7 @@ static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
+static tokmap_status use_group(section_reading *w, uint64_t group, tokmap_error *err)
 {
     const uint64_t in_chunk = group % CHUNK_GROUPS, start = w->next_start;
     const uint64_t first_document = group * TOKMAP_I_GROUP_DOCUMENTS;
@@ -202,11 +202,11 @@ static tokmap_status use_group(walk *w, uint64_t group, tokmap_error *err)
 tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i_use_ends *use,
                                               void *context, tokmap_error *err)
 {
-    walk w = {.r = r,
-              .section = tokmap_i_section_find(&r->ds->header, TOKMAP_I_DOCUMENTS),
-              .docs = &r->ds->documents,
-              .use = use,
-              .context = context};
+    section_reading w = {.r = r,
+                         .section = tokmap_i_section_find(&r->ds->header, TOKMAP_I_DOCUMENTS),
+                         .docs = &r->ds->documents,
+                         .use = use,
+                         .context = context};
     tokmap_status status = TOKMAP_OK;
     for (uint64_t group = 0; !status && group < w.docs->layout.n_groups; group++)
         status = use_group(&w, group, err);

@@ -149,7 +149,7 @@ static tokmap_status open_spans(tokmap_dataset *ds, tokmap_i_named_file index, t
     return problem ? tokmap_i_fail_damaged(ds, section->offset, problem, err) : TOKMAP_OK;
 }
 
-static tokmap_status view_sections(tokmap_dataset *ds, tokmap_i_named_file index, tokmap_error *err)
+static tokmap_status set_sections(tokmap_dataset *ds, tokmap_i_named_file index, tokmap_error *err)
 {
     const tokmap_i_header *h = &ds->header;
     const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
@@ -312,7 +312,7 @@ static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
     if (!status)
         status = check_padding(ds, index, err);
     if (!status)
-        status = view_sections(ds, index, err);
+        status = set_sections(ds, index, err);
     if (!status && tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS))
         status = open_segments(ds, index, err);
     if (!status && ds->header.n_documents > 0)

@@ -66,7 +66,7 @@ uint64_t tokmap_i_span_hash_get(tokmap_i_span_hash *h)
 
 /* ---- Lookups ---- */
 
-static const uint8_t *at(const tokmap_i_span_cursor *c, uint64_t offset)
+static const uint8_t *bytes_at(const tokmap_i_span_cursor *c, uint64_t offset)
 {
     return c->from ? c->from->get(c->from, offset) : c->spans->bytes + offset;
 }
@@ -77,7 +77,7 @@ static bool count_before(const tokmap_i_span_cursor *c, uint64_t page, uint64_t 
     *n = c->spans->n_spans;
     if (page >= c->spans->n_pages)
         return true;
-    const uint8_t *entry = at(c, TOKMAP_I_SPANS_HEAD_BYTES + 8 * page);
+    const uint8_t *entry = bytes_at(c, TOKMAP_I_SPANS_HEAD_BYTES + 8 * page);
     if (entry)
         *n = le_get64(entry);
     return entry && *n <= c->spans->n_spans;
@@ -85,7 +85,7 @@ static bool count_before(const tokmap_i_span_cursor *c, uint64_t page, uint64_t 
 
 static const uint8_t *span_at(const tokmap_i_span_cursor *c, uint64_t i)
 {
-    return at(c, TOKMAP_I_SPANS_HEAD_BYTES + 8 * c->spans->n_pages + TOKMAP_I_SPAN_BYTES * i);
+    return bytes_at(c, TOKMAP_I_SPANS_HEAD_BYTES + 8 * c->spans->n_pages + TOKMAP_I_SPAN_BYTES * i);
 }
 
 static tokmap_status go_to_page(tokmap_i_span_cursor *c, uint64_t page)
@@ -124,7 +124,7 @@ tokmap_status tokmap_i_spans_next(tokmap_i_span_cursor *c, tokmap_span *out)
         return TOKMAP_ERR_CORRUPT;
     const uint64_t first = le_get32(span), end = le_get32(span + 4) + UINT64_C(1);
     const uint8_t *role =
-        s->role == TOKMAP_I_OWN_ROLES ? at(c, section_bytes(s, false) + c->i) : NULL;
+        s->role == TOKMAP_I_OWN_ROLES ? bytes_at(c, section_bytes(s, false) + c->i) : NULL;
     if (first >= end || (s->role == TOKMAP_I_OWN_ROLES && !role))
         return TOKMAP_ERR_CORRUPT;
     *out = (tokmap_span){(c->page << TOKMAP_I_SPANS_PAGE_BITS) + first, end - first,

@@ -112,7 +112,7 @@ static tokmap_status take_row(const tokmap_batch *b, uint32_t i, bool whole, boo
     return TOKMAP_OK;
 }
 
-static void *at(void *buffer, size_t row, size_t row_bytes)
+static void *row_pointer(void *buffer, size_t row, size_t row_bytes)
 {
     return buffer ? (uint8_t *)buffer + row * row_bytes : NULL;
 }
@@ -156,8 +156,8 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
                                    .n_inputs = b->sequence_length,
                                    .width = s.width,
                                    .whole = s.whole,
-                                   .inputs = at(o.inputs, first, row_bytes),
-                                   .labels = at(o.labels, first, row_bytes),
+                                   .inputs = row_pointer(o.inputs, first, row_bytes),
+                                   .labels = row_pointer(o.labels, first, row_bytes),
                                    .pad_id = o.pad_id,
                                    .ignore = o.ignore_index};
         if (!tokmap_i_gather_whole(&g))

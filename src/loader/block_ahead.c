@@ -49,8 +49,8 @@ static bool take_tokens(tokmap_i_token_range r, bool maps)
     return true;
 }
 
-/* Takes n tokens of a view: all between the first and the last of them, or only these, if the view
- * has few of the tokens of the dataset. */
+/* Takes n tokens of a view: as one range from the first of them to the last, unless the view has
+ * few of the tokens of the dataset. */
 static bool take_ranges(const tokmap_i_block_ahead *a, const tokmap_i_range *range,
                         const tokmap_dataset *ds, uint64_t first, uint64_t n, bool maps)
 {
@@ -130,9 +130,9 @@ static bool take_block(const tokmap_i_block_ahead *a, uint32_t k, uint64_t i, bo
            take_windows(a, k, epoch, 0, b.n_windows - n, maps);
 }
 
-/* Faults blocks that were requested into the map, in their order: of the group that is in use one,
- * and twice as many as were requested since the last call; of others all that had the time to be
- * read. */
+/* Faults blocks that were requested into the map, in their order. From the group in use it takes
+ * one more than twice the number requested since the last call, and from later groups all that were
+ * requested at least `margin` before. */
 static void map_blocks(tokmap_i_block_ahead *a, uint32_t k, uint64_t group_end, uint64_t n_new,
                        uint64_t margin)
 {

@@ -443,6 +443,7 @@ static void wait_for_work(tokmap_i_fetch *f)
 static void *run_thread(void *context)
 {
     tokmap_i_fetch *f = context;
+    tokmap_i_thread_name("tokmap-fetch");
     tokmap_i_mutex_lock(&f->mutex);
     while (!f->stop) {
         if (f->restarted) {

@@ -4,8 +4,8 @@
 #include "base/base.h"
 #include "base/le.h"
 
-/* A row becomes one span, which writes inputs and labels in one pass, or two spans where inputs and
- * labels are aligned differently. A short row is followed by its fill.
+/* A row becomes one copy_run, which writes inputs and labels in one pass, or two of them where
+ * inputs and labels are aligned differently. A short row is followed by its fill.
  *
  * Rows are at random places of a map far larger than the caches. The cost is waiting for their
  * first lines, and for the hardware prefetcher to notice a new row. So while a row is copied, a
@@ -28,7 +28,7 @@ enum {
     STREAM_BYTES = 32 << 20
 };
 
-typedef struct span {
+typedef struct copy_run {
     uint8_t *dst;
     /* not NULL: the token after each token is written here, and mask is for these */
     uint8_t *labels;
@@ -38,7 +38,7 @@ typedef struct span {
     const uint8_t *mask;
     uint64_t other;  /* the value where mask is 0 */
     uintptr_t ahead; /* distance from the bytes being read to the bytes to prefetch; wraps around */
-} span;
+} copy_run;
 
 /* Passes each pair of widths as constants, so that each gets a loop of its own. */
 #define FOR_PAIR(copy, s, from, to, streaming)                                                     \
@@ -89,7 +89,7 @@ INLINE void put(uint8_t *dst, unsigned to, uint64_t x)
         memcpy(dst, &x, 8);
 }
 
-INLINE void loop_scalar(const span *s, unsigned from, unsigned to, bool masked)
+INLINE void loop_scalar(const copy_run *s, unsigned from, unsigned to, bool masked)
 {
     uint8_t *restrict dst = s->dst;
     const uint8_t *restrict src = s->src, *restrict mask = s->mask;
@@ -103,7 +103,7 @@ INLINE void loop_scalar(const span *s, unsigned from, unsigned to, bool masked)
     }
 }
 
-INLINE void widths_scalar(const span *s, unsigned from, unsigned to, bool streaming)
+INLINE void widths_scalar(const copy_run *s, unsigned from, unsigned to, bool streaming)
 {
     (void)streaming; /* there is no portable non-temporal store */
     if (from && s->mask)
@@ -112,7 +112,7 @@ INLINE void widths_scalar(const span *s, unsigned from, unsigned to, bool stream
         loop_scalar(s, from, to, false);
 }
 
-static void copy_scalar(const span *s, bool streaming)
+static void copy_scalar(const copy_run *s, bool streaming)
 {
     FOR_WIDTHS(widths_scalar, s, streaming)
 }
@@ -138,11 +138,11 @@ static void copy_scalar(const span *s, bool streaming)
             memcpy(dst, &x, sizeof x);                                                             \
     }                                                                                              \
                                                                                                    \
-    INLINE TARGET void turn_##level(const span *s, size_t i, size_t n, vector other, bool paired,  \
-                                    bool masked, bool streaming)                                   \
+    INLINE TARGET void turn_##level(const copy_run *s, size_t i, size_t n, vector other,           \
+                                    bool paired, bool masked, bool streaming)                      \
     {                                                                                              \
         const size_t per_vector = sizeof(vector) / s->to;                                          \
-        span labels = *s;                                                                          \
+        copy_run labels = *s;                                                                      \
         if (s->from) /* else src is NULL */                                                        \
             labels.src += s->from;                                                                 \
         for (size_t k = i; k < i + n; k += per_vector)                                             \
@@ -153,7 +153,7 @@ static void copy_scalar(const span *s, bool streaming)
                           streaming);                                                              \
     }                                                                                              \
                                                                                                    \
-    INLINE TARGET void loop_##level(const span *in, unsigned from, unsigned to, bool paired,       \
+    INLINE TARGET void loop_##level(const copy_run *in, unsigned from, unsigned to, bool paired,   \
                                     bool masked, bool streaming)                                   \
     {                                                                                              \
         const size_t per_vector = sizeof(vector) / to;                                             \
@@ -162,7 +162,7 @@ static void copy_scalar(const span *s, bool streaming)
             copy_scalar(in, false);                                                                \
             return;                                                                                \
         }                                                                                          \
-        span s = *in; /* a copy, because the stores could change what `in` points to */            \
+        copy_run s = *in; /* a copy, because the stores could change what `in` points to */        \
         s.from = from;                                                                             \
         s.to = to;                                                                                 \
         const vector other = other_##level(s.other, to);                                           \
@@ -222,7 +222,7 @@ INLINE AVX2 __m256i other_avx2(uint64_t other, unsigned to)
                      : _mm256_set1_epi64x((long long)other);
 }
 
-INLINE AVX2 __m256i vector_avx2(const span *s, size_t i, __m256i other, bool masked)
+INLINE AVX2 __m256i vector_avx2(const copy_run *s, size_t i, __m256i other, bool masked)
 {
     if (s->from == 0)
         return other;
@@ -234,10 +234,10 @@ INLINE AVX2 __m256i vector_avx2(const span *s, size_t i, __m256i other, bool mas
 
 LOOP(AVX2, avx2, __m256i)
 
-INLINE AVX2 void widths_avx2(const span *s, unsigned from, unsigned to,
+INLINE AVX2 void widths_avx2(const copy_run *s, unsigned from, unsigned to,
                              bool streaming){FOR_KINDS(loop_avx2, s, from, to, streaming)}
 
-AVX2 static void copy_avx2(const span *s, bool streaming){FOR_WIDTHS(widths_avx2, s, streaming)}
+AVX2 static void copy_avx2(const copy_run *s, bool streaming){FOR_WIDTHS(widths_avx2, s, streaming)}
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
 
@@ -274,7 +274,7 @@ INLINE AVX512 __m512i blend_avx512(__m512i x, const uint8_t *mask, __m512i other
     return _mm512_mask_blend_epi64(_mm512_test_epi64_mask(lanes, lanes), other, x);
 }
 
-INLINE AVX512 __m512i vector_avx512(const span *s, size_t i, __m512i other, bool masked)
+INLINE AVX512 __m512i vector_avx512(const copy_run *s, size_t i, __m512i other, bool masked)
 {
     if (s->from == 0)
         return other;
@@ -284,16 +284,16 @@ INLINE AVX512 __m512i vector_avx512(const span *s, size_t i, __m512i other, bool
 
 LOOP(AVX512, avx512, __m512i)
 
-INLINE AVX512 void widths_avx512(const span *s, unsigned from, unsigned to,
+INLINE AVX512 void widths_avx512(const copy_run *s, unsigned from, unsigned to,
                                  bool streaming){FOR_KINDS(loop_avx512, s, from, to, streaming)}
 
-AVX512 static void copy_avx512(const span *s, bool streaming)
+AVX512 static void copy_avx512(const copy_run *s, bool streaming)
 {
     FOR_WIDTHS(widths_avx512, s, streaming)
 }
 #endif
 
-static void (*const COPIES[])(const span *s, bool streaming) = {
+static void (*const COPIES[])(const copy_run *s, bool streaming) = {
     [TOKMAP_I_GATHER_SCALAR] = copy_scalar,
 #if defined(__x86_64__)
     [TOKMAP_I_GATHER_AVX2] = copy_avx2,
@@ -301,14 +301,14 @@ static void (*const COPIES[])(const span *s, bool streaming) = {
 #endif
 };
 
-typedef struct plan {
+typedef struct gather_settings {
     const tokmap_i_gather *g;
     size_t rows_ahead; /* prefetch the row that is this many rows later; 0: the same row */
     tokmap_i_gather_level level;
     bool streaming;
-} plan;
+} gather_settings;
 
-static uintptr_t find_ahead(const plan *p, size_t row_index)
+static uintptr_t find_ahead(const gather_settings *p, size_t row_index)
 {
     const tokmap_i_gather_row *row = &p->g->rows[row_index];
     if (p->rows_ahead == 0)
@@ -319,15 +319,15 @@ static uintptr_t find_ahead(const plan *p, size_t row_index)
 }
 
 /* Writes the same number n times. */
-static void fill(const plan *p, uint8_t *dst, size_t n, uint64_t number)
+static void fill(const gather_settings *p, uint8_t *dst, size_t n, uint64_t number)
 {
-    const span s = {.dst = dst, .n = n, .to = p->g->width, .other = number};
+    const copy_run s = {.dst = dst, .n = n, .to = p->g->width, .other = number};
     if (n > 0)
         COPIES[p->level](&s, p->streaming);
 }
 
 /* Returns what is read after a piece; after the last one, the piece itself. */
-static const void *next_tokens(const plan *p, size_t row_index, size_t piece)
+static const void *next_tokens(const gather_settings *p, size_t row_index, size_t piece)
 {
     const tokmap_i_gather_row *row = &p->g->rows[row_index];
     if (piece + 1 < row->n_pieces)
@@ -344,8 +344,8 @@ static uint64_t token_at(const tokmap_i_gather_row *row, const tokmap_piece *pie
 }
 
 /* Writes the last input of a piece that continues, and its label, which is in the next piece. */
-static void write_last(const plan *p, const tokmap_i_gather_row *row, const tokmap_piece *piece,
-                       uint8_t *inputs, uint8_t *labels)
+static void write_last(const gather_settings *p, const tokmap_i_gather_row *row,
+                       const tokmap_piece *piece, uint8_t *inputs, uint8_t *labels)
 {
     const size_t last = piece->n_tokens - 1, to = last * p->g->width;
     const bool counts = !row->mask || row->mask[piece->place + last];
@@ -357,8 +357,8 @@ static void write_last(const plan *p, const tokmap_i_gather_row *row, const tokm
 }
 
 /* Writes the inputs and labels of a piece, and the fill up to the next one. */
-static void write_piece(const plan *p, size_t row_index, const tokmap_piece *piece, size_t n_places,
-                        uintptr_t ahead)
+static void write_piece(const gather_settings *p, size_t row_index, const tokmap_piece *piece,
+                        size_t n_places, uintptr_t ahead)
 {
     const tokmap_i_gather *g = p->g;
     const tokmap_i_gather_row *row = &g->rows[row_index];
@@ -372,13 +372,13 @@ static void write_piece(const plan *p, size_t row_index, const tokmap_piece *pie
     const bool paired = inputs && labels && p->level != TOKMAP_I_GATHER_SCALAR &&
                         n_here == n_labels && n_here * g->width >= LINE &&
                         ((uintptr_t)labels - (uintptr_t)inputs) % LINE == 0;
-    span s = {.dst = inputs,
-              .labels = paired ? labels : NULL,
-              .src = piece->tokens,
-              .n = n_here,
-              .from = row->token_bytes,
-              .to = g->width,
-              .ahead = ahead};
+    copy_run s = {.dst = inputs,
+                  .labels = paired ? labels : NULL,
+                  .src = piece->tokens,
+                  .n = n_here,
+                  .from = row->token_bytes,
+                  .to = g->width,
+                  .ahead = ahead};
     if (inputs && !paired) {
         COPIES[p->level](&s, p->streaming);
         s.ahead = 0; /* only one pass prefetches */
@@ -401,7 +401,7 @@ static void write_piece(const plan *p, size_t row_index, const tokmap_piece *pie
         fill(p, labels + n_labels * g->width, n_places - n_labels, (uint64_t)g->ignore);
 }
 
-static void write_row(const plan *p, size_t row_index)
+static void write_row(const gather_settings *p, size_t row_index)
 {
     static const tokmap_piece none; /* stands before the first piece */
     const tokmap_i_gather_row *row = &p->g->rows[row_index];
@@ -437,7 +437,7 @@ bool tokmap_i_gather_works(tokmap_i_gather_level level)
 
 void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level level, bool streaming)
 {
-    plan p = {.g = g, .level = level, .streaming = streaming};
+    gather_settings p = {.g = g, .level = level, .streaming = streaming};
     /* Computed for 2 bytes a token; wider rows are only prefetched earlier. */
     const size_t row_bytes = (g->n_inputs + 1) * 2;
     if (row_bytes <= LONG_ROW_BYTES)

@@ -13,8 +13,8 @@
 enum {
     LINE = 64,
     TURN_BYTES = 2 * LINE,
-    /* Rows that take turns, and long rows that do: these often begin at the same place of a page,
-     * and so share lines of the first cache. */
+    /* Rows that take turns, and long rows that do: these often have the same offset in a page,
+     * and so compete for the same sets of the first cache. */
     N_LANES = 8,
     N_LONG_LANES = 4,
     LONG_ROW_BYTES = 4 << 10,

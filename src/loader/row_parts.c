@@ -132,8 +132,8 @@ fill_run(int32_t *ids, int32_t begin, int32_t end, int32_t limit, int32_t first,
         ids[at] = first + (at - begin) * step;
 }
 
-/* Fills in ids. Whole blocks are written, of which the next document replaces what is its own: the
- * lengths of documents cannot be predicted. Compiled once for each target below, because a portable
+/* Fills in ids. Writes whole blocks, because the lengths of documents cannot be predicted; the next
+ * document overwrites the excess. Compiled once for each target below, because a portable
  * build only has vectors of four numbers. */
 static inline __attribute__((always_inline)) void fill_ids(int32_t *positions, int32_t *documents,
                                                            const int32_t *cu, uint32_t n_documents)

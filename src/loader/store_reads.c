@@ -188,7 +188,7 @@ static int compare_blocks(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Adds the checksum of a block. A lane has its own ones in its file. */
+/* Adds the checksum of a block. The file of a lane has the checksums of the lane. */
 static bool add_checksum(tokmap_i_store_batch *batch, block *b)
 {
     if (b->ds->check_file) {
@@ -462,7 +462,7 @@ void tokmap_i_store_reads_go(tokmap_i_store_reads *r)
 {
     tokmap_i_mutex_lock(&r->mutex);
     if (r->n_idle == 0 && r->waiting.n > 0 && r->n_workers < MOST_THREADS)
-        (void)start_worker(r); /* else those that there are take the rows */
+        (void)start_worker(r); /* if none starts, the threads that exist take the rows */
     tokmap_i_mutex_unlock(&r->mutex);
     tokmap_i_condition_signal(&r->work);
 }

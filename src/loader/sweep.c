@@ -45,6 +45,7 @@ static void sweep_dataset(const tokmap_i_sweep *s, const tokmap_dataset *ds, tok
 static void *run_thread(void *context)
 {
     const tokmap_i_sweep *s = context;
+    tokmap_i_thread_name("tokmap-sweep");
     for (uint32_t k = 0; k < s->n_sources; k++) {
         const tokmap_i_windows *w = &s->sources[k].windows;
         for (uint32_t d = 0; d < w->n_datasets; d++)

@@ -209,16 +209,16 @@ bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas
 /* ---- The slots of a period ---- */
 
 /* The sources that may have slot i, and when the next slot of each is due. */
-typedef struct plan {
+typedef struct slot_heap {
     const table *t;
     uint64_t *due; /* a heap of (slot before which it is due, source), smallest first */
     uint32_t n_due;
     uint32_t *given; /* for each source: its slots so far */
     uint16_t *next;  /* for each source: the next one in its list, plus 1 */
     uint16_t *first; /* for each slot: the first source that may have a slot from here on, plus 1 */
-} plan;
+} slot_heap;
 
-static void sift_down(plan *p, uint64_t entry)
+static void sift_down(slot_heap *p, uint64_t entry)
 {
     uint32_t at = 0;
     for (uint32_t child; (child = 2 * at + 1) < p->n_due; at = child) {
@@ -230,14 +230,14 @@ static void sift_down(plan *p, uint64_t entry)
     p->due[at] = entry;
 }
 
-static uint64_t entry_of(const plan *p, uint32_t k)
+static uint64_t entry_of(const slot_heap *p, uint32_t k)
 {
     const uint64_t due = div_up((uint64_t)(p->given[k] + 1) * p->t->period, p->t->quotas[k]);
     return due << 16 | k;
 }
 
 /* Lets source k have its next slot from `slot` on. */
-static void add_to_list(plan *p, uint64_t slot, uint32_t k)
+static void add_to_list(slot_heap *p, uint64_t slot, uint32_t k)
 {
     p->next[k] = p->first[slot];
     p->first[slot] = (uint16_t)(k + 1);
@@ -245,7 +245,7 @@ static void add_to_list(plan *p, uint64_t slot, uint32_t k)
 
 /* Assigns slot i. n * P < q * (i + 1) first holds at i = n * P / q. If that slot is i or before,
  * because other sources were due first, the source stays in the heap. */
-static void assign_slot(plan *p, uint32_t i)
+static void assign_slot(slot_heap *p, uint32_t i)
 {
     for (uint32_t k1 = p->first[i]; k1 > 0; k1 = p->next[k1 - 1]) {
         const uint64_t entry = entry_of(p, k1 - 1);
@@ -276,7 +276,7 @@ static bool fill_period(const table *t, uint32_t n_sources)
     uint64_t *due = calloc(1, n_bytes);
     if (!due)
         return false;
-    plan p = {.t = t, .due = due, .given = (uint32_t *)(due + n_sources)};
+    slot_heap p = {.t = t, .due = due, .given = (uint32_t *)(due + n_sources)};
     p.next = (uint16_t *)(p.given + n_sources);
     p.first = p.next + n_sources;
     for (uint32_t k = 0; k < n_sources; k++)

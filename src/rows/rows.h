@@ -15,11 +15,11 @@ typedef struct tokmap_i_rows {
     const tokmap_dataset *ds;
     tokmap_i_rows_header header;
     uint32_t chunk_rows;
-    uint64_t first_document, end_document; /* the documents of which rows are made, */
-    const tokmap_view *view;               /* only those that are in it; NULL: all */
-    uint64_t end_token;                    /* where they end; only if rows are in memory */
-    tokmap_i_side file;                    /* fd -1: in memory */
-    uint8_t *bytes;                        /* the rows in memory, or NULL */
+    uint64_t first_document, end_document; /* rows are made of these documents */
+    const tokmap_view *view;               /* only documents of this view; NULL: all */
+    uint64_t end_token; /* of the last document; set only if rows are in memory */
+    tokmap_i_side file; /* fd -1: in memory */
+    uint8_t *bytes;     /* the rows in memory, or NULL */
 } tokmap_i_rows;
 
 /* Returns TOKMAP_ERR_ARGUMENT if such rows cannot exist. */

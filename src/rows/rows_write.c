@@ -60,7 +60,7 @@ tokmap_status tokmap_rows_write(const tokmap_dataset *ds, const tokmap_rows_opti
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: the view is of the documents of %s",
                     ds->index_path, o.view->ds->index_path);
     if (o.view && o.view->header.n_kept == o.view->header.n_documents)
-        o.view = NULL; /* a view of all documents is none */
+        o.view = NULL; /* a view of all documents is treated as no view */
     char *beside = o.path ? NULL : tokmap_i_rows_path(ds, &kind, o.view);
     if (!o.path && !beside)
         return FAIL_MEMORY(err);

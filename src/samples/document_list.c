@@ -105,15 +105,15 @@ static tokmap_status fail_starts(const tokmap_i_document_list *l, uint64_t windo
                 l->ds->index_path, window);
 }
 
-typedef struct walk {
+typedef struct list_cursor {
     tokmap_i_extent *ranges; /* filled in unless it is NULL: tokens of the dataset, in order */
     size_t n_ranges;
     uint64_t n_tokens;
     position last;       /* the last token */
     uint64_t likely_end; /* documents before this place are fetched ahead */
-} walk;
+} list_cursor;
 
-/* Fetches what the walk needs for the document at a place before `end`. */
+/* Fetches what read_from needs of the document at a place before `end`. */
 static void fetch_ahead(const tokmap_i_document_list *l, uint64_t place, uint64_t end)
 {
     const uint64_t document =
@@ -124,8 +124,9 @@ static void fetch_ahead(const tokmap_i_document_list *l, uint64_t place, uint64_
 
 /* Goes over most_tokens from a position on, or fewer where the list ends. No tokens: there is no
  * such position, or the list was changed. */
-static tokmap_status walk_from(const tokmap_i_document_list *l, tokmap_i_index_cache *index,
-                               position from, uint64_t most_tokens, walk *w, tokmap_error *err)
+static tokmap_status read_from(const tokmap_i_document_list *l, tokmap_i_index_cache *index,
+                               position from, uint64_t most_tokens, list_cursor *w,
+                               tokmap_error *err)
 {
     uint64_t at = from.token;
     const uint64_t end = index ? 0 : w->likely_end;
@@ -159,16 +160,16 @@ static tokmap_status walk_from(const tokmap_i_document_list *l, tokmap_i_index_c
     return TOKMAP_OK;
 }
 
-/* Walks over a window. It must have all its tokens, and the last of them must be the first of the
- * next window. */
-static tokmap_status walk_window(const tokmap_i_document_list *l, tokmap_i_index_cache *index,
-                                 uint64_t window, walk *w, tokmap_error *err)
+/* Reads the ranges of a window. It must have all its tokens, and the last of them must be the first
+ * of the next window. */
+static tokmap_status read_window(const tokmap_i_document_list *l, tokmap_i_index_cache *index,
+                                 uint64_t window, list_cursor *w, tokmap_error *err)
 {
     const bool is_last = window + 1 == l->n_windows;
     const position start = start_of(l, window);
     const position next = is_last ? (position){l->documents.n, 0} : start_of(l, window + 1);
     w->likely_end = next.place + 1;
-    const tokmap_status status = walk_from(l, index, start, l->length + 1ull, w, err);
+    const tokmap_status status = read_from(l, index, start, l->length + 1ull, w, err);
     if (status)
         return status;
     bool fits = w->n_tokens == l->length + 1ull || (is_last && l->keeps_rest && w->n_tokens > 1);
@@ -181,8 +182,8 @@ tokmap_status tokmap_i_document_list_window(const tokmap_i_document_list *l,
                                             tokmap_i_index_cache *index, uint64_t window,
                                             tokmap_i_extent *ranges, size_t *n, tokmap_error *err)
 {
-    walk w = {.ranges = ranges};
-    const tokmap_status status = walk_window(l, index, window, &w, err);
+    list_cursor w = {.ranges = ranges};
+    const tokmap_status status = read_window(l, index, window, &w, err);
     *n = w.n_ranges;
     return status;
 }
@@ -219,13 +220,13 @@ static tokmap_status find_starts(tokmap_i_document_list *l, tokmap_error *err)
 static tokmap_status check_end(const tokmap_i_document_list *l, tokmap_error *err)
 {
     const uint64_t n = l->n_windows, length = l->length;
-    walk w = {0};
-    tokmap_status status = n > 1 ? walk_window(l, NULL, n - 2, &w, err) : TOKMAP_OK;
+    list_cursor w = {0};
+    tokmap_status status = n > 1 ? read_window(l, NULL, n - 2, &w, err) : TOKMAP_OK;
     if (!status && n > 0)
-        status = walk_window(l, NULL, n - 1, &w, err);
+        status = read_window(l, NULL, n - 1, &w, err);
     const uint64_t most = (n > 0 ? length : 0) + (l->keeps_rest ? 1 : length);
     if (!status)
-        status = walk_from(l, NULL, start_of(l, n - MIN(n, 1)), most + 1, &w, err);
+        status = read_from(l, NULL, start_of(l, n - MIN(n, 1)), most + 1, &w, err);
     return status || w.n_tokens <= most ? status : fail_starts(l, n, err);
 }
 
@@ -305,7 +306,7 @@ tokmap_status tokmap_i_document_list_search(const tokmap_i_document_list *l,
                                             tokmap_error *err)
 {
     const position first = {place, from}, last = {place, to - 1};
-    walk w = {0};
+    list_cursor w = {0};
     *windows = (tokmap_i_extent){0, 0};
     if (l->n_windows == 0)
         return TOKMAP_OK;
@@ -315,7 +316,7 @@ tokmap_status tokmap_i_document_list_search(const tokmap_i_document_list *l,
     windows->end = find_start(l, windows->begin, last, true);
     if (windows->begin + 1 < l->n_windows)
         return TOKMAP_OK;
-    const tokmap_status status = walk_window(l, index, windows->begin, &w, err);
+    const tokmap_status status = read_window(l, index, windows->begin, &w, err);
     if (!status && is_before(w.last, first)) /* the token is after the last window */
         *windows = (tokmap_i_extent){0, 0};
     return status;

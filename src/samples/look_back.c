@@ -122,8 +122,8 @@ static tokmap_status next_document(document_cursor *w, tokmap_error *err)
 }
 
 /* Makes this document the next one. */
-static tokmap_status walk_to(document_cursor *w, const searched_dataset *v, uint64_t document,
-                             tokmap_error *err)
+static tokmap_status go_to_document(document_cursor *w, const searched_dataset *v,
+                                    uint64_t document, tokmap_error *err)
 {
     tokmap_i_pieces *from = tokmap_i_index_cache_of(v->sampler->index, v->ds);
     const uint64_t per_count = TOKMAP_I_GROUPS_PER_COUNT * TOKMAP_I_GROUP_DOCUMENTS;
@@ -148,15 +148,15 @@ static tokmap_status walk_to(document_cursor *w, const searched_dataset *v, uint
 }
 
 /* Makes the document of a token the next one. */
-static tokmap_status walk_to_token(document_cursor *w, const searched_dataset *v, uint64_t token,
-                                   tokmap_error *err)
+static tokmap_status go_to_token(document_cursor *w, const searched_dataset *v, uint64_t token,
+                                 tokmap_error *err)
 {
     tokmap_i_index_cache *index = v->sampler->index;
     tokmap_document d;
     if (tokmap_i_documents_find(&v->ds->documents, tokmap_i_index_cache_of(index, v->ds), token,
                                 &d))
         return tokmap_i_index_cache_fail(index, v->ds, err);
-    return walk_to(w, v, d.index, err);
+    return go_to_document(w, v, d.index, err);
 }
 
 /* ---- From tokens to samples ---- */
@@ -230,7 +230,7 @@ static tokmap_status search_documents(searched_dataset *v, tokmap_loader_search 
 {
     const uint64_t to = s->first_token + s->n_tokens, before = v->windows->before[v->dataset];
     document_cursor w = {.v = v};
-    tokmap_status status = walk_to_token(&w, v, s->first_token, err);
+    tokmap_status status = go_to_token(&w, v, s->first_token, err);
     while (!status && w.end < to && !(status = next_document(&w, err))) {
         if (v->windows->rows)
             status = add_pieces(v, s, &w, err);
@@ -251,7 +251,7 @@ static tokmap_status search_view(searched_dataset *v, tokmap_loader_search *s, t
     tokmap_status status = TOKMAP_OK;
     for (int i = 0; i < 2 && !status; i++) {
         document_cursor w = {.v = v};
-        status = walk_to_token(&w, v, s->first_token, err);
+        status = go_to_token(&w, v, s->first_token, err);
         while (!status && w.end < to && !(status = next_document(&w, err))) {
             const uint64_t shift = w.before + laps[i] - w.begin; /* modulo 2^64 */
             const uint64_t a = MAX(s->first_token, w.begin), b = MIN(to, w.end);
@@ -530,7 +530,7 @@ tokmap_status tokmap_i_look_back_count(const tokmap_i_samples *samples, tokmap_i
         return TOKMAP_OK;
     status = find_epochs(&c, err);
     if (!status)
-        status = walk_to(&w, &c.v, o->first_document, err);
+        status = go_to_document(&w, &c.v, o->first_document, err);
     for (uint64_t i = 0; i < o->n_documents && !status; i++) {
         status = next_document(&w, err);
         if (!status && c.v.windows->rows)

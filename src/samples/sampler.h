@@ -40,7 +40,7 @@ typedef struct tokmap_i_sampler {
     /* BEST_FIT: the pieces of the last sample; else NULL. Behind a pointer, because another thread
      * may copy this struct. */
     tokmap_i_rows_reader *rows;
-    tokmap_i_view_reader *views; /* likewise, of views; always there */
+    tokmap_i_view_reader *views; /* the reader of the views of this thread; never NULL */
     tokmap_piece *pieces;        /* without BEST_FIT, those of the last sample */
     tokmap_i_extent *ranges;     /* of a sample of a list of documents; NULL if there is none */
 } tokmap_i_sampler;
@@ -49,7 +49,7 @@ typedef struct tokmap_i_sampler {
 bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
                            const tokmap_i_source *sources, uint32_t n_sources);
 void tokmap_i_sampler_close(tokmap_i_sampler *s);
-/* Gives the sampler a cache, for all its lookups, and which it closes. */
+/* Gives the sampler a cache for all its lookups. The sampler closes the cache. */
 void tokmap_i_sampler_set_index(tokmap_i_sampler *s, tokmap_i_index_cache *index);
 /* Finds a sample, which must be below the end, and its pieces, at least one, which are valid until
  * the next call. TOKMAP_ERR_CORRUPT: the document index is damaged; TOKMAP_ERR_IO: it cannot be

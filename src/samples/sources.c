@@ -117,7 +117,7 @@ static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted
     return TOKMAP_OK;
 }
 
-/* Applies a view to the range; a view of all documents is none. */
+/* Applies a view to the range. A view of all documents is treated as no view. */
 static tokmap_status apply_view(tokmap_i_windows *w, uint32_t d, const tokmap_view *view,
                                 tokmap_i_view_reader *views, tokmap_error *err)
 {
@@ -186,15 +186,15 @@ static tokmap_status apply_window_list(tokmap_i_source *s, const tokmap_loader_s
                                  "windows", s->windows.datasets[0], &s->window_list_hash, err);
 }
 
-typedef struct served {
+typedef struct used_range {
     const uint8_t *order_id;
     const tokmap_i_range *range;
     const tokmap_dataset *ds;
-} served;
+} used_range;
 
-static int compare_served(const void *a, const void *b)
+static int compare_used(const void *a, const void *b)
 {
-    const served *x = a, *y = b;
+    const used_range *x = a, *y = b;
     const int by_id = memcmp(x->order_id, y->order_id, 16);
     const uint64_t i = x->range->first_document, k = y->range->first_document;
     return by_id ? by_id : (i > k) - (i < k);
@@ -204,7 +204,7 @@ static int compare_served(const void *a, const void *b)
 static tokmap_status check_ranges(const tokmap_i_samples *samples, tokmap_error *err)
 {
     size_t n = 0;
-    served *all = malloc(samples->n_datasets * sizeof *all), *last = all;
+    used_range *all = malloc(samples->n_datasets * sizeof *all), *last = all;
     if (!all)
         return FAIL_MEMORY(err);
     for (uint32_t k = 0; k < samples->n_sources; k++)
@@ -212,11 +212,12 @@ static tokmap_status check_ranges(const tokmap_i_samples *samples, tokmap_error 
             const tokmap_i_source *s = &samples->sources[k];
             /* views and lists may have documents in common */
             if (!s->windows.ranges[d].view && !s->windows.ranges[d].list)
-                all[n++] = (served){s->order_ids[d], &s->windows.ranges[d], s->windows.datasets[d]};
+                all[n++] =
+                    (used_range){s->order_ids[d], &s->windows.ranges[d], s->windows.datasets[d]};
         }
-    qsort(all, n, sizeof *all, compare_served);
+    qsort(all, n, sizeof *all, compare_used);
     tokmap_status status = TOKMAP_OK;
-    for (served *one = all + 1; one < all + n && !status; one++) {
+    for (used_range *one = all + 1; one < all + n && !status; one++) {
         const tokmap_i_range *a = last->range, *b = one->range;
         if (memcmp(last->order_id, one->order_id, 16) == 0 && (a->is_part || b->is_part) &&
             MAX(a->first_document, b->first_document) < MIN(a->end_document, b->end_document))
@@ -233,7 +234,7 @@ static tokmap_status check_ranges(const tokmap_i_samples *samples, tokmap_error 
 
 static int compare_index(const void *a, const void *b)
 {
-    const served *x = a, *y = b;
+    const used_range *x = a, *y = b;
     const tokmap_i_file_stat *s = &x->ds->index_stat, *t = &y->ds->index_stat;
     return s->device != t->device ? (s->device > t->device) - (s->device < t->device)
                                   : (s->inode > t->inode) - (s->inode < t->inode);
@@ -259,11 +260,11 @@ static bool is_twice(const tokmap_i_range *a, const tokmap_i_range *b)
 static tokmap_status check_twice(const tokmap_i_source *s, bool has_window_list, tokmap_error *err)
 {
     const size_t n = s->windows.n_datasets;
-    served *all = malloc(n * sizeof *all);
+    used_range *all = malloc(n * sizeof *all);
     if (!all)
         return FAIL_MEMORY(err);
     for (size_t d = 0; d < n; d++)
-        all[d] = (served){s->order_ids[d], &s->windows.ranges[d], s->windows.datasets[d]};
+        all[d] = (used_range){s->order_ids[d], &s->windows.ranges[d], s->windows.datasets[d]};
     qsort(all, n, sizeof *all, compare_index);
     tokmap_status status = TOKMAP_OK;
     for (size_t i = 0; i < n && !status; i++)

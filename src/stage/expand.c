@@ -5,7 +5,7 @@
 
 #include "base/le.h"
 
-static const void *at(uint64_t address)
+static const void *host_address(uint64_t address)
 {
     return (const void *)(uintptr_t)address;
 }
@@ -26,10 +26,11 @@ static uint32_t load_token(const uint8_t *tokens, uint32_t width, uint32_t i)
 
 static void expand_tokens(const tokmap_i_expand_job *job, uint32_t r)
 {
-    const tokmap_i_image_row *row = (const tokmap_i_image_row *)at(job->image) + r;
-    const uint8_t *tokens = at(job->image + row->tokens);
+    const tokmap_i_image_row *row = (const tokmap_i_image_row *)host_address(job->image) + r;
+    const uint8_t *tokens = host_address(job->image + row->tokens);
     const uint8_t *labels = tokens + (job->labels_at ? job->labels_at : row->token_bytes);
-    const uint8_t *mask = row->flags & TOKMAP_I_ROW_MASKED ? at(job->image + row->mask) : NULL;
+    const uint8_t *mask =
+        row->flags & TOKMAP_I_ROW_MASKED ? host_address(job->image + row->mask) : NULL;
     for (uint32_t i = 0; i < job->length; i++) {
         const uint64_t index = (uint64_t)r * job->length + i;
         const bool counts = i + 1 < row->n_tokens && (!mask || (mask[i / 8] >> i % 8 & 1));
@@ -44,10 +45,11 @@ static void expand_tokens(const tokmap_i_expand_job *job, uint32_t r)
 
 static void expand_ids(const tokmap_i_expand_job *job, uint32_t r)
 {
-    const tokmap_i_image_row *row = (const tokmap_i_image_row *)at(job->image) + r;
-    const int32_t *boundaries = job->tile_boundaries ? at(job->image + job->boundaries) : NULL;
-    const int32_t *positions = at(job->image + job->positions);
-    const int32_t *documents = at(job->image + job->documents);
+    const tokmap_i_image_row *row = (const tokmap_i_image_row *)host_address(job->image) + r;
+    const int32_t *boundaries =
+        job->tile_boundaries ? host_address(job->image + job->boundaries) : NULL;
+    const int32_t *positions = host_address(job->image + job->positions);
+    const int32_t *documents = host_address(job->image + job->documents);
     const int32_t row_begin = (int32_t)(r * job->length);
     int32_t document = 0, begin = 0;
     for (int32_t i = 0; i < (int32_t)job->length; i++) {
@@ -71,7 +73,7 @@ static void expand_ids(const tokmap_i_expand_job *job, uint32_t r)
 
 void tokmap_i_expand(const tokmap_i_expand_job *job)
 {
-    const int32_t *boundaries = at(job->image + job->boundaries);
+    const int32_t *boundaries = host_address(job->image + job->boundaries);
     for (uint32_t r = 0; r < job->n_rows; r++) {
         expand_tokens(job, r);
         if (job->document_ids || job->position_ids)

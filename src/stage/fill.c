@@ -181,6 +181,7 @@ void *tokmap_i_stage_run_thread(void *stage)
     tokmap_stage *s = stage;
     int mode;
     tokmap_error why;
+    tokmap_i_thread_name("tokmap-stage");
     const tokmap_status entered = tokmap_i_stage_check(s, tokmap_i_stage_enter(s, &mode),
                                                        "entering the context in a thread", &why);
     tokmap_i_mutex_lock(&s->mutex);

@@ -123,7 +123,7 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
 }
 
 /* Decides the shape and the number of images. */
-static tokmap_status plan_images(tokmap_stage *s, tokmap_error *err)
+static tokmap_status size_images(tokmap_stage *s, tokmap_error *err)
 {
     tokmap_stage_options *o = &s->options;
     const tokmap_loader *l = o->loader;
@@ -414,7 +414,7 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
                         : "another thread is in a call of the loader");
     s->loader = s->options.loader;
     s->next_sample = tokmap_loader_position(s->loader);
-    status = plan_images(s, err);
+    status = size_images(s, err);
     if (!status)
         status = tokmap_i_loader_leave_index_map(s->loader, err);
     if (!status)

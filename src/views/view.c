@@ -160,15 +160,15 @@ static uint64_t get_group(const chunk *c, uint32_t group)
     return bits;
 }
 
-/* A sample: kept document number 32 * i of the chunk. */
-typedef struct sample {
+/* Where a lookup begins: kept document number 32 * i of the chunk. */
+typedef struct skip_point {
     uint32_t i, document;
     uint64_t n_before; /* tokens of kept documents of the chunk before it */
-} sample;
+} skip_point;
 
-/* Finds the last sample whose tokens, or whose document, are not above `most`; if there is none,
- * the first one. */
-static sample find_sample(const chunk *c, uint64_t most, bool by_tokens)
+/* Finds the last skip point whose tokens, or whose document, are not above `most`; if there is
+ * none, the first one. */
+static skip_point find_skip_point(const chunk *c, uint64_t most, bool by_tokens)
 {
     const uint32_t samples_at = tokmap_i_view_samples_at(c->at->n_kept);
     uint32_t at = 0, n = tokmap_i_view_n_samples(c->at->n_kept);
@@ -179,7 +179,7 @@ static sample find_sample(const chunk *c, uint64_t most, bool by_tokens)
         n = fits ? n - n / 2 : n / 2;
     }
     const uint64_t found = get_number(c, samples_at + 8 * at, 8);
-    return (sample){at, (uint32_t)(found & 0xffff), found >> 16};
+    return (skip_point){at, (uint32_t)(found & 0xffff), found >> 16};
 }
 
 /* ---- Kept documents, one after another ---- */
@@ -188,26 +188,25 @@ enum {
     NO_GROUP = UINT32_MAX
 };
 
-typedef struct walk {
+typedef struct kept_cursor {
     chunk c;
-    uint32_t i; /* in the list of the chunk */
-    uint64_t
-        bits; /* or in its bitmap: documents of the group that are left, with the current one */
+    uint32_t i;     /* in the list of the chunk */
+    uint64_t bits;  /* with a bitmap only: kept documents of the group from the current one on */
     uint32_t group; /* number in the chunk, for `bits` and `ends` */
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
     uint32_t n_ends;
     /* the current document: */
     uint64_t number, begin, end;
     uint64_t before; /* tokens of kept documents before it, counted in the view */
-} walk;
+} kept_cursor;
 
-static tokmap_status fail_index(const walk *w, tokmap_error *err)
+static tokmap_status fail_index(const kept_cursor *w, tokmap_error *err)
 {
     return tokmap_i_index_cache_fail(w->c.reader->index, w->c.v->ds, err);
 }
 
 /* Reads the ends of a group of the chunk. */
-static tokmap_status read_group(walk *w, uint32_t group, tokmap_error *err)
+static tokmap_status read_group(kept_cursor *w, uint32_t group, tokmap_error *err)
 {
     const tokmap_i_documents *docs = &w->c.v->ds->documents;
     const uint64_t number = w->c.number * (TOKMAP_I_VIEW_CHUNK / TOKMAP_I_GROUP_DOCUMENTS) + group;
@@ -219,7 +218,7 @@ static tokmap_status read_group(walk *w, uint32_t group, tokmap_error *err)
 }
 
 /* Makes a document of the chunk the current one. */
-static tokmap_status take_document(walk *w, uint32_t in_chunk, tokmap_error *err)
+static tokmap_status take_document(kept_cursor *w, uint32_t in_chunk, tokmap_error *err)
 {
     const uint32_t group = in_chunk / TOKMAP_I_GROUP_DOCUMENTS,
                    i = in_chunk % TOKMAP_I_GROUP_DOCUMENTS;
@@ -239,7 +238,7 @@ static tokmap_status take_document(walk *w, uint32_t in_chunk, tokmap_error *err
 }
 
 /* Makes kept document number `i` of the chunk the current one, which is this document. */
-static tokmap_status begin_walk(walk *w, uint32_t i, uint32_t document, tokmap_error *err)
+static tokmap_status begin_at(kept_cursor *w, uint32_t i, uint32_t document, tokmap_error *err)
 {
     const tokmap_status status = tokmap_i_index_cache_check(w->c.reader->files, err);
     w->i = i;
@@ -251,7 +250,7 @@ static tokmap_status begin_walk(walk *w, uint32_t i, uint32_t document, tokmap_e
 }
 
 /* Goes to the first kept document of the next chunk that has one. TOKMAP_END: there is none. */
-static tokmap_status next_chunk(walk *w, tokmap_error *err)
+static tokmap_status next_chunk(kept_cursor *w, tokmap_error *err)
 {
     const uint64_t n_chunks = w->c.v->header.n_chunks;
     uint64_t number = w->c.number + 1;
@@ -263,11 +262,11 @@ static tokmap_status next_chunk(walk *w, tokmap_error *err)
     if (status)
         return status;
     w->before = w->c.at->tokens_before;
-    return begin_walk(w, 0, find_sample(&w->c, 0, false).document, err);
+    return begin_at(w, 0, find_skip_point(&w->c, 0, false).document, err);
 }
 
 /* Goes to the next kept document. TOKMAP_END: there is none. */
-static tokmap_status next_kept(walk *w, tokmap_error *err)
+static tokmap_status next_kept(kept_cursor *w, tokmap_error *err)
 {
     uint32_t group = w->group;
     w->before += w->end - w->begin;
@@ -306,16 +305,16 @@ tokmap_status tokmap_i_view_before(const tokmap_view *v, tokmap_i_view_reader *r
                                    uint64_t document, uint64_t *n_tokens, tokmap_error *err)
 {
     const uint64_t number = document / TOKMAP_I_VIEW_CHUNK;
-    walk w = {.group = NO_GROUP};
+    kept_cursor w = {.group = NO_GROUP};
     *n_tokens = number < v->header.n_chunks ? v->chunks[number].tokens_before : v->header.n_tokens;
     if (number >= v->header.n_chunks || v->chunks[number].n_kept == 0)
         return TOKMAP_OK;
     tokmap_status status = open_chunk(&w.c, v, reader, number, err);
     if (status)
         return status;
-    const sample s = find_sample(&w.c, document % TOKMAP_I_VIEW_CHUNK, false);
+    const skip_point s = find_skip_point(&w.c, document % TOKMAP_I_VIEW_CHUNK, false);
     w.before = w.c.at->tokens_before + s.n_before;
-    status = begin_walk(&w, s.i * TOKMAP_I_VIEW_STEP, s.document, err);
+    status = begin_at(&w, s.i * TOKMAP_I_VIEW_STEP, s.document, err);
     while (!status && w.number < document)
         status = next_kept(&w, err);
     *n_tokens = status == TOKMAP_END ? v->header.n_tokens : w.before;
@@ -339,15 +338,15 @@ static uint64_t find_chunk(const tokmap_view *v, uint64_t most, bool by_tokens)
 }
 
 /* Goes to the kept document that has a token of the view. */
-static tokmap_status walk_to(walk *w, const tokmap_view *v, tokmap_i_view_reader *reader,
-                             uint64_t token, tokmap_error *err)
+static tokmap_status go_to_token(kept_cursor *w, const tokmap_view *v, tokmap_i_view_reader *reader,
+                                 uint64_t token, tokmap_error *err)
 {
     tokmap_status status = open_chunk(&w->c, v, reader, find_chunk(v, token, true), err);
     if (status)
         return status;
-    const sample s = find_sample(&w->c, token - w->c.at->tokens_before, true);
+    const skip_point s = find_skip_point(&w->c, token - w->c.at->tokens_before, true);
     w->before = w->c.at->tokens_before + s.n_before;
-    status = begin_walk(w, s.i * TOKMAP_I_VIEW_STEP, s.document, err);
+    status = begin_at(w, s.i * TOKMAP_I_VIEW_STEP, s.document, err);
     while (!status && token - w->before >= w->end - w->begin)
         status = next_kept(w, err);
     return status;
@@ -370,8 +369,8 @@ static bool add_range(tokmap_i_view_reader *r, uint64_t begin, uint64_t end)
 static tokmap_status add_ranges(const tokmap_view *v, tokmap_i_view_reader *r, uint64_t token,
                                 uint64_t n, tokmap_error *err)
 {
-    walk w = {.group = NO_GROUP};
-    tokmap_status status = walk_to(&w, v, r, token, err);
+    kept_cursor w = {.group = NO_GROUP};
+    tokmap_status status = go_to_token(&w, v, r, token, err);
     uint64_t begin = w.begin + (token - w.before);
     while (!status && n > 0) {
         const uint64_t end = MIN(w.end, begin + n);
@@ -463,7 +462,7 @@ tokmap_status tokmap_view_documents(const tokmap_view *v, uint64_t first, uint64
 /* ---- Verify ---- */
 
 /* Whether the samples and the table count the tokens before kept document number i of a chunk. */
-static bool counts_agree(const walk *w, uint32_t i, uint64_t n_before)
+static bool counts_agree(const kept_cursor *w, uint32_t i, uint64_t n_before)
 {
     const chunk *c = &w->c;
     const uint32_t at = tokmap_i_view_samples_at(c->at->n_kept) + 8 * (i / TOKMAP_I_VIEW_STEP);
@@ -475,7 +474,7 @@ tokmap_status tokmap_view_verify(const tokmap_view *v, tokmap_error *err)
 {
     tokmap_i_view_reader reader;
     uint64_t n_tokens = 0, n_kept = 0;
-    walk w = {.c = {.number = UINT64_MAX, .v = v, .reader = &reader}, .group = NO_GROUP};
+    kept_cursor w = {.c = {.number = UINT64_MAX, .v = v, .reader = &reader}, .group = NO_GROUP};
     tokmap_i_error_clear(err);
     if (!v)
         return FAIL_NULL(err);

@@ -288,7 +288,7 @@ static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o,
     if (!status)
         status = tokmap_i_view_open_file(v, path, &exists, err);
     free(path);
-    /* A file of the documents that a dataset of this name had before is as good as none. */
+    /* A file that was made for an earlier dataset of this name is ignored. */
     if ((exists && status != TOKMAP_ERR_MISMATCH) || status == TOKMAP_ERR_MEMORY)
         return status;
     forget_file(v);

@@ -40,7 +40,7 @@ struct tokmap_column_writer {
     bool finished;
 
     tokmap_i_meta_state types;
-    uint64_t n_values;   /* that are not null */
+    uint64_t n_values;   /* values that are not null */
     int64_t least, most; /* of the integers */
     bool is_single;      /* every number is a float of 32 bits */
 
@@ -48,8 +48,8 @@ struct tokmap_column_writer {
     uint64_t run_first;
     uint32_t n_run;
     uint64_t put_end;    /* no document from here on has been given a value */
-    tokmap_i_bytes text; /* the same for strings; */
-    uint64_t text_at;    /* where it begins, counted from the first string */
+    tokmap_i_bytes text; /* strings that are not written yet, or were read */
+    uint64_t text_at;    /* where `text` begins among the bytes of all strings */
 
     uint64_t row; /* the document whose value is read next */
     uint8_t *out; /* BUFFER_BYTES that are not written yet */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flush.c - what becomes of tokens between the buffer of a writer and the disk: they are hashed,
+/* flush.c - the steps of tokens from the buffer of a writer to the disk: they are hashed,
  * written and made durable.
  *
  * With options.n_threads, threads do so with whole buffers. Up to N_PIECES of them are on their
@@ -19,7 +19,7 @@ enum {
     PIECE_BLOCKS = TOKMAP_I_WRITE_BYTES / TOKMAP_I_BLOCK_BYTES
 };
 
-/* What is found by hashing tokens. */
+/* The result of hashing tokens. */
 typedef struct hashes {
     uint64_t checksums[PIECE_BLOCKS + 1]; /* of the blocks that end in them */
     size_t n_blocks;
@@ -144,7 +144,7 @@ static void start_threads(tokmap_writer *w)
 {
     tokmap_i_flush *f = calloc(1, sizeof *f);
     const uint32_t n_wanted = w->options.n_threads;
-    w->options.n_threads = 0; /* not again, if that fails */
+    w->options.n_threads = 0; /* if that fails, it is not tried again */
     if (!f)
         return;
     tokmap_i_mutex_init(&f->mutex);
@@ -167,7 +167,7 @@ void tokmap_i_writer_end_threads(tokmap_writer *w)
     tokmap_i_flush *f = w->flush;
     if (!f)
         return;
-    const bool is_child = tokmap_i_fork_mark_is_child(&w->fork_mark); /* which has no threads */
+    const bool is_child = tokmap_i_fork_mark_is_child(&w->fork_mark); /* a child has no threads */
     if (!is_child) {
         tokmap_i_mutex_lock(&f->mutex);
         f->stop = true;
@@ -233,7 +233,7 @@ static tokmap_status give(tokmap_writer *w, tokmap_error *err)
     return status || *next ? status : FAIL_MEMORY(err);
 }
 
-/* Waits until all that was given is written. */
+/* Waits until everything that threads were given is written. */
 static tokmap_status wait_for_threads(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_i_flush *f = w->flush;

@@ -21,7 +21,7 @@ typedef struct lane_job {
     const uint64_t *documents;
     uint64_t n_documents, n_passed;
     tokmap_document now; /* beyond all tokens if there are no more */
-    /* The file that is written */
+    /* the file that is written: */
     tokmap_i_token_file *from;
     tokmap_i_named_file source;
     tokmap_i_lane_header header;

@@ -37,7 +37,7 @@ struct tokmap_lane_writer {
 
 /* ---- Which tokens have values ---- */
 
-/* Adds tokens to those that have values. */
+/* Notes that these tokens have values. */
 static tokmap_status take_tokens(tokmap_lane_writer *w, uint64_t first, uint64_t n_tokens,
                                  tokmap_error *err)
 {

@@ -208,12 +208,12 @@ def a_view_outlives_the_dataset(folder):
 def threads_of_a_writer_change_no_byte(folder):
     ids = np.arange(3_000_000, dtype=np.uint32) % 60000
     for name, n_threads in (("without", 0), ("with", 3)):
-        with tokmap.Writer(folder / name, 60000, n_threads=n_threads) as w:
+        with tokmap.Writer(folder / name, 60000, threads=n_threads) as w:
             for at in range(0, len(ids), 300_000):
                 w.document(ids[at:at + 300_000])
     for suffix in (".bin", ".tmi"):
         assert (folder / f"with{suffix}").read_bytes() == (folder / f"without{suffix}").read_bytes()
-    assert "n_threads is 8" in str(raises(ValueError, tokmap.Writer, folder / "w", 10, n_threads=8))
+    assert "threads is 8" in str(raises(ValueError, tokmap.Writer, folder / "w", 10, threads=8))
 
 
 def a_failed_writer_leaves_nothing(folder):

@@ -46,7 +46,7 @@ def every_option_of_the_command_is_an_argument(folder):
     help_text = subprocess.run([find_program("tokmap"), "pack", "--help"], capture_output=True, text=True, check=True).stdout
     options = set(re.findall(r"^ {2,}(?:-\w, )?--([a-z0-9-]+)", help_text, re.M)) - ELSEWHERE
     arguments = set(inspect.signature(tokmap.pack).parameters) - {"inputs", "tokenizer", "output", "progress"}
-    expect_equal(arguments, {one.replace("-", "_") for one in options}, "the arguments")
+    expect_equal(arguments, {"replace" if one == "force" else one.replace("-", "_") for one in options}, "the arguments")
     for kind in ("Format", "Utf8", "OnError", "Specials", "Also"):
         name = {"OnError": "on-error"}.get(kind, kind.lower())
         after = help_text.split(f"--{name} ")[1]
@@ -98,10 +98,10 @@ def tables_have_columns(folder):
 def wrong_arguments_name_what_was_meant(folder):
     file, P = lines_of(folder, 3), os.path.join(folder, "P")
     for given, kind, text in (
-            ({"tokeniser": 1}, TypeError, "did you mean tokenizer?"), ({"replace": True}, TypeError, "did you mean force=True?"),
+            ({"tokeniser": 1}, TypeError, "did you mean tokenizer?"), ({"force": True}, TypeError, "did you mean replace=True?"),
             ({"n_threads": 2}, TypeError, "did you mean threads?"), ({"nonsense": 2}, TypeError, "help(tokmap.pack) lists them"),
             ({"plan": "x"}, TypeError, "tokmap pack --plan"), ({"format": "xml"}, ValueError, "must be one of 'auto', 'text'"),
-            ({"split": "a=0.1"}, TypeError, "must be a dict"), ({"force": "no"}, TypeError, "True or False"),
+            ({"split": "a=0.1"}, TypeError, "must be a dict"), ({"replace": "no"}, TypeError, "True or False"),
             ({"include": 3}, TypeError, "a list of them"), ({"threads": 0}, ValueError, "threads"),
             ({"where": "n <"}, ValueError, "where: character"), ({"limit_tokens": "x"}, ValueError, "limit_tokens=x: must be"),
             ({"specials_file": "x"}, ValueError, "specials_file works only with"), ({"progress": "x"}, TypeError, "progress"),
@@ -127,8 +127,8 @@ def errors_are_those_of_the_package(folder):
     tokmap.pack(file, "bytes", P)
     error = raises(tokmap.ExistsError, tokmap.pack, file, "bytes", P)
     if sys.version_info >= (3, 11):
-        expect("Use force=True to replace it" in error.__notes__[0], error.__notes__)
-    expect_equal(tokmap.pack(file, "bytes", P, force=True).n_documents, 3, "documents")
+        expect("Use replace=True to replace it" in error.__notes__[0], error.__notes__)
+    expect_equal(tokmap.pack(file, "bytes", P, replace=True).n_documents, 3, "documents")
 
 
 def notes_and_progress_are_shown(folder):
@@ -137,7 +137,7 @@ def notes_and_progress_are_shown(folder):
             "tokmap.pack(sys.argv[1], 'bytes', sys.argv[2], on_error='skip', progress=seen.append)\n"
             "assert seen[-1].bytes == seen[-1].total_bytes > 0 and seen[-1].seconds >= 0, seen\n"
             "assert seen[-1].text.startswith('pack: '), seen\n"
-            "tokmap.pack(sys.argv[1], 'bytes', sys.argv[2], on_error='skip', force=True)\n")
+            "tokmap.pack(sys.argv[1], 'bytes', sys.argv[2], on_error='skip', replace=True)\n")
     file = lines_of(folder, 3)
     with open(file, "a") as out:
         out.write("{broken\n")
@@ -166,7 +166,7 @@ def an_interrupt_keeps_what_was_done(folder):
         thread = threading.Thread(target=interrupt)
         thread.start()
         try:
-            tokmap.pack(file, "bytes", P, force=True)
+            tokmap.pack(file, "bytes", P, replace=True)
         except KeyboardInterrupt:
             break
         finally:

@@ -38,7 +38,7 @@ def examples_are_found_in_all_datasets(folder):
     wanted = [number for number in range(61) if (number if number < 30 else number - 30) % 3 == 0]
     (folder / "b.jsonl").write_text(json.dumps({"q": "no such text", "a": None}) + "\n" + json.dumps({"q": TEXT}) + "\n")
     results = [ds.scan("b", against=["no such text", TEXT], report=True),
-               ds.scan("b", against=folder / "b.jsonl", field="q,a", n_threads=2, replace=True, report=True)]
+               ds.scan("b", against=folder / "b.jsonl", field="q,a", threads=2, replace=True, report=True)]
     expect_equal(results[0], results[1], "a list of texts, and a file")
     found = results[0]
     expect_equal([found["n_examples"], found["n_examples_found"], found["n_documents"]], [2, 1, len(wanted)], "result")

@@ -82,7 +82,7 @@ def a_folder_stands_for_its_file(folder):
     (folder / "a.txt").write_text("the a")
     metadata = []
     for name in ("model.v1", "model.v1/", "model.v1/tokenizer.json"):
-        tokmap.pack(str(folder / "a.txt"), f"{folder}/{name}", folder / "P", eod="none", force=True)
+        tokmap.pack(str(folder / "a.txt"), f"{folder}/{name}", folder / "P", eod="none", replace=True)
         metadata.append(tokmap.open(folder / "P").metadata["tokenizer"])
     assert metadata[0] == metadata[1] == metadata[2] and metadata[0]["name"] == "tokenizer.json", metadata
     said = subprocess.run([BUILD / "tokmap", "encode", "--tokenizer", "gpt2", "-"], input=b"", capture_output=True).stderr.decode()
@@ -105,7 +105,7 @@ def ids_are_those_of_the_command(folder):
         for specials in ("text", "match"):
             wanted = encode_by_command([*options, "--specials", specials], texts)
             for n_threads in (0, 1, 3):
-                found = parts_of(tokenizer.encode_batch(texts, specials=specials, n_threads=n_threads))
+                found = parts_of(tokenizer.encode_batch(texts, specials=specials, threads=n_threads))
                 assert found == wanted, f"{name}: {specials}, {n_threads} threads"
         n += 1
     if n == 0:
@@ -219,7 +219,7 @@ def what_is_wrong_is_named(folder):
     assert words.encode("a </s>", specials="drop").tolist() == [2]
     raises(UnicodeEncodeError, words.encode, "\ud800")
     assert "'all' is not one of text, match" in str(raises(ValueError, words.encode, "a", specials="all"))
-    assert "n_threads is -1" in str(raises(ValueError, words.encode_batch, ["a"], n_threads=-1))
+    assert "threads is -1" in str(raises(ValueError, words.encode_batch, ["a"], threads=-1))
     for wrong in (5, None, ["a", 5], [b"a", None]):
         raises(TypeError, words.encode_batch, wrong)
     raises(TypeError, words.encode, 5)
@@ -239,7 +239,7 @@ def threads_use_one_tokenizer(folder):
     tokenizer = tokmap.Tokenizer("bytes")
     texts = random_texts(300)
     wanted, found = parts_of(tokenizer.encode_batch(texts)), []
-    threads = [threading.Thread(target=lambda: found.append(parts_of(tokenizer.encode_batch(texts, n_threads=2)) == wanted))
+    threads = [threading.Thread(target=lambda: found.append(parts_of(tokenizer.encode_batch(texts, threads=2)) == wanted))
                for _ in range(6)]
     for thread in threads:
         thread.start()

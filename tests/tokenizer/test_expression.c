@@ -5,14 +5,14 @@
 
 #include "base/simd.h"
 #include "tokenizer/split/expression.h"
-#include "tokenizer/split/view.h"
+#include "tokenizer/split/text_cursor.h"
 
 enum {
     N_PLACES = 70 /* more than two vectors */
 };
 
 /* From each place of a text whose other bytes begin no match. */
-static void search_everywhere(const expression *x, view v, uint8_t byte)
+static void search_everywhere(const expression *x, text_cursor v, uint8_t byte)
 {
     for (size_t at = 0; at < N_PLACES; at++) {
         uint8_t text[N_PLACES + TEXT_PADDING];
@@ -44,8 +44,8 @@ TEST(vectors_find_the_same_bytes_that_begin_a_match)
         expression *x = expression_new(texts[k], strlen(texts[k]), EXPRESSION_RUST, &err);
         CHECK(x != NULL);
         for (unsigned byte = 0; byte < 256; byte++) {
-            search_everywhere(x, (view){.as_bytes = false}, (uint8_t)byte);
-            search_everywhere(x, (view){.as_bytes = true}, (uint8_t)byte);
+            search_everywhere(x, (text_cursor){.as_bytes = false}, (uint8_t)byte);
+            search_everywhere(x, (text_cursor){.as_bytes = true}, (uint8_t)byte);
         }
         expression_free(x);
     }

@@ -79,7 +79,7 @@ typedef struct reader_options {
     corpus_on_error on_error;
     bool fixed;          /* on_error was chosen: messages do not advise another one */
     size_t max_document; /* bytes of a record and of its text; 0: CORPUS_MAX_DOCUMENT */
-    size_t sample_bytes; /* not 0: CORPUS_TEXT ends a larger document after about so many bytes, at
+    size_t head_bytes;   /* not 0: CORPUS_TEXT ends a larger document after about so many bytes, at
                             a line end; for estimates */
     const field_list *fields; /* to be read beside the text; NULL: none */
     /* CSV and TSV: bit i says that fields->names[i] is a column of strings. */

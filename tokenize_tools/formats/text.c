@@ -97,7 +97,7 @@ static bool skip_blanks(text_reader *r, failure *err)
 }
 
 /* Ends a sample of the text in the window at a line, or at a character. */
-static size_t sample_end(const text_reader *r, size_t n_bytes)
+static size_t end_of_head(const text_reader *r, size_t n_bytes)
 {
     const uint8_t *text = window_text(&r->base.window);
     const uint8_t *newline = memrchr(text, '\n', n_bytes);
@@ -123,8 +123,8 @@ static reader_result find_record(text_reader *r, failure *err)
         const bool one = is_text && r->terminator_bytes == 0 && r->line == 0;
         if (w->at_end && window_size(w) == 0 && !one)
             return READER_END;
-        if (is_text && o->sample_bytes && r->n_bytes > o->sample_bytes) {
-            r->n_bytes = sample_end(r, o->sample_bytes);
+        if (is_text && o->head_bytes && r->n_bytes > o->head_bytes) {
+            r->n_bytes = end_of_head(r, o->head_bytes);
             return READER_DOCUMENT;
         }
         if (found || w->at_end || r->n_bytes > o->max_document)

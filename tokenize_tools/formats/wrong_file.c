@@ -197,18 +197,18 @@ static size_t count_malformed(const wrong_file_head *head)
 
 /* ---- JSON ---- */
 
-/* The first byte that is not white space, or 0; *at: the offset after it. */
-static uint8_t next_black(const wrong_file_head *head, size_t *at)
+/* Returns the next byte that is not white space, or 0; *at: the offset after it. */
+static uint8_t next_nonblank(const wrong_file_head *head, size_t *at)
 {
     while (*at < head->n_bytes && is_one_of(head->bytes[*at], " \t\r\n"))
         ++*at;
     return *at < head->n_bytes ? head->bytes[(*at)++] : 0;
 }
 
-static uint8_t first_black(const wrong_file_head *head, size_t *at)
+static uint8_t first_nonblank(const wrong_file_head *head, size_t *at)
 {
     *at = head->n_bytes >= 3 && memcmp(head->bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    return next_black(head, at);
+    return next_nonblank(head, at);
 }
 
 /* ---- Names ---- */
@@ -385,7 +385,7 @@ static bool check_nul(const wrong_file_head *head, const reader_options *options
                 unit_bytes * 8);
     }
     size_t at;
-    return first_black(head, &at) == '{' || wrong_file_is_array(head) ||
+    return first_nonblank(head, &at) == '{' || wrong_file_is_array(head) ||
            FAIL_KIND(err, BINARY_DATA,
                      "byte %zu: a NUL, so this is not text; if NULs end its documents, use "
                      "--separator '\\0'; " ANYWAY,
@@ -395,8 +395,8 @@ static bool check_nul(const wrong_file_head *head, const reader_options *options
 bool wrong_file_is_array(const wrong_file_head *head)
 {
     size_t at;
-    return wrong_name_is_whole_json(head->name) && first_black(head, &at) == '[' &&
-           is_one_of(next_black(head, &at), "{]");
+    return wrong_name_is_whole_json(head->name) && first_nonblank(head, &at) == '[' &&
+           is_one_of(next_nonblank(head, &at), "{]");
 }
 
 static bool check_content(const wrong_file_head *head, const reader_options *options, failure *err)
@@ -406,10 +406,10 @@ static bool check_content(const wrong_file_head *head, const reader_options *opt
     if (is_trusted(options))
         return true;
     size_t at;
-    const uint8_t first = first_black(head, &at);
+    const uint8_t first = first_nonblank(head, &at);
     /* A text may begin with "[Chorus]" or a link. */
     if (options->format == CORPUS_AUTO && first == '[' &&
-        is_one_of(next_black(head, &at), "{\"[") && !wrong_file_is_array(head))
+        is_one_of(next_nonblank(head, &at), "{\"[") && !wrong_file_is_array(head))
         return FAIL_KIND(err, "a JSON array",
                          "is a JSON array; write its elements as JSON lines, one object per line, "
                          "or " ANYWAY);

@@ -39,7 +39,7 @@ bool wrong_name_check(const wrong_file_head *head, failure *err);
  * CORPUS_AUTO. No other name decides what an input is taken for: these formats have no bytes of
  * their own. */
 corpus_format wrong_name_table(const char *name);
-/* Whether a file of this name may hold JSON, of which not all is as it should be: it ends in .json,
+/* Whether a file of this name may hold JSON, perhaps malformed: it ends in .json,
  * .jsonl or .ndjson, or has no ending, before .gz and .zst. Archives may, too. */
 bool wrong_name_may_be_json(const char *name);
 /* Whether it ends in .json, before .gz and .zst: then it may be one JSON text over all lines. */

@@ -22,14 +22,14 @@
 #define READ_AHEAD_BYTES ((uint64_t)128 << 10)
 
 /* What was counted in the beginnings of some inputs. */
-typedef struct sample {
+typedef struct input_sample {
     uint64_t inputs, documents, text_bytes, tokens;
     uint64_t ended;          /* inputs that were read to their end */
     corpus_counts counts;    /* filtered, bad and all records */
     uint64_t stored_bytes;   /* of these inputs as a whole */
     double estimated_tokens; /* in these inputs as a whole */
     uint64_t fields_found;   /* bits of the fields that some of the ended inputs has */
-} sample;
+} input_sample;
 
 /* ---- Sample ---- */
 
@@ -73,7 +73,7 @@ static double estimate_input(const pack_parts *parts, size_t which, const reader
             (*summary->codec ? stored_ratio(parts->inputs->names[which]) : 1));
 }
 
-static int sample_one(sample *s, const pack_parts *parts, pack_inputs *inputs, encoder *e,
+static int sample_one(input_sample *s, const pack_parts *parts, pack_inputs *inputs, encoder *e,
                       size_t which)
 {
     const reader_summary *summary = &inputs->seen[which].summary;
@@ -82,7 +82,7 @@ static int sample_one(sample *s, const pack_parts *parts, pack_inputs *inputs, e
     pack_marks marks = {parts};
     const corpus_batch *batch = &job.batch;
     corpus_options options = pack_corpus_options(parts);
-    options.batch_bytes = options.reader.sample_bytes = SAMPLE_BYTES;
+    options.batch_bytes = options.reader.head_bytes = SAMPLE_BYTES;
     options.reader.note = parts->options->quiet ? NULL : pack_print_note;
     options.reader.context = (void *)parts;
     const char *const *name = parts->inputs->names + which;
@@ -119,7 +119,7 @@ static int sample_one(sample *s, const pack_parts *parts, pack_inputs *inputs, e
     return code;
 }
 
-static int take_sample(sample *s, const pack_parts *parts, pack_inputs *inputs)
+static int take_sample(input_sample *s, const pack_parts *parts, pack_inputs *inputs)
 {
     const encoder_options options = {.specials = parts->options->specials};
     const pack_inputs *in = parts->inputs;
@@ -256,16 +256,16 @@ static void print_inputs(const pack_parts *parts)
     }
 }
 
-static double estimate_tokens(const sample *s, const pack_inputs *in)
+static double estimate_tokens(const input_sample *s, const pack_inputs *in)
 {
     if (s->stored_bytes == 0)
         return 0;
     return s->estimated_tokens * ((double)in->total_bytes / (double)s->stored_bytes);
 }
 
-static void print_estimate(const sample *s, const pack_parts *parts)
+static void print_estimate(const input_sample *s, const pack_parts *parts)
 {
-    print_heading("sample:");
+    print_heading("measured:");
     const bool is_text = parts->options->input.list == LIST_NONE;
     printf("%s, %s", cli_count_of(s->inputs, "file").s, cli_count_of(s->documents, "document").s);
     if (is_text)
@@ -323,7 +323,7 @@ static void put_inputs(json_out *o, const pack_inputs *in)
 }
 
 /* s: NULL if not all inputs can be packed. */
-static void print_json(const sample *s, const pack_parts *parts)
+static void print_json(const input_sample *s, const pack_parts *parts)
 {
     const pack_inputs *in = parts->inputs;
     json_out o = json_out_begin_result(stdout);
@@ -331,11 +331,11 @@ static void print_json(const sample *s, const pack_parts *parts)
     json_out_string(&o, "tokenizer", parts->tokenizer->name);
     json_out_number(&o, "vocab_size", parts->tokens->vocab_size);
     if (s) {
-        json_out_begin(&o, "sample", '{');
-        json_out_number(&o, "inputs", s->inputs);
-        json_out_number(&o, "documents", s->documents);
+        json_out_begin(&o, "measured", '{');
+        json_out_number(&o, "n_inputs", s->inputs);
+        json_out_number(&o, "n_documents", s->documents);
         json_out_number(&o, "text_bytes", s->text_bytes);
-        json_out_number(&o, "tokens", s->tokens);
+        json_out_number(&o, "n_tokens", s->tokens);
         json_out_end(&o, '}');
     }
     if (!s || in->once)
@@ -361,7 +361,7 @@ int pack_dry_run_refused(const pack_parts *parts)
 }
 
 /* What the run would find at its end, if the sample is all of the inputs. */
-static int check_whole(const sample *s, const pack_options *o)
+static int check_whole(const input_sample *s, const pack_options *o)
 {
     if (corpus_kept_none(&s->counts))
         return cli_error(CLI_INPUT, CORPUS_KEPT_NONE, s->counts.records);
@@ -375,7 +375,7 @@ static int check_whole(const sample *s, const pack_options *o)
 
 int pack_dry_run(const pack_parts *parts, pack_inputs *inputs)
 {
-    sample s = {0};
+    input_sample s = {0};
     int code = take_sample(&s, parts, inputs);
     if (code == CLI_OK && inputs->n_refused > 0)
         return pack_dry_run_refused(parts);

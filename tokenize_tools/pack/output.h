@@ -42,8 +42,8 @@ int pack_outputs_open(pack_outputs *outputs, const pack_parts *parts, pack_start
 /* --also: the files of another program are written when all outputs have their names, from their
  * indexes; before, those of datasets that are replaced are removed, so that none is ever beside
  * other tokens. The first call refuses files that exist, unless they may be replaced, and any
- * without the option; the others then do nothing. `rest`: only what a killed run did not come
- * to. */
+ * without the option; the others then do nothing. `rest`: only the files that a killed run had
+ * not written. */
 int pack_outputs_check_also(const pack_outputs *outputs, const pack_options *options);
 int pack_outputs_remove_also(const pack_outputs *outputs, const pack_options *options,
                              pack_error *err);

@@ -592,7 +592,7 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
     return PACK_FAILED;
 }
 
-/* Makes the counts of a part that continues a file those of the file. */
+/* Turns the counts of a part that continues a file into counts of the file. */
 static void join_counts(const pack_pipeline *p, corpus_counts *counts, bool at_end)
 {
     if (at_end) /* the file counts, when all of it was read */
@@ -616,7 +616,7 @@ static void join_place(const pack_pipeline *p, corpus_place *place)
     place->stored.checksum += before->stored.checksum;
 }
 
-/* Makes places and counts of a segment those of all inputs. */
+/* Turns places and counts of a segment into places and counts of all inputs. */
 static void place_job(pack_pipeline *p, pack_job *job)
 {
     const pack_segment *what = &p->turn->what;
@@ -637,7 +637,7 @@ static void place_job(pack_pipeline *p, pack_job *job)
     p->after = *after;
 }
 
-/* Makes size and checksum of the last part of a file those of the file. */
+/* Turns size and checksum of the last part of a file into size and checksum of the file. */
 static void join_end(const pack_pipeline *p, pack_job *job)
 {
     const pack_segment *what = &p->turn->what;

@@ -15,7 +15,7 @@ static bool is_dense(const char *name)
     return wrong_name_is_compressed(name) || fnmatch("*.parquet", name, FNM_CASEFOLD) == 0;
 }
 
-/* Returns the bytes of an input that the cell has. */
+/* Returns how many bytes of input i the cell packs. */
 static uint64_t bytes_of(const pack_inputs *inputs, size_t i)
 {
     uint64_t n =

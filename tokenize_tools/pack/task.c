@@ -300,7 +300,7 @@ static int check_cells(pack_task *t)
     return code;
 }
 
-/* Those that were left to others may be done by now. */
+/* Cells that were left to other tasks may be done by now. */
 static int check_left(pack_task *t)
 {
     size_t n = 0;

@@ -6,7 +6,7 @@
 #include "system/platform_thread.h"
 #include "system/work_thread.h"
 
-/* A stage that was busy for so much of the time was the one that the others waited for. */
+/* If a stage was busy for so much of the time, the others waited for it. */
 #define BUSY 0.9
 
 void pack_use_count(pack_use *use, int sign)

@@ -24,8 +24,8 @@
  * them. Data that is lost or duplicated between two of them shows as a difference.
  *
  * The reader counts records by its position, which is where a resumed run continues; the corpus
- * counts those that it has handed out or left out. Neither is computed from the other, so a place
- * behind a record that nobody got is never stored. */
+ * counts those that it has handed out or left out. Neither is computed from the other, so a
+ * position after a record that was not handed out is never saved. */
 
 static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_error *err)
 {

@@ -228,7 +228,7 @@ static void leave_out(input_list *files, size_t first, const char *argument,
     files->n_names = n;
 }
 
-/* One that is misspelt would be packed. */
+/* Refuses a --skip-input that names no input: a misspelt one would leave its input in. */
 static int check_skipped(const input_list *files, char **arguments, size_t n_arguments,
                          const pack_options *options)
 {
@@ -263,7 +263,7 @@ static int expand(input_list *files, const char *argument, const input_described
     return code;
 }
 
-/* Goes on after an argument that names what is not there, so that all of these are named. */
+/* Goes on after an argument that names a missing file, so that all missing files are named. */
 static int expand_all(input_list *files, char **arguments, size_t n_arguments,
                       const pack_options *options)
 {

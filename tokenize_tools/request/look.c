@@ -72,7 +72,7 @@ static void look_with(const look *l, size_t which, bool alone, looked *found)
                                  .version = &l->inputs->versions[which],
                                  .reserve = alone ? NULL : fits};
     document first;
-    options.window.read_bytes = options.sample_bytes = READ_BYTES;
+    options.window.read_bytes = options.head_bytes = READ_BYTES;
     options.on_error = ON_ERROR_FAIL; /* else a long record is read to its end */
     options.note = ignore_note;
     options.missing = keep_why;
@@ -96,7 +96,7 @@ static void look_with(const look *l, size_t which, bool alone, looked *found)
     reader_close(r);
 }
 
-static void look_at(void *context, size_t which, void *result)
+static void look_at_input(void *context, size_t which, void *result)
 {
     look_with(context, which, false, result);
 }
@@ -203,8 +203,8 @@ static size_t n_looks(const look *l)
 
 static int look_at_all(look *l)
 {
-    return pack_inputs_each(l->inputs,
-                            &(pack_input_work){look_at, take_look, sizeof(looked), n_looks(l), l});
+    return pack_inputs_each(
+        l->inputs, &(pack_input_work){look_at_input, take_look, sizeof(looked), n_looks(l), l});
 }
 
 static bool is_mixed(const look *l)

@@ -422,7 +422,7 @@ bool pack_options_add_text(pack_options *options, const char *field)
     return true;
 }
 
-/* What is only for tables of text. */
+/* Refuses options that are only for tables of text. */
 static int check_columns(const pack_options *o)
 {
     const corpus_format format = o->input.format;

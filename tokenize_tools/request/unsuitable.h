@@ -34,8 +34,8 @@ bool unsuitable_add(unsuitable_list *list, size_t which, const char *name, const
 int unsuitable_refuse(const unsuitable_list *list, bool alone);
 /* Prints how many inputs of each kind were left out. */
 void unsuitable_note(const unsuitable_list *list);
-/* Prints the member `unsuitable` of an object, if there are any: of each kind the number. */
+/* Prints the member `unsuitable` of an object, if there are any: one number for each kind. */
 void unsuitable_print_counts(const unsuitable_list *list, json_out *o);
-/* Prints the member `unsuitable_inputs`, if there are any: of each its name and kind. */
+/* Prints the member `unsuitable_inputs`, if there are any: the name and the kind of each. */
 void unsuitable_print_files(const unsuitable_list *list, json_out *o);
 void unsuitable_free(unsuitable_list *list);

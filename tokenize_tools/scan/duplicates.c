@@ -111,7 +111,7 @@ static tokmap_status see_duplicates(search *s, tokmap_error *err)
     if (n > 1)
         qsort(s->table, n, sizeof *s->table, compare_documents);
     for (size_t i = 0; i < n && !status; i++)
-        status = s->job->see(s->job->context, s->table[i].document, s->table[i].hash, err);
+        status = s->job->on_duplicate(s->job->context, s->table[i].document, s->table[i].hash, err);
     return status;
 }
 

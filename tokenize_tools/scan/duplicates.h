@@ -10,7 +10,8 @@ typedef struct duplicates_job {
     void *context;   /* for the callbacks */
     /* Called for each document that has the tokens of an earlier one, in each pass in the order of
      * their numbers. `first` is the first document that has them. An error ends the search. */
-    tokmap_status (*see)(void *context, uint64_t document, uint64_t first, tokmap_error *err);
+    tokmap_status (*on_duplicate)(void *context, uint64_t document, uint64_t first,
+                                  tokmap_error *err);
     void (*on_progress)(void *context, uint64_t n_tokens); /* since the last call */
 } duplicates_job;
 

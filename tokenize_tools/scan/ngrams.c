@@ -26,14 +26,13 @@ typedef struct gram {
 
 struct ngrams {
     uint32_t n, token_bytes;
-    uint32_t piece; /* tokens of a piece; every n-gram has one at each of its first places */
-    uint32_t
-        stride;   /* n-grams that share a piece, the last of the first and the first of the last */
-    uint8_t *ids; /* of all examples */
+    uint32_t piece;  /* tokens of a piece; every n-gram has one at each of its first places */
+    uint32_t stride; /* places between two lookups: n - piece + 1 */
+    uint8_t *ids;    /* of all examples */
     size_t n_ids, room;
     text *texts;
     size_t n_texts, text_room;
-    uint64_t n_grams; /* until finish all, then the different ones */
+    uint64_t n_grams; /* all n-grams; after finish, the different ones */
     gram *grams;
     uint64_t *filter; /* two bits in a word for each piece */
     unsigned filter_shift;

@@ -74,7 +74,7 @@ static bool take_next(worker *w, tokmap_status status, const tokmap_error *why, 
     for (size_t i = 0; i < w->n_seen && !s->status; i++) {
         const seen *one = &w->seen[i];
         const ngrams_found found = {one->n_ngrams, w->found.runs + one->first_run, one->n_runs, 0};
-        s->status = job->see(job->context, one->document, &found, s->err);
+        s->status = job->on_match(job->context, one->document, &found, s->err);
     }
     if (w->n_tokens > 0)
         job->on_progress(job->context, w->n_tokens);

@@ -12,8 +12,8 @@ typedef struct scan_job {
     uint32_t n_threads;
     void *context; /* for the callbacks, which one thread at a time calls */
     /* Called for each document that has an n-gram, in any order. An error ends the scan. */
-    tokmap_status (*see)(void *context, uint64_t document, const ngrams_found *found,
-                         tokmap_error *err);
+    tokmap_status (*on_match)(void *context, uint64_t document, const ngrams_found *found,
+                              tokmap_error *err);
     void (*on_progress)(void *context, uint64_t n_tokens); /* since the last call */
 } scan_job;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What notebooks show of an object: made by a module above all others, which tokmap/__init__.py says how to load."""
+"""HTML for notebooks, made by _tools/notebook.py, which is imported when an object is shown."""
 
 from typing import Any, Callable, Optional
 

@@ -101,7 +101,7 @@ class StoreSource:
 
     @property
     def transport(self) -> Transport:
-        """Made anew if the deadline has changed, which is also that of a request."""
+        """The transport. A new one is made if the deadline has changed, because a request has the same deadline."""
         if self.store is not None:
             self._transport = _transport(id(self.store), self.store, self.deadline)
         else:
@@ -150,7 +150,7 @@ class StoreSource:
 
     @property
     def has_credentials(self) -> bool:
-        """Whether they are in its URL, and so not in its name."""
+        """Whether its credentials are in its URL, and so not in its name."""
         return self._url is not None and bool(self._url.user or self._url.query)
 
 
@@ -198,7 +198,7 @@ def _read(number: int, address: int, n_reads: int, detail: Any) -> int:
 
 
 def _cancel(number: int, address: int) -> None:
-    """The library cancels again, if the call has not come so far."""
+    """Cancels a call of the library. If the call has not begun to read, the library cancels again."""
     with called_by_library():
         call = _calls.get(address)
         if call is not None:

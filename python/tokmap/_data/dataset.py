@@ -607,7 +607,7 @@ class Dataset:
 
     def scan(self, name: str, *, against: Union[None, Path, Sequence[str]] = None, duplicates: bool = False,
              field: str = "text", ngram: int = 13, tokenizer: Optional[Path] = None, pattern: Optional[str] = None,
-             report: bool = False, replace: bool = False, n_threads: int = 0) -> Dict[str, Any]:
+             report: bool = False, replace: bool = False, threads: int = 0) -> Dict[str, Any]:
         """Adds late columns about tokens that documents have in common with others, by the command `tokmap scan`, and
         returns what it prints as JSON.
 
@@ -618,7 +618,7 @@ class Dataset:
 
         field: the fields of an example, with commas between them. ngram: tokens of an n-gram. tokenizer: the file of the
         tokenizer that made the dataset; None: "bytes". pattern: as for `Tokenizer`. report: the result also has the 20
-        longest matches of each example. replace: whether late columns of these names may be replaced. n_threads: 0: one
+        longest matches of each example. replace: whether late columns of these names may be replaced. threads: 0: one
         for each processor. Several datasets are scanned one after another; after an error, those before it have their
         columns."""
         from .scan import scan  # here, because few programs need it
@@ -626,17 +626,17 @@ class Dataset:
         self._need_files("scan")
         for what, given in (("field", field), ("pattern", "" if pattern is None else pattern)):
             arguments.text(what, given, "a string")
-        n_threads = number("n_threads", n_threads, 64)
+        threads = number("threads", threads, 64)
         if flag("duplicates", duplicates) == (against is not None):
             raise ValueError("scan needs one of against and duplicates=True")
         if duplicates:
             self._only("duplicates")
-            if (field, ngram, tokenizer, pattern, report, n_threads) != ("text", 13, None, None, False, 0):
+            if (field, ngram, tokenizer, pattern, report, threads) != ("text", 13, None, None, False, 0):
                 raise ValueError("duplicates=True needs no examples: only name and replace go with it")
             options = ["--duplicates"]
         else:
             options = ["--field", field, "--ngram", str(integer("ngram", ngram))]
-            options += ["--threads", str(n_threads)] if n_threads else []
+            options += ["--threads", str(threads)] if threads else []
             options += ["--tokenizer", os.fsdecode(encode_path(tokenizer, "tokenizer"))] if tokenizer is not None else []
             options += ["--pattern", pattern] if pattern is not None else []
             options += ["--report"] if flag("report", report) else []
@@ -765,13 +765,13 @@ class Dataset:
 
     # ---- Checks ----
 
-    def verify(self, n_threads: int = 0, sample: float = 1.0) -> None:
+    def verify(self, threads: int = 0, sample: float = 1.0) -> None:
         """Reads and checks every byte, or a share of the blocks, and then the late columns, the views and the lanes beside
         each dataset. Raises DamagedError, or FileError if the system could not read; MismatchError for a late column or a
         view of other documents, or a lane of other tokens."""
         from .lanes import verify_lanes
 
-        options = _lib.VerifyOptions(n_threads=number("n_threads", n_threads, 64), sample=real("sample", sample))
+        options = _lib.VerifyOptions(n_threads=number("threads", threads, 64), sample=real("sample", sample))
         for shard in self._shards():
             call(lib.tokmap_dataset_verify, shard.handle.pointer, ctypes.byref(options), None)
             _meta.verify_beside(shard)

@@ -131,9 +131,9 @@ class Lane:
         place = self._dataset.document(index)
         return self[place.first_token:place.first_token + place.n_tokens]
 
-    def verify(self, n_threads: int = 0) -> None:
+    def verify(self, threads: int = 0) -> None:
         """Reads and checks every byte. Raises DamagedError, or FileError if the system could not read."""
-        options = _lib.VerifyOptions(n_threads=number("n_threads", n_threads, 64))
+        options = _lib.VerifyOptions(n_threads=number("threads", threads, 64))
         for part in self._parts:
             call(lib.tokmap_lane_verify, part.handle.pointer, ctypes.byref(options))
 

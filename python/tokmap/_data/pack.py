@@ -106,7 +106,7 @@ class PackReport:
 
 
 def _name(option: str) -> str:
-    return option.replace("-", "_")
+    return "replace" if option == "force" else option.replace("-", "_")
 
 
 def _escape(text: str) -> str:
@@ -181,7 +181,7 @@ def _words_of(kind: str) -> Sequence[str]:
 
 
 def _as_option(name: str, value: Any, kind: str) -> List[str]:
-    option = "--" + name.replace("_", "-")
+    option = "--" + ("force" if name == "replace" else name.replace("_", "-"))
     if kind == "bool":
         return [option] if flag(name, value) else []
     if value is None:
@@ -248,7 +248,7 @@ def _says_what_was_meant(function: F) -> F:
     """With a message for an argument that does not exist."""
     names = [name for name in inspect.signature(function).parameters]
     elsewhere = {"quiet": "progress=False", "lines": 'format="lines"', "json": "the report that is returned",
-                 "replace": "force=True", "overwrite": "force=True", "n_threads": "threads", "num_proc": "threads", "j": "threads",
+                 "force": "replace=True", "overwrite": "replace=True", "n_threads": "threads", "num_proc": "threads", "j": "threads",
                  "text_column": "field", "column": "field", "seed": None, "plan": None, "task": None, "verify": None}
 
     @functools.wraps(function)
@@ -279,7 +279,7 @@ def pack(inputs: Union[Path, Sequence[Path]], tokenizer: Optional[Path], output:
          pattern: Optional[str] = None, specials_file: Optional[Path] = None, download: bool = False,
          specials: Optional[Specials] = None, vocab_size: Optional[Size] = None, eod: Optional[Size] = None,
          bos: Optional[Size] = None, also: Optional[Also] = None, split: Optional[Mapping[str, float]] = None,
-         limit_documents: Optional[Size] = None, limit_tokens: Optional[Size] = None, force: bool = False,
+         limit_documents: Optional[Size] = None, limit_tokens: Optional[Size] = None, replace: bool = False,
          restart: bool = False, dry_run: bool = False, write_lists: bool = False, report: Optional[Path] = None, no_lock: bool = False,
          threads: Optional[Size] = None, memory: Optional[Size] = None) -> PackReport:
     """Packs texts into a dataset, by the command `tokmap pack`, and returns its report.
@@ -294,8 +294,9 @@ def pack(inputs: Union[Path, Sequence[Path]], tokenizer: Optional[Path], output:
 
     progress: None draws a line on a terminal and in a notebook, False draws none; a function is called with a PackProgress,
     about five times a second. What the command notes goes to sys.stderr. The other arguments are the options of the
-    command, with underscores: `tokmap pack --help` says what they mean. split is a dict of names and fractions; include,
-    exclude, skip_input, columns, roles, meta and meta_text take a text or a list; sizes may be texts such as "64M".
+    command, with underscores, and replace is --force: `tokmap pack --help` says what they mean. split is a dict of names and
+    fractions; include, exclude, skip_input, columns, roles, meta and meta_text take a text or a list; sizes may be texts such
+    as "64M".
 
     An interrupt (Ctrl-C) waits until what was done is kept, and raises KeyboardInterrupt; so does an exception of the
     function of progress. The same call again then goes on where it stopped. A signal that ends Python at once, such as SIGTERM,

@@ -247,6 +247,6 @@ class RangeReader:
             self._slow_seconds = sorted(self._times)[N_TIMES * 99 // 100]
 
     def _takes_hedge(self) -> bool:
-        """Not if many requests fail, or all are slow: more requests would make it worse."""
+        """Whether a second request may be sent: not if many requests fail, or all are slow, because more requests would make it worse."""
         allowed = max(HEDGE_SHARE * self._total["requests"], FREE_HEDGES)
         return self._loop.time() - self._last_failure >= CALM_SECONDS and self._total["hedges"] < allowed and not self._slots.locked()

@@ -74,7 +74,7 @@ class ShortProcess:
         return found
 
     def read(self, reads: Sequence[Read], counters: Dict[str, int]) -> List[Answer]:
-        """As RangeReader.read."""
+        """Reads ranges, as RangeReader.read does."""
         self._send([tuple(one) for one in reads])
         kind, counted, *found = self._receive()
         for name, n in counted.items():
@@ -85,7 +85,7 @@ class ShortProcess:
         return [Answer(*one) for one in found]
 
     def close(self) -> None:
-        """Ends it, whatever it does: nothing that it has is needed."""
+        """Ends the process at once. Nothing that it has read is needed."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

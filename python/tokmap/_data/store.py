@@ -126,7 +126,7 @@ _local = threading.local()
 
 
 class Opening:
-    """What datasets share that are opened together. seconds: the deadline of their reads; processes: the short process for each
+    """What datasets that are opened together share. seconds: the deadline of their reads; processes: the short process for each
     transport; sources: the first source of each store."""
 
     def __init__(self, seconds: float) -> None:
@@ -298,7 +298,7 @@ class _Blocking(Transport):
         raise NotImplementedError
 
     def _size(self, name: str, is_opened: bool) -> Optional[int]:
-        """Asks not for each range. is_opened: another size means that the object was replaced."""
+        """Returns the size, without a request for each range. is_opened: another size means that the object was replaced."""
         size, asked = self._sizes.get(name, (None, None))
         if asked is None or not is_opened or time.monotonic() - asked > _SIZE_SECONDS:
             found = self._ask_size(name)

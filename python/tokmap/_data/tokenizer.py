@@ -215,13 +215,13 @@ class Tokenizer:
         file, specials_file = self._full_paths
         return _open_again, (file, self._pattern, specials_file)
 
-    def _encode(self, texts: int, n_texts: int, specials: str, n_threads: int, token_offsets: bool) -> Encoding:
+    def _encode(self, texts: int, n_texts: int, specials: str, threads: int, token_offsets: bool) -> Encoding:
         """Of a table of texts at this address."""
         if specials not in _SPECIALS:
             raise ValueError(f"specials: {specials!r} is not one of {', '.join(_SPECIALS)}")
-        n_threads = number("n_threads", n_threads, 1024)
+        threads = number("threads", threads, 1024)
         handle = self._handle  # the handle stays while the call runs
-        options = EncodeOptions(texts=texts, n_texts=n_texts, text_stride=16, n_threads=n_threads,
+        options = EncodeOptions(texts=texts, n_texts=n_texts, text_stride=16, n_threads=threads,
                                 specials=_SPECIALS.index(specials), token_offsets=bool(token_offsets))
         out = Encoding()
         call(_library().tokmap_tokenizer_encode, handle.pointer, byref(options), byref(out))
@@ -262,15 +262,15 @@ class Tokenizer:
         return (ids, _array(out.token_offsets, (out.n_ids, 2), "=i8")) if offsets else ids
 
     @overload
-    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", n_threads: int = 0,
+    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", threads: int = 0,
                      token_offsets: Literal[False] = False) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
 
     @overload
-    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", n_threads: int = 0,
+    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", threads: int = 0,
                      token_offsets: Literal[True]
                      ) -> Tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]: ...
 
-    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", n_threads: int = 0,
+    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text", threads: int = 0,
                      token_offsets: bool = False
                      ) -> Union[Tuple[NDArray[np.uint32], NDArray[np.int64]],
                                 Tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]]:
@@ -282,7 +282,7 @@ class Tokenizer:
         offsets          if given, `texts` is one buffer of UTF-8 (bytes, a NumPy array, a memoryview), and text i
                          is from offsets[i] to offsets[i + 1], as in Arrow's arrays of strings
         specials         as in `encode`
-        n_threads        the largest number of threads; 0: one for each processor of the process
+        threads          the largest number of threads; 0: one for each processor of the process
         token_offsets    True: returns (ids, offsets, token_offsets). token_offsets are the offsets of `encode`, for
                          all ids, counted from the beginning of the text of each id"""
         if isinstance(texts, (str, bytes)) and offsets is None:
@@ -291,7 +291,7 @@ class Tokenizer:
             table, keep = _table_of_list(texts if isinstance(texts, (list, tuple)) else list(texts))
         else:
             table, keep = _table_of_buffer(texts, offsets)
-        out = self._encode(table.ctypes.data, len(table), specials, n_threads, token_offsets)
+        out = self._encode(table.ctypes.data, len(table), specials, threads, token_offsets)
         del keep  # until here the addresses are valid
         encoded = _array(out.ids, (out.n_ids,), "=u4"), _array(out.offsets, (len(table) + 1,), "=i8")
         return (*encoded, _array(out.token_offsets, (out.n_ids, 2), "=i8")) if token_offsets else encoded

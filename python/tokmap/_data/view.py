@@ -98,12 +98,12 @@ class View:
         self.set_hashes: List[int] = [info.set_hash for info in self._infos]
         self.paths: List[Optional[str]] = [info.path and _full(os.fsdecode(info.path), shards[0]) for info in self._infos]
 
-    def _used(self) -> List[Optional[Tuple[int, str]]]:
+    def _ledger_entries(self) -> List[Optional[Tuple[int, str]]]:
         """For each dataset the set_hash and the expression, as in a ledger; None if all of its documents are used."""
         return [None if info.n_documents == n else (info.set_hash, self.where or "") for info, n in zip(self._infos, self._sizes)]
 
-    def _ways(self) -> Dict[int, Dict[str, Any]]:
-        """How the view of each set_hash is opened again, whatever becomes of its columns: by its file, or a mask."""
+    def _reopen_arguments(self) -> Dict[int, Dict[str, Any]]:
+        """The arguments that open the view of each set_hash again, even if its columns change: its file, or a mask."""
         mask = None if self._keep is None else np.unpackbits(self._keep, count=sum(self._sizes))
         if mask is None and not all(self.paths):
             mask = np.zeros(sum(self._sizes), np.uint8)

@@ -80,12 +80,12 @@ class Writer:
     lanes       {name: type, or (type, count), or (type, count, goes_with)} of lanes that documents have numbers for, such as
                 {"logprob": "float16", "topk": ("int32", 32, "input")}: see Dataset.add_lane. They become visible right after
                 the dataset; until then they are in files without names beside it
-    n_threads   threads that hash and write the tokens, up to 7, so that document() does not wait for the disk; a failed
+    threads     threads that hash and write the tokens, up to 7, so that document() does not wait for the disk; a failed
                 write is then the failure of a later call. 0: no threads"""
 
     def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, *,
                  replace: bool = False, meta: Sequence[str] = (), spans: bool = False,
-                 lanes: Optional[Mapping[str, Any]] = None, n_threads: int = 0) -> None:
+                 lanes: Optional[Mapping[str, Any]] = None, threads: int = 0) -> None:
         if isinstance(meta, (str, bytes)) or not hasattr(meta, "__iter__") or isinstance(meta, type):
             raise TypeError(f"meta is {meta!r:.80}: must be a list of names")
         self._columns = list(meta)
@@ -94,7 +94,7 @@ class Writer:
             vocab_size=number("vocab_size", vocab_size, 2**31, 1),
             has_eod=eod_id is not None, replace=flag("replace", replace),
             eod_id=0 if eod_id is None else number("eod_id", eod_id, _lib.NO_ID - 1), has_spans=flag("spans", spans),
-            n_threads=number("n_threads", n_threads, 7))
+            n_threads=number("threads", threads, 7))
         pointer, detail = ctypes.c_void_p(), _lib.ErrorDetail()
         path = os.path.join(os.getcwdb(), encode_path(prefix, "prefix"))  # the process may change its folder
         status = lib.tokmap_writer_open(ctypes.byref(pointer), path, ctypes.byref(options),

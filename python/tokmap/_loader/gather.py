@@ -186,7 +186,7 @@ class Gatherer:
             check(status, self._detail)
 
     def _fill_parts(self, batch: "Batch[Any]") -> None:
-        """The library has written the parts into arrays of an earlier call, and gets new ones for the next batch."""
+        """Takes the parts from the arrays given in an earlier call, and gives new arrays for the next batch."""
         first_row, shape = self._batch.rows[0], (batch.n_rows, self._length)
         in_use: Dict[int, Memory] = {}
         following: List[Any] = [None] * len(_PART_DTYPES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mixture and the skips of a run, and what becomes of them when it is changed: docs/ORDER.md, sections 9 and 10."""
+"""The mixture and the skips of a run, and what a change of the run does to them: docs/ORDER.md, sections 9 and 10."""
 
 import ctypes
 from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Loader is told: its words, its arguments and their groups, and what to say of an argument that does not exist."""
+"""The arguments of a Loader: literal types, groups of options, and errors for names that do not exist."""
 
 from __future__ import annotations  # help(Loader) shows names of types and not what they stand for
 
@@ -196,7 +196,7 @@ class Rows(_Group):
     """What a row has, and how it is written: the argument `rows` of a Loader.
 
     align, max_documents, whole_documents   with windows="best_fit". Documents begin at multiples of align. At most
-                max_documents documents are in a row (0: any number). whole_documents says what becomes of documents
+                max_documents documents are in a row (0: any number). whole_documents says how to handle documents
                 that are longer than a row: "split", "drop" or "truncate"
     mask_labels     whether all labels whose loss_mask is 0 become ignore_index. False: labels in spans still do, and
                 labels between two documents of a "best_fit" row. If the data have spans and loss_mask is an output,

@@ -135,7 +135,7 @@ class Source:
     def _used_views(self) -> List[Optional[Tuple[int, str]]]:
         """For each dataset the set_hash of its view and the expression; None if all documents are used."""
         return [one for dataset, view in zip(self.datasets, self.views)
-                for one in (view._used() if view else [None] * len(dataset.paths))]
+                for one in (view._ledger_entries() if view else [None] * len(dataset.paths))]
 
     def __repr__(self) -> str:
         part = "" if self.documents == [None] else f", documents={self.documents!r}"

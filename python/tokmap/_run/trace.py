@@ -102,7 +102,7 @@ class Run:
             segments = [Segment(0, None, _ledger.line_of(ledger._own_handle, ledger._options.record.micro_batches))]
             segments[0].line.sources = ledger._sources
             for view in [view for source in ledger._sources for view in source.views if view]:
-                segments[0].line.ways.update(view._ways())
+                segments[0].line.ways.update(view._reopen_arguments())
             until = ledger.sample if until is None else until
         else:
             place = path("ledger", ledger)

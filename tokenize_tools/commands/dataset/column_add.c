@@ -127,11 +127,11 @@ static int make_table(add_job *job)
     t->n_bytes = t->n_slots * sizeof *t->slots + n / 8 + 1;
     if (t->n_bytes > job->options->memory)
         return cli_error(CLI_INPUT,
-                         "%s: the rows do not have the order of the documents, and a table of the "
+                         "%s: the rows are not in the order of the documents, and a table of the "
                          "keys takes %s: raise --memory, or add the columns cell by cell",
                          job->info.index_path, cli_bytes(t->n_bytes).s);
     if (!job->options->quiet)
-        cli_warn("the rows do not have the order of the documents: a table of the keys takes %s",
+        cli_warn("the rows are not in the order of the documents: a table of the keys takes %s",
                  cli_bytes(t->n_bytes).s);
     t->slots = calloc(t->n_slots, sizeof *t->slots);
     t->has_row = calloc(n / 8 + 1, 1);

@@ -106,11 +106,11 @@ static const cli_option option_table[] = {
          "may be given several times [numbers, if all values in the first MiB of each file are]",
      .call = add_text_field},
     {"missing", 0, CLI_WORD, TARGET(add.missing_is_null), "WORD",
-     .help = "for add with --key: what becomes of a document without a row [error]",
+     .help = "for add with --key: how to handle a document without a row [error]",
      .words = missing_words},
     {"memory", 0, CLI_NUMBER, TARGET(add.memory), "BYTES",
      .help = "for add with --key: the most that a table of the keys may take; it is needed only if "
-             "the rows do not have the order of the documents, and takes up to 6 bytes for each "
+             "the rows are not in the order of the documents, and takes up to 6 bytes for each "
              "document [1GiB]",
      .lowest = 1},
     {"force", 'f', CLI_FLAG, TARGET(add.force), .help = "for add: replace late columns"},

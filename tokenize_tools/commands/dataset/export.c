@@ -475,7 +475,7 @@ static const cli_option option_table[] = {
              "can hold 2147483647 tokens]",
      .lowest = 1, .highest = LLMC_MAX_TOKENS},
     {"spans", 0, CLI_WORD, TARGET(drop_spans), "WORD",
-     .help = "what becomes of tokens whose labels never count [refuse]", .words = span_words},
+     .help = "how to write tokens whose labels never count [refuse]", .words = span_words},
     {"force", 'f', CLI_FLAG, TARGET(force),
      .help = "replace files that already exist, and remove old shards that follow the last new "
              "one"},

@@ -23,7 +23,8 @@ static const char *size_category(uint64_t n)
     return "n>1T";
 }
 
-/* Prints a text as code within a line of a table; what would end it becomes a question mark. */
+/* Prints a text as code within a line of a table; a character that would end it becomes a question
+ * mark. */
 static void print_code(const char *s, size_t n_bytes)
 {
     putchar('`');

@@ -106,7 +106,7 @@ static const cli_option option_table[] = {
     {"max-documents", 0, CLI_NUMBER, TARGET(max_documents), "N",
      .help = "documents in a row, at most [any number]", .lowest = 1, .highest = UINT32_MAX},
     {"whole-documents", 0, CLI_WORD, TARGET(whole_documents), "WHAT",
-     .help = "what becomes of a document that is longer than a row [it is cut into pieces]",
+     .help = "how to handle a document that is longer than a row [it is cut into pieces]",
      .words = whole_documents},
     {"view", 0, CLI_TEXT, TARGET(view), "FILE",
      .help = "only the documents of this view, which 'tokmap view' has written; for one P"},

@@ -136,8 +136,8 @@ static int encode(scan_state *s, const uint8_t *text, size_t n_bytes, id_buffer 
                                          : cli_no_memory();
 }
 
-/* Returns how many of the ids after the blank have n-grams that the ids without it lack: the end
- * is mostly the same. */
+/* Returns how many of the first ids with a blank before the text differ from the ids without it:
+ * the ends are mostly equal. */
 static size_t count_other_ids(const scan_state *s)
 {
     const id_buffer *a = &s->ids, *b = &s->blank_ids;
@@ -183,7 +183,8 @@ static int add_example(scan_state *s)
         is_text &= v->type == TOKMAP_VALUE_STRING || v->type == TOKMAP_VALUE_NULL;
     }
     s->examples[s->n_examples - 1] = e;
-    return code == CLI_OK && !is_text ? fail_row(s, "a field of --field is a number") : code;
+    return code == CLI_OK && !is_text ? fail_row(s, "--field names a field that is a number")
+                                      : code;
 }
 
 /* Refuses a field that no example has as a text. */
@@ -226,8 +227,8 @@ static int read_examples(scan_state *s)
 
 /* ---- Documents ---- */
 
-static tokmap_status see(void *context, uint64_t number, const ngrams_found *found,
-                         tokmap_error *err)
+static tokmap_status record_match(void *context, uint64_t number, const ngrams_found *found,
+                                  tokmap_error *err)
 {
     scan_state *s = context;
     const ngrams_run *longest = ngrams_longest(found->runs, found->n_runs);
@@ -284,7 +285,7 @@ static int scan_documents(scan_state *s)
                           .n_indexes = s->n_indexes,
                           .n_threads = (uint32_t)s->options->n_threads,
                           .context = s,
-                          .see = see,
+                          .on_match = record_match,
                           .on_progress = on_progress};
     s->n_passes = 1;
     cli_progress_begin(&s->progress, "scan", s->options->quiet);
@@ -379,8 +380,8 @@ static int print_result(const scan_state *s)
 
 /* ---- Duplicates ---- */
 
-static tokmap_status see_duplicate(void *context, uint64_t number, uint64_t first,
-                                   tokmap_error *err)
+static tokmap_status record_duplicate(void *context, uint64_t number, uint64_t first,
+                                      tokmap_error *err)
 {
     scan_state *s = context;
     const tokmap_value v = {.type = TOKMAP_VALUE_INT64, .integer = (int64_t)first};
@@ -394,7 +395,7 @@ static int run_duplicates(scan_state *s)
     const duplicates_job job = {.ds = s->ds,
                                 .memory = s->options->memory,
                                 .context = s,
-                                .see = see_duplicate,
+                                .on_duplicate = record_duplicate,
                                 .on_progress = on_progress};
     tokmap_error err;
     s->n_passes = duplicates_n_passes(&job, s->info.n_documents);

@@ -6,8 +6,9 @@
 
 /* ---- Rules ---- */
 
-/* The walk notices that NFC or a Replace has changed a text, unless one Replace makes it longer and
- * another one shorter: so a Replace must make it shorter. A blank and U+2581 are the same here. */
+/* match_around notices that NFC or a Replace has changed a text, unless one Replace makes it
+ * longer and another one shorter: so a Replace must make it shorter. A blank and U+2581 are the
+ * same here. */
 static bool read_step(range_rules *r, const model *m, const normalize_step *s)
 {
     r->searches &= s->kind == NORMALIZE_NFC;
@@ -60,21 +61,21 @@ const char *token_ranges_rules(const model *m, range_rules *r)
     return NULL;
 }
 
-/* ---- The walk ---- */
+/* ---- One token after another ---- */
 
-typedef struct walk {
+typedef struct token_cursor {
     const range_rules *r;
     const encoded_text *e;
     byte_range *ranges;
     size_t n; /* ids so far */
     size_t lost;
-} walk;
+} token_cursor;
 
 /* Text between added tokens. */
-typedef struct walk_part {
+typedef struct part {
     size_t at, end;
     bool first;
-} walk_part;
+} part;
 
 /* Returns the length of the blank or U+2581 that begins here, or 0. */
 static size_t blank_length(const range_rules *r, const uint8_t *s, size_t n_bytes)
@@ -104,7 +105,8 @@ static size_t match_token(const range_rules *r, const model_token *t, const uint
 
 /* Most tokens have no more than 8 bytes, perhaps after one U+2581 for a blank: these are compared
  * at once. */
-__attribute__((always_inline)) static inline bool walk_tokens_of(walk *w, walk_part p, bool marks)
+__attribute__((always_inline)) static inline bool match_tokens_of(token_cursor *w, part p,
+                                                                  bool marks)
 {
     const range_rules r = *w->r; /* a copy: the ranges that are written could overlap it */
     const uint8_t *const text = w->e->text;
@@ -140,19 +142,19 @@ __attribute__((always_inline)) static inline bool walk_tokens_of(walk *w, walk_p
     return at == end;
 }
 
-static bool walk_tokens(walk *w, walk_part p)
+static bool match_tokens(token_cursor *w, part p)
 {
-    return w->r->marks ? walk_tokens_of(w, p, true) : walk_tokens_of(w, p, false);
+    return w->r->marks ? match_tokens_of(w, p, true) : match_tokens_of(w, p, false);
 }
 
 /* As the encoder does: around the added tokens of this level, and then of the next. */
-static bool walk_around(walk *w, size_t level, walk_part p)
+static bool match_around(token_cursor *w, size_t level, part p)
 {
     const encoded_text *e = w->e;
     const size_t first = p.at, end = p.end;
     added_match m = {0};
     if (level == 2)
-        return walk_tokens(w, p);
+        return match_tokens(w, p);
     const added_tokens *added = w->r->added[level];
     for (size_t at = 0; added && added_tokens_next(added, e->text + first, end - first, at, &m);) {
         at = m.next;
@@ -161,9 +163,9 @@ static bool walk_around(walk *w, size_t level, walk_part p)
         m.taken = m.end;
         p.end = w->lost = first + m.start;
         /* A token of blanks that the one before has taken would be in both. */
-        if (p.end < p.at || !walk_around(w, level + 1, p))
+        if (p.end < p.at || !match_around(w, level + 1, p))
             return false;
-        p = (walk_part){.at = first + m.end};
+        p = (part){.at = first + m.end};
         if (m.special && e->drop_specials)
             continue;
         if (w->n == e->n_ids || e->ids[w->n] != m.id)
@@ -171,14 +173,14 @@ static bool walk_around(walk *w, size_t level, walk_part p)
         w->ranges[w->n++] = (byte_range){first + m.start, p.at};
     }
     p.end = end;
-    return walk_around(w, level + 1, p);
+    return match_around(w, level + 1, p);
 }
 
 bool token_ranges_find(const range_rules *r, const encoded_text *e, byte_range *ranges,
                        size_t *lost)
 {
-    walk w = {.r = r, .e = e, .ranges = ranges};
-    const bool found = walk_around(&w, 0, (walk_part){0, e->n_bytes, true});
+    token_cursor w = {.r = r, .e = e, .ranges = ranges};
+    const bool found = match_around(&w, 0, (part){0, e->n_bytes, true});
     *lost = w.lost;
     return found && w.n == e->n_ids;
 }

@@ -9,7 +9,7 @@
 #include "tokenizer/load/load_hf_pipeline.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
-#include "tokenizer/split/view.h"
+#include "tokenizer/split/text_cursor.h"
 #include "base/utf8.h"
 
 typedef struct hf_file {

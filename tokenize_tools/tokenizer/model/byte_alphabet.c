@@ -2,7 +2,7 @@
 #include "tokenizer/model/byte_alphabet.h"
 
 #include "base/utf8.h"
-#include "tokenizer/split/view.h"
+#include "tokenizer/split/text_cursor.h"
 
 size_t byte_alphabet_encode(const uint8_t *bytes, size_t n_bytes, uint8_t *out)
 {

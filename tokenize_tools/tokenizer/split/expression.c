@@ -15,7 +15,7 @@
 
 #include "base/array.h"
 #include "tokenizer/split/expression_tree.h"
-#include "tokenizer/split/view.h"
+#include "tokenizer/split/text_cursor.h"
 #include "tokenizer/unicode/hf_tables.h"
 
 enum {
@@ -468,7 +468,7 @@ int expression_matches_everywhere(const expression *x)
 /* ---- Matching ---- */
 
 /* The symbol of the character at byte i < n_bytes. *next: where the one after it begins. */
-static inline uint8_t read_symbol(const expression *x, const view *v, size_t i, size_t *next)
+static inline uint8_t read_symbol(const expression *x, const text_cursor *v, size_t i, size_t *next)
 {
     const uint8_t symbol = x->of_byte[v->as_bytes][v->text[i]];
     uint32_t code_point;
@@ -506,7 +506,7 @@ next_avx2(const uint8_t begins[2][16], const uint8_t *text, size_t i, size_t n_b
 }
 #endif
 
-size_t expression_next(const expression *x, const view *v, size_t i)
+size_t expression_next(const expression *x, const text_cursor *v, size_t i)
 {
     const uint8_t(*begins)[16] = x->begins[v->as_bytes];
     for (; i < v->n_bytes; i++) {
@@ -522,8 +522,8 @@ size_t expression_next(const expression *x, const view *v, size_t i)
 }
 
 /* From the state `row` at byte i on. If characters without a match after them keep a state in
- * place, then whoever comes to one of them in that state will find no match either. */
-static size_t match_far(const expression *x, view *v, size_t i, uint32_t row, size_t end)
+ * place, then no later attempt that reaches one of them in that state can match. */
+static size_t match_far(const expression *x, text_cursor *v, size_t i, uint32_t row, size_t end)
 {
     size_t since = i, from = 0, to = 0;
     uint32_t vain = 0;
@@ -557,7 +557,7 @@ static size_t match_far(const expression *x, view *v, size_t i, uint32_t row, si
     return end;
 }
 
-size_t expression_match(const expression *x, view *v, size_t start)
+size_t expression_match(const expression *x, text_cursor *v, size_t start)
 {
     const size_t near = v->n_bytes - start > FAR_BYTES ? start + FAR_BYTES : v->n_bytes;
     const uint32_t *cells = x->cells;

@@ -13,7 +13,7 @@
 #include "tokenizer/split/dialect.h"
 
 typedef struct expression expression;
-typedef struct view view; /* view.h */
+typedef struct text_cursor text_cursor; /* text_cursor.h */
 
 /* Compiles an expression. NULL: refused, or out of memory. */
 expression *expression_new(const char *text, size_t n_bytes, expression_dialect dialect,
@@ -26,7 +26,7 @@ void expression_free(expression *x);
 int expression_matches_everywhere(const expression *x);
 
 /* Returns the first byte from i on where a match may begin; n_bytes or more: there is none. */
-size_t expression_next(const expression *x, const view *v, size_t i);
-/* Returns the end of the match that begins at byte `start` of the piece; 0: there is none. The view
- * remembers long vain searches. */
-size_t expression_match(const expression *x, view *v, size_t start);
+size_t expression_next(const expression *x, const text_cursor *v, size_t i);
+/* Returns the end of the match that begins at byte `start` of the piece; 0: there is none. The
+ * cursor remembers long vain searches. */
+size_t expression_match(const expression *x, text_cursor *v, size_t start);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json_parts.h"
-#include "tokenizer/split/view.h"
+#include "tokenizer/split/text_cursor.h"
 
 enum {
     MAX_DEPTH = 60

@@ -46,7 +46,7 @@ typedef struct split_stage {
     expression_dialect dialect;
     /* The end of the match at `start`, which may be empty; 0: none. NULL: the first spellings of
      * the alternatives say it. */
-    size_t (*match)(view *v, size_t start);
+    size_t (*match)(text_cursor *v, size_t start);
     const char *begins;   /* of `match`: the characters that a match may begin with. NULL: where it
                              finds nothing, the alternatives after the first are tried */
     split_algebra *words; /* the same faster; NULL: there is none */

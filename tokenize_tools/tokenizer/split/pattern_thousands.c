@@ -23,7 +23,7 @@ static bool is_word(character c)
 }
 
 /* The end of the run of decimal digits at i; *n is their number. A long run is counted once. */
-static size_t decimals_end(view *v, size_t i, size_t *n)
+static size_t decimals_end(text_cursor *v, size_t i, size_t *n)
 {
     size_t end = i;
     *n = 0;
@@ -34,7 +34,7 @@ static size_t decimals_end(view *v, size_t i, size_t *n)
     return end;
 }
 
-static size_t skip_decimals(const view *v, size_t i, size_t n)
+static size_t skip_decimals(const text_cursor *v, size_t i, size_t n)
 {
     for (; n > 0; n--)
         i += char_at(v, i).n_bytes;
@@ -42,7 +42,7 @@ static size_t skip_decimals(const view *v, size_t i, size_t n)
 }
 
 /* \d{1,3}(?=(?:\d{3})*\b): a run that no word character follows. */
-static size_t thousands_match(view *v, size_t i)
+static size_t thousands_match(text_cursor *v, size_t i)
 {
     if (v->run_end <= i) {
         v->run_end = decimals_end(v, i, &v->run_left);
@@ -56,7 +56,7 @@ static size_t thousands_match(view *v, size_t i)
 }
 
 /* (?=(\d{3})+(?!\d)): matches of nothing. */
-static size_t thousands_only_match(view *v, size_t i)
+static size_t thousands_only_match(text_cursor *v, size_t i)
 {
     if (!is_decimal(char_at(v, i)))
         return 0;

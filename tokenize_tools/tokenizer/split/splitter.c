@@ -162,7 +162,8 @@ void splitter_free(splitter *s)
 /* ---- One stage after the other ---- */
 
 /* Runs all stages. The later ones take what the first one has split as the whole text. */
-static size_t find_words(const splitter *s, simd_level e, view whole, size_t stop, uint64_t *starts)
+static size_t find_words(const splitter *s, simd_level e, text_cursor whole, size_t stop,
+                         uint64_t *starts)
 {
     const uint8_t *text = whole.text;
     simd_level level = e == SIMD_BEST ? simd_best() : e;
@@ -196,7 +197,7 @@ static size_t find_words(const splitter *s, simd_level e, view whole, size_t sto
 size_t splitter_words(const splitter *s, simd_level e, const uint8_t *text, size_t n_bytes,
                       size_t stop, uint64_t *starts)
 {
-    return find_words(s, e, (view){.text = text, .n_bytes = n_bytes}, stop, starts);
+    return find_words(s, e, (text_cursor){.text = text, .n_bytes = n_bytes}, stop, starts);
 }
 
 size_t splitter_dropped_blanks(const splitter *s, const uint8_t *word, size_t n_bytes)
@@ -212,7 +213,7 @@ bool splitter_removes(const splitter *s)
 size_t splitter_kept_words(const splitter *s, const uint8_t *text, size_t n_bytes, size_t stop,
                            uint8_t *kept, size_t *n_taken, uint64_t *starts, uint64_t *removed)
 {
-    const view whole = {.text = text, .n_bytes = n_bytes, .removed = removed};
+    const text_cursor whole = {.text = text, .n_bytes = n_bytes, .removed = removed};
     size_t n_kept = 0;
     *n_taken = find_words(s, SIMD_BEST, whole, stop, starts);
     for (size_t at = 0, end; at < *n_taken; at = end) {

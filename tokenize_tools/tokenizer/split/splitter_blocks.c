@@ -98,7 +98,7 @@ bool block_reader_classify_fours(const block_reader *r, const uint8_t *p, unsign
 size_t split_undecided(const splitter *s, unsigned stage, block_reader *r, size_t at,
                        uint64_t *starts)
 {
-    view range = {.text = r->text, .begin = r->begin, .n_bytes = r->n_bytes};
+    text_cursor range = {.text = r->text, .begin = r->begin, .n_bytes = r->n_bytes};
     range.piece_end = r->piece_end;
     range.vectors = simd_best() != SIMD_SCALAR;
     if (range.begin < at) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/split/splitter_scalar.h"
 
-size_t split_range(const splitter *s, unsigned k, view *range, size_t stop, uint64_t *starts)
+size_t split_range(const splitter *s, unsigned k, text_cursor *range, size_t stop, uint64_t *starts)
 {
     const split_join join = s->joins[k];
     const split_stage *stage = s->stages[k];
     const expression *begins = stage->match && !stage->begins ? NULL : s->expressions[k];
     const expression *rest = stage->begins ? NULL : s->expressions[k];
-    view v = *range;
+    text_cursor v = *range;
     size_t i = range->begin, last = SIZE_MAX;
     v.n_bytes = i;
     split_set_bit(starts, i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.h - a piece of a text, one character at a time: for expressions and the definitions of
- * stages. */
+/* text_cursor.h - a piece of a text, one character at a time: for expressions and the definitions
+ * of stages. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ typedef struct character {
 } character;
 
 /* A piece of the text: bytes begin to n_bytes. A character outside reads as the end of the text. */
-typedef struct view {
+typedef struct text_cursor {
     const uint8_t *text;
     size_t begin, n_bytes;
     size_t piece_end; /* of a range: where a piece ends that was searched for; 0: none was */
@@ -43,11 +43,11 @@ typedef struct view {
     bool vectors;      /* AVX2 may be used; bytes are readable as splitter_words() wants them */
     bool as_bytes;     /* each byte is the character that stands for it in ByteLevel */
     uint64_t *removed; /* a bit for each byte of text that a stage removes */
-} view;
+} text_cursor;
 
 /* ---- Characters ---- */
 
-static inline character decode_char(const view *v, size_t i)
+static inline character decode_char(const text_cursor *v, size_t i)
 {
     uint32_t code_point;
     size_t n_bytes = utf8_decode(v->text + i, v->n_bytes - i, &code_point);
@@ -76,7 +76,7 @@ static inline bool is_cjk(uint32_t code_point)
            (code_point >= 0x4E00 && code_point <= 0x9FA5);
 }
 
-static inline character char_at(const view *v, size_t i)
+static inline character char_at(const text_cursor *v, size_t i)
 {
     const character end = {UINT32_MAX, CLASS_END, 0};
     if (i >= v->n_bytes)
