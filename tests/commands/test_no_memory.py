@@ -19,7 +19,7 @@ LONG = os.environ.get("TOKMAP_LONG") == "all"
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
 MOST = 200 if LONG else 14
 SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared" / "vocab"
-PARQUET = pathlib.Path(__file__).resolve().parents[1] / "corpus" / "parquet"
+PARQUET = pathlib.Path(__file__).resolve().parents[1] / "formats" / "parquet"
 ARROW = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow"
 LINES = b'{"text": "one \\u00e4 two"}\n{"text": "three"}\n' * 20
 
