@@ -62,7 +62,7 @@ ARGUMENTS = {
     "const tokmap_view_options *options": "&view_options",
     "tokmap_use_kept *use": "use_kept", "void *context": "NULL",
     "const double *weights": "(double[1]){1}", "const uint64_t *limits": "NULL", "uint32_t n_sources": "1", "int32_t is_fused": "0",
-    "uint64_t n": "1", "uint16_t *sources": "(uint16_t *)(void *)room",
+    "uint64_t n": "1", "uint64_t timeout_ns": "0", "uint16_t *sources": "(uint16_t *)(void *)room",
     "uint32_t *sources": "(uint32_t *)(void *)room", "uint64_t *counts": "(uint64_t *)(void *)room",
 }
 # For these structs, one that TOKMAP_INIT has made is enough.
