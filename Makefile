@@ -49,7 +49,8 @@ SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/chec
 	%/replay.c %/canary.c $(FOR_PYTHON),$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 LIBRARIES := libtokmap.so libtokmap_tokenizer.so
-PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a $(LIBRARIES) tokmap tokbench $(notdir $(wildcard python/tokmap-python)))
+ARCHIVES := libtokmap.a libtokmap_tokenizer.a
+PRODUCTS := $(addprefix $(BUILD)/,$(ARCHIVES) $(LIBRARIES) tokmap tokbench $(notdir $(wildcard python/tokmap-python)))
 C_FILES := $(sort $(shell find include src tokenize_tools bench $(wildcard tests) -name '*.[ch]'))
 MAN_PAGES := $(wildcard docs/man/*.[1357])
 
@@ -185,13 +186,13 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
-# libsrc.a is what the programs here link; of libtokmap.a, other programs see only the public names.
+# libsrc.a is what the programs here link; of $(ARCHIVES), other programs see only the public names.
 $(BUILD)/libsrc.a: $(call objects,src) $(XXHASH_IN_TREE:%=$(BUILD)/xxhash.o)
 # One object: weak references to its functions for AVX2 load none from an archive.
 $(BUILD)/xxhash.o: $(patsubst %.c,$(BUILD)/obj/%.o,$(if $(filter yes,$(HAVE_XXH_DISPATCH)),xxhash/xxh_x86dispatch.c) xxhash/xxhash.c)
 	$(call say,LINK,$@) $(CC) $(CFLAGS) -r -nostdlib -o $@ $^
 $(BUILD)/obj/xxhash/%.o: WARNINGS = -w
-$(BUILD)/libtokmap.a: $(BUILD)/libtokmap.o
+$(foreach a,$(ARCHIVES),$(eval $(BUILD)/$a: $(BUILD)/$(a:.a=.o)))
 $(BUILD)/libtools.a: $(filter-out $(MAIN),$(call objects,tokenize_tools))
 $(BUILD)/libtests.a: $(SHARED_FILES:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/%.a:
@@ -200,11 +201,17 @@ $(BUILD)/%.a:
 
 # Of the archives, all three take only what their own files call.
 LIBRARY_OBJECTS := $(filter-out $(addprefix $(BUILD)/obj/src/,base/% fields/%),$(call objects,src)) $(BUILD)/libsrc.a
-$(BUILD)/libtokmap.o: $(LIBRARY_OBJECTS)
-	$(call say,LINK,$@) $(CC) $(CFLAGS) -r -nostdlib -o $@ $^ && $(or $(OBJCOPY),$$($(CC) -print-prog-name=objcopy)) --localize-hidden $@
-$(BUILD)/libtokmap.so: $(LIBRARY_OBJECTS) src/libtokmap.map
-$(BUILD)/libtokmap_tokenizer.so: $(call objects,$(TOKENIZER)) $(BUILD)/libtools.a $(BUILD)/libsrc.a \
-    $(TOKENIZER)/libtokmap_tokenizer.map
+$(foreach end,o so,$(eval $(BUILD)/libtokmap.$(end): $(LIBRARY_OBJECTS) src/libtokmap.map))
+$(foreach end,o so,$(eval $(BUILD)/libtokmap_tokenizer.$(end): $(call objects,$(TOKENIZER)) $(BUILD)/libtools.a \
+    $(BUILD)/libsrc.a $(TOKENIZER)/libtokmap_tokenizer.map))
+# With -flto, gcc would leave an object of its own language, whose names objcopy cannot hide.
+no_lto = $(if $(findstring -flto,$(CFLAGS)),$(shell echo 'int x;' | $(CC) $(CFLAGS) -r -nostdlib -flinker-output=nolto-rel \
+	-x c - -o $(BUILD)/probe >/dev/null 2>&1 && echo -flinker-output=nolto-rel))
+# All names but those of the map become local.
+$(ARCHIVES:%.a=$(BUILD)/%.o):
+	$(call say,LINK,$@) $(CC) $(CFLAGS) $(no_lto) -r -nostdlib -o $@ $(filter-out %.map,$^) && \
+	    sed -n 's/^ *\(tokmap_[a-z0-9_]*\);$$/\1/p' $(filter %.map,$^) >$@.names && \
+	    $(or $(OBJCOPY),$$($(CC) -print-prog-name=objcopy)) --keep-global-symbols=$@.names $@
 # A sanitizer's own functions are undefined until the program is linked.
 $(BUILD)/%.so:
 	$(call say,LINK,$@) $(LINK) -shared -Wl,-soname,$(notdir $@).$(ABI) \
@@ -377,16 +384,20 @@ CMAKE_DIR = $(DESTDIR)$(LIBDIR)/cmake/tokmap
 BASH_COMPLETIONS = $(DEST)/share/bash-completion/completions
 ZSH_COMPLETIONS = $(DEST)/share/zsh/site-functions
 FISH_COMPLETIONS = $(DEST)/share/fish/vendor_completions.d
+STRIP_TOOL = $$($(CC) -print-prog-name=strip)
+# Does this for each call of the library, whose page is that of its header.
+each_call = for page in $(notdir $(wildcard docs/man/*.h.3)); do for call in $$(sed -n 's/^\.\\" call //p' docs/man/$$page); do \
+	$1; done; done
 man_page = $(DEST)/share/man/man$(subst .,,$(suffix $1))/$(notdir $1)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-	$(if $(XXHASH_IN_TREE),-e 's|-lxxhash ||; s|"xxhash;|"|') -e 's|@ABI@|$(ABI)|' -e 's|@HOMEPAGE@|$(HOMEPAGE)|' -e 's|@ABI_SINCE@|$(ABI_SINCE)|'
+	$(if $(XXHASH_IN_TREE),-e 's|-lxxhash ||; s|"xxhash;|"|') -e 's|@ABI@|$(ABI)|' $(if $(HOMEPAGE),-e 's|@HOMEPAGE@|$(HOMEPAGE)|',-e '/@HOMEPAGE@/d') -e 's|@ABI_SINCE@|$(ABI_SINCE)|'
 
-## install: to PREFIX=/usr/local, below DESTDIR= if given
+## install: to PREFIX=/usr/local, below DESTDIR= if given; STRIP=1 strips libraries and programs
 install: all
 	install -d $(DEST)/bin $(DEST)/include $(CMAKE_DIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install $(BUILD)/tokmap $(BUILD)/tokbench $(DEST)/bin
 	install -m 644 include/*.h $(DEST)/include
-	install -m 644 $(BUILD)/libtokmap.a $(DESTDIR)$(LIBDIR)
+	install -m 644 $(ARCHIVES:%=$(BUILD)/%) $(DESTDIR)$(LIBDIR)
 	$(foreach so,$(LIBRARIES),install -m 644 $(BUILD)/$(so).$(VERSION) $(DESTDIR)$(LIBDIR) && \
 	    ln -sf $(so).$(VERSION) $(DESTDIR)$(LIBDIR)/$(so).$(ABI) && \
 	    ln -sf $(so).$(ABI) $(DESTDIR)$(LIBDIR)/$(so) &&) true
@@ -400,6 +411,10 @@ install: all
 	install -D -m 644 -t $(FISH_COMPLETIONS) tokenize_tools/completion/tokmap.fish
 	ln -sf tokmap.fish $(FISH_COMPLETIONS)/tokbench.fish
 	$(foreach page,$(MAN_PAGES),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
+	@$(call each_call,echo ".so man3/$$page" >$(DEST)/share/man/man3/$$call.3)
+	$(if $(STRIP),$(STRIP_TOOL) --strip-unneeded $(DEST)/bin/tokmap $(DEST)/bin/tokbench \
+	    $(LIBRARIES:%=$(DESTDIR)$(LIBDIR)/%.$(VERSION)) && $(STRIP_TOOL) --strip-debug $(ARCHIVES:%=$(DESTDIR)$(LIBDIR)/%))
+	@echo 'Libraries and programs $(if $(STRIP),were stripped.,have symbols for debuggers; STRIP=1 leaves them out.)'
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || echo 'Run ldconfig, so that programs find libtokmap.so.')
 
 #: uninstall: remove what install has installed
@@ -410,6 +425,7 @@ uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/libtokmap.* $(DESTDIR)$(LIBDIR)/libtokmap_tokenizer.*
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,tokmap.pc tokmap_tokenizer.pc)
 	rm -f $(foreach page,$(MAN_PAGES),$(call man_page,$(page)))
+	@$(call each_call,rm -f $(DEST)/share/man/man3/$$call.3)
 	rm -rf $(CMAKE_DIR)
 
 #: clean: remove the build folder

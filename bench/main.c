@@ -58,9 +58,9 @@ static const struct {
      .help = "looking for n-grams of examples, and for documents with the same tokens"},
     {"gpu", bench_gpu, true, " load-mib data ",
      .help = "copies to a GPU, and batches staged on it; left out if there is none"},
-    {"tokenize", bench_tokenize, false, " tokenizer pattern text ids jobs ",
+    {"tokenize", bench_tokenize, false, " tokenizer pattern text ids threads ",
      .help = "text in memory to ids, cold and warm (needs --tokenizer)"},
-    {"pack", bench_pack, false, " tokenizer pattern text jobs ",
+    {"pack", bench_pack, false, " tokenizer pattern text threads ",
      .help = "a corpus to a dataset, and each stage of it alone (needs --tokenizer)"},
 };
 enum {
@@ -137,7 +137,7 @@ static const cli_option option_table[] = {
     {"ids", 0, CLI_TEXT, TARGET(options.ids), "FILE",
      .help =
          "for tokenize: write the ids of its first pass to FILE, as 32-bit little-endian numbers"},
-    {"jobs", 'j', CLI_NUMBER, TARGET(options.n_jobs), "N",
+    {"threads", 'j', CLI_NUMBER, TARGET(options.n_threads), "N",
      .help = "for tokenize: also measure N threads; for pack: use N threads [1]", .lowest = 1,
      .highest = 64},
     {"json", 0, CLI_TEXT, TARGET(json), "FILE",

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokmap.h - read token datasets: one flat file of tokens and its index, mapped into memory.
  *
- * Example: prints the ids of a document.
+ * Example: prints the first ids of a document.
  *
  *     int print_document(const char *path, uint64_t index)
  *     {
  *         tokmap_dataset *ds;
- *         tokmap_document d;
- *         const void *tokens;
- *         if (tokmap_dataset_open(&ds, path, NULL))
- *             return -1;
- *         if (!tokmap_dataset_document(ds, index, &d) &&
- *             !tokmap_dataset_tokens(ds, d.first_token, d.n_tokens, &tokens))
- *             for (uint64_t i = 0; i < d.n_tokens; i++)
- *                 printf("%u\n", ((const uint16_t *)tokens)[i]); // if token_bytes is 2
+ *         tokmap_document d = {0, 0, 0};
+ *         uint32_t ids[8];
+ *         tokmap_error err; // err.text says why a call failed
+ *         tokmap_status status = tokmap_dataset_open(&ds, path, &err);
+ *         if (!status)
+ *             status = tokmap_dataset_document(ds, index, &d);
+ *         const uint64_t n = d.n_tokens < 8 ? d.n_tokens : 8;
+ *         if (!status)
+ *             status = tokmap_dataset_read_ids(ds, d.first_token, n, ids, &err);
+ *         for (uint64_t i = 0; !status && i < n; i++)
+ *             printf("%u\n", (unsigned)ids[i]);
  *         tokmap_dataset_close(ds);
- *         return 0;
+ *         return status;
  *     }
  *
  * The rules below hold for all headers of tokmap.
@@ -32,9 +35,13 @@
  *           a call that returns a number or pointer. Close calls accept NULL.
  * Options   Begin with TOKMAP_INIT(type). This sets struct_size and makes all other fields 0. Two
  *           structs with strides have macros of their own, which set the strides too:
- *           TOKMAP_LOADER_OPTIONS_INIT and TOKMAP_ENCODE_OPTIONS_INIT. A 0 means the default where
- *           a comment names one, otherwise that the option is not set. A flag is 0 or 1. An id that
- *           may be 0 has a flag beside it (has_...).
+ *           TOKMAP_LOADER_OPTIONS_INIT and TOKMAP_ENCODE_OPTIONS_INIT. In C these macros are
+ *           initializers; in an assignment, the type stands before them: batch =
+ *           (tokmap_batch)TOKMAP_INIT(tokmap_batch). Other languages call tokmap_struct_init and
+ *           the calls that end with _options_init. A 0 means the default where a comment names one,
+ *           otherwise that the option is not set. A flag is 0 or 1. An id that may be 0 has a flag
+ *           beside it (has_...). A field `reserved` must be 0. Structs without struct_size, such
+ *           as the elements of arrays, begin with {0}.
  * Growth    Later versions add fields at the end of a struct. The caller states the sizes:
  *           struct_size is the sizeof of the struct that contains it, and a stride is the sizeof of
  *           the elements of an array. Neither may be 0. If the caller's header is newer than the
@@ -85,6 +92,9 @@ extern "C" {
 #define TOKMAP_VERSION_MINOR 2
 #define TOKMAP_VERSION_PATCH 0
 #define TOKMAP_VERSION_TEXT "0.2.0"
+/* 2000 is 0.2.0, and 1002003 is 1.2.3. */
+#define TOKMAP_VERSION_NUMBER                                                                      \
+    (TOKMAP_VERSION_MAJOR * 1000000 + TOKMAP_VERSION_MINOR * 1000 + TOKMAP_VERSION_PATCH)
 
 #define TOKMAP_API __attribute__((visibility("default")))
 
@@ -103,28 +113,30 @@ typedef enum tokmap_status {
     TOKMAP_ERR_VERSION = -5,       /* the format is newer than this library */
     TOKMAP_ERR_CORRUPT = -6,       /* damaged: sizes, offsets or checksums are wrong */
     TOKMAP_ERR_MISMATCH = -7,      /* things that do not belong together */
-    TOKMAP_ERR_UNSUPPORTED = -8,   /* known, but not in this build */
+    TOKMAP_ERR_UNSUPPORTED = -8,   /* what this version or build does not do */
     TOKMAP_ERR_EXISTS = -9,        /* the output already exists */
     TOKMAP_ERR_LOCKED = -10,       /* another writer has the same output open */
     TOKMAP_ERR_FORKED = -11,       /* opened before a fork, used in the child */
-    TOKMAP_ERR_DEVICE = -12        /* no GPU, no driver, or it failed */
+    TOKMAP_ERR_DEVICE = -12,       /* no GPU, no driver, or it failed */
+    TOKMAP_ERR_STOPPED = -13       /* on_progress stopped the call */
 } tokmap_status;
 
 /* What a program may decide by, besides the status. Values never change. New ones are added at the
  * end. */
 typedef enum tokmap_reason {
-    TOKMAP_REASON_NONE = 0,
+    TOKMAP_REASON_NONE = 0,          /* the status says enough, or only err.text says more */
     TOKMAP_REASON_OTHER_DATA = 1,    /* a state of other datasets, documents or views */
     TOKMAP_REASON_OTHER_MIXTURE = 2, /* a state of other sources, weights, phases or skips:
                                       * tokmap_loader_amend may continue it */
     TOKMAP_REASON_EXPRESSION = 3,    /* `where` is not an expression of these columns */
     TOKMAP_REASON_REPLACEABLE = 4,   /* the output exists; `replace` would replace it */
-    TOKMAP_REASON_EDIT = 5           /* the function `edit` of a stage failed */
+    TOKMAP_REASON_EDIT = 5,          /* the function `edit` of a stage failed */
+    TOKMAP_REASON_UNFINISHED = 6     /* the output is unfinished: it can be resumed or discarded */
 } tokmap_reason;
 
 typedef struct tokmap_error {
     tokmap_status status;
-    int sys_errno; /* 0: not an error of the system */
+    int sys_errno; /* 0: no errno of the system says more */
     tokmap_reason reason;
     uint32_t file_bytes; /* bytes at the beginning of `text` that name a file; 0: none */
     /* the byte of the file where it happened; 0 if the error has no such byte */
@@ -132,10 +144,23 @@ typedef struct tokmap_error {
     char text[512]; /* one line without a newline */
 } tokmap_error;
 
+/* Receives how far a long call is: n_done of n_total, in the unit that the call names. Called
+ * during the call, by the thread that made it or by a thread of the call, but never in two threads
+ * at the same time. A result other than 0 stops the call, which returns TOKMAP_ERR_STOPPED and
+ * leaves everything as after any other error; also the result of the last call, with n_total. */
+typedef int tokmap_on_progress(void *context, uint64_t n_done, uint64_t n_total);
+
 /* Returns the version of the linked library, like TOKMAP_VERSION_TEXT. */
 TOKMAP_API const char *tokmap_version(void);
+/* Returns the version of the linked library, like TOKMAP_VERSION_NUMBER. */
+TOKMAP_API uint32_t tokmap_version_number(void);
 /* Returns a few words for a status. Never NULL; not to be freed. */
 TOKMAP_API const char *tokmap_status_text(tokmap_status status);
+
+/* Does what TOKMAP_INIT does, for languages without macros: sets all `size` bytes to 0, and
+ * struct_size, which is the first field, to `size`. Does nothing if out is NULL or `size` is less
+ * than sizeof(size_t). */
+TOKMAP_API void tokmap_struct_init(void *out, size_t size);
 
 /* ---- Types: datasets ---- */
 
@@ -194,9 +219,11 @@ typedef struct tokmap_value {
  * up to 1,024 of them stay mapped, and up to 256 stay open.
  * While a writer replaces a dataset, and after it was killed, this opens the old dataset or the new
  * one.
- * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: P.tmi is not an index, is newer
- * than this library, or is damaged. TOKMAP_ERR_MISMATCH: the index belongs to another token file,
- * or the dataset was replaced a hundred times during the call. */
+ * TOKMAP_ERR_IO with ENOENT in sys_errno: nothing has this name. TOKMAP_ERR_NOT_A_DATASET: the same
+ * with ENOENT, if a file or a folder has this name, but no index, so it must be packed or indexed;
+ * without it, P.tmi is not an index. TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: P.tmi is newer than
+ * this library, or damaged. TOKMAP_ERR_MISMATCH: the index belongs to another token file, or the
+ * dataset was replaced a hundred times during the call. */
 TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
                                              tokmap_error *err);
 /* The same as tokmap_dataset_open, but the token file is only opened when its tokens are first
@@ -273,6 +300,12 @@ TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_
 TOKMAP_API tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first,
                                              uint64_t n_tokens, void *dst, tokmap_error *err);
 
+/* Copies the ids of n_tokens tokens to `ids`, whatever token_bytes is; else the same as
+ * tokmap_dataset_read. */
+TOKMAP_API tokmap_status tokmap_dataset_read_ids(const tokmap_dataset *ds, uint64_t first,
+                                                 uint64_t n_tokens, uint32_t *ids,
+                                                 tokmap_error *err);
+
 /* Finds document number `index`. One or two cache misses, no system call. TOKMAP_ERR_ARGUMENT:
  * there is no such document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
 TOKMAP_API tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
@@ -342,8 +375,11 @@ TOKMAP_API tokmap_status tokmap_column_get_info(const tokmap_column *column,
 TOKMAP_API tokmap_status tokmap_column_get_value(const tokmap_column *column, uint64_t document,
                                                  tokmap_value *out);
 /* Reads and checks every byte of a late column. Columns of the index are checked by
- * tokmap_dataset_verify. TOKMAP_ERR_CORRUPT: it is damaged. */
-TOKMAP_API tokmap_status tokmap_column_verify(const tokmap_column *column, tokmap_error *err);
+ * tokmap_dataset_verify. on_progress counts bytes, and may be NULL. TOKMAP_ERR_CORRUPT: the column
+ * is damaged. */
+TOKMAP_API tokmap_status tokmap_column_verify(const tokmap_column *column,
+                                              tokmap_on_progress *on_progress, void *context,
+                                              tokmap_error *err);
 
 /* Receives which of the n documents from number `first` on are kept: bit i % 64 of kept[i / 64] is
  * that of document first + i, and the bits after the last document are 0. `first` is a multiple of
@@ -450,11 +486,11 @@ typedef struct tokmap_damage {
 typedef struct tokmap_verify_options {
     size_t struct_size; /* sizeof(tokmap_verify_options) */
     uint32_t n_threads; /* up to 64; 0: one for each processor, up to 16 */
-    double sample;      /* fraction of the token blocks to read, above 0, up to 1; 0 means 1 */
-    uint64_t seed;      /* chooses the blocks of a sample */
+    double fraction;    /* of the token blocks that are read, above 0, up to 1; 0 means 1 */
+    uint64_t seed;      /* chooses these blocks */
     void *context;      /* passed to the functions below, which never run at the same time */
-    void (*on_progress)(void *context, uint64_t bytes_done, uint64_t bytes_total); /* or NULL */
-    void (*on_damage)(void *context, const tokmap_damage *damage);                 /* or NULL */
+    tokmap_on_progress *on_progress;                               /* in bytes; or NULL */
+    void (*on_damage)(void *context, const tokmap_damage *damage); /* or NULL */
     uint64_t first_segment; /* of a joined dataset: reads only n_segments token files from this */
     uint64_t n_segments;    /* 0: all; a flat dataset has one */
 } tokmap_verify_options;
@@ -467,13 +503,14 @@ typedef struct tokmap_verify_report {
     uint64_t bytes_read;
 } tokmap_verify_report;
 
-/* Reads and checks every byte. With a sample or segments, it reads only some token blocks, but the
- * whole index.
- * The blocks of a joined dataset are counted through all segments. A token file that is missing or
- * has another size is reported as one damage for all its blocks, and the rest is checked. options
- * and report may be NULL. TOKMAP_OK: everything that was read is intact. TOKMAP_ERR_CORRUPT: damage
- * was found, and err describes the first one. TOKMAP_ERR_IO: the only damage is that the system
- * could not read some bytes. TOKMAP_ERR_MISMATCH: the index was replaced since open. */
+/* Reads and checks every byte. With a fraction or segments, it reads only some token blocks, but
+ * the whole index. The blocks of a joined dataset are counted through all segments. A token file
+ * that is missing or has another size is reported as one damage for all its blocks, and the rest is
+ * checked. options and report may be NULL. TOKMAP_OK: everything that was read is intact.
+ * TOKMAP_ERR_CORRUPT: damage was found, and err describes the first one. TOKMAP_ERR_IO: the only
+ * damage is that the system could not read some bytes. TOKMAP_ERR_MISMATCH: the index was replaced
+ * since open. When on_progress stops the call, which is TOKMAP_ERR_STOPPED, the report and
+ * on_damage have what was found until then, without the documents of a block. */
 TOKMAP_API tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds,
                                                const tokmap_verify_options *options,
                                                tokmap_verify_report *report, tokmap_error *err);
@@ -555,11 +592,12 @@ TOKMAP_API tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint
 /* Returns the metadata: *n_bytes bytes of JSON, an object, not terminated, valid until close. The
  * library does not check that it is JSON. */
 TOKMAP_API const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes);
-/* Checks that the ids of all these datasets mean the same. TOKMAP_ERR_MISMATCH: the metadata of two
- * datasets name different tokenizers (another file, its merges, special tokens or pattern; for
+/* Checks that the ids of all these datasets mean the same. Arrays of datasets are not of const
+ * ones, because C does not convert arrays of pointers to that. TOKMAP_ERR_MISMATCH: the metadata of
+ * two datasets name different tokenizers (another file, its merges, special tokens or pattern; for
  * built-in tokenizers another name), or vocabularies of different sizes; err names both. Datasets
  * whose metadata name no tokenizer, such as adopted files, match all others. */
-TOKMAP_API tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datasets,
+TOKMAP_API tokmap_status tokmap_dataset_check_tokenizers(tokmap_dataset *const *datasets,
                                                          size_t n_datasets, tokmap_error *err);
 
 /* ---- Several datasets as one list ---- */
@@ -574,7 +612,7 @@ TOKMAP_API tokmap_status tokmap_dataset_choose_paths(const char *const *paths, s
 /* Checks that no joined dataset of the list has its tokens in the token file of another dataset,
  * which would use them twice. TOKMAP_ERR_MISMATCH: one has; err names both. tokmap_loader_open
  * checks this for all its sources. */
-TOKMAP_API tokmap_status tokmap_dataset_check_files(const tokmap_dataset *const *datasets,
+TOKMAP_API tokmap_status tokmap_dataset_check_files(tokmap_dataset *const *datasets,
                                                     size_t n_datasets, tokmap_error *err);
 
 #ifdef __cplusplus

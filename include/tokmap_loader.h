@@ -3,9 +3,11 @@
  *
  * Example: one epoch of a dataset. Returns TOKMAP_END after the last step.
  *
- *     int train(const tokmap_dataset *ds, void (*step)(const tokmap_row *rows, uint32_t n_rows))
+ *     int train(tokmap_dataset *ds, void (*step)(const tokmap_row *rows, uint32_t n_rows))
  *     {
- *         const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1, .max_epochs = 1};
+ *         tokmap_dataset *const datasets[] = {ds};
+ *         tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1};
+ *         source.max_epochs = 1;
  *         tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT;
  *         options.sources = &source;
  *         options.n_sources = 1;
@@ -48,7 +50,7 @@
  *           any number of readers work.
  *           With TOKMAP_IO_MAP nothing is read in advance: the thread of the caller that touches a
  *           row first waits for the disk in a page fault, which the library cannot see. n_waits and
- *           ns_waited of tokmap_loader_info count such a wait only in a tokmap_batch_gather that is
+ *           waited_ns of tokmap_loader_info count such a wait only in a tokmap_batch_gather that is
  *           given the loader.
  * Threads   A loader is used by one thread at a time; threads may take turns. A call while another
  *           thread is in a call returns TOKMAP_ERR_ARGUMENT and changes nothing. The rows of a
@@ -101,7 +103,9 @@ typedef enum tokmap_shuffle {
 } tokmap_shuffle;
 
 typedef enum tokmap_windows {
-    TOKMAP_WINDOWS_CONCAT = 0, /* the tokens one after another, cut into windows of equal length */
+    /* The tokens one after another, cut into windows of equal length. The tokens after the last
+     * whole window are left out; with random_offset, other tokens in each epoch. */
+    TOKMAP_WINDOWS_CONCAT = 0,
     /* No window crosses a document boundary; the last one of a document is shorter. Open reads the
      * document index. */
     TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1,
@@ -178,16 +182,19 @@ typedef struct tokmap_document_list {
     uint64_t n_windows;      /* 0 without starts */
     uint32_t document_bytes; /* 4 or 8 */
     uint32_t start_bytes;    /* 4 or 8; 0 without starts */
-    int64_t keeps_rest;      /* 1: the tokens after the last whole window are a shorter one */
+    int32_t keeps_rest;      /* 1: the tokens after the last whole window are a shorter one */
+    int32_t reserved;
 } tokmap_document_list;
 
 /* One corpus of a mixture. */
 typedef struct tokmap_loader_source {
+    /* -- Which datasets, and how much of them -- */
+
     /* All of the same token width; their order matters. A dataset twice, the same view of it twice,
      * a dataset and a view of it or, without a window_list, the same list of it twice are
      * TOKMAP_ERR_ARGUMENT. Other views and lists of a dataset may have documents in common; ranges
      * of documents may not. */
-    const tokmap_dataset *const *datasets;
+    tokmap_dataset *const *datasets;
     uint32_t n_datasets; /* 1 to 65,535 */
     int32_t masked;      /* 1: loss_mask is 0 for all of its labels */
     /* The share of the samples, relative to the weights of the other sources. A single source may
@@ -196,6 +203,9 @@ typedef struct tokmap_loader_source {
      * samples is an error. */
     double weight;
     uint64_t max_epochs; /* the loader ends before the epoch after these; 0: no limit */
+
+    /* -- Files and ids that are not the usual ones -- */
+
     /* With TOKMAP_WINDOWS_BEST_FIT: the rows file of each dataset. NULL, here or for a dataset: the
      * rows file beside the dataset, if there is one. */
     const char *const *rows_files;
@@ -203,14 +213,18 @@ typedef struct tokmap_loader_source {
      * then has the order and the states of that id. NULL, here or for a dataset: its own id.
      * docs/ORDER.md, section 1. */
     const char *const *order_of;
+
+    /* -- Which documents, and which windows of them -- */
+
     /* For each dataset two numbers: only its documents from the first number up to the second,
-     * which is left out, are used. 0 and UINT64_MAX, or NULL: the whole dataset. Such a part has no
-     * rows file. docs/ORDER.md, section 3. */
+     * which is left out, are used. The second may be UINT64_MAX: up to the last document. 0 and
+     * UINT64_MAX, or NULL: the whole dataset. Any other part has no rows file. docs/ORDER.md,
+     * section 3. */
     const uint64_t *documents;
     /* For each dataset the view of its documents that are used, in `documents` if that is given
      * too. NULL, here or for a dataset: all documents. The views must stay open as long as the
      * loader. docs/ORDER.md, section 3. */
-    const tokmap_view *const *views;
+    tokmap_view *const *views;
     /* For each dataset the order in which its documents are used. NULL: none has one. Only with
      * TOKMAP_WINDOWS_CONCAT; not with random_offset, nor for a dataset that has `documents` or a
      * view. docs/ORDER.md, section 3. */
@@ -219,15 +233,18 @@ typedef struct tokmap_loader_source {
      * n_window_list numbers of window_list_bytes, little-endian. NULL: there is no list. Not with
      * TOKMAP_SHUFFLE_BLOCK. docs/ORDER.md, section 4. */
     const void *window_list;
-    uint64_t n_window_list;    /* 1 to 2^48; 0 without a list */
-    int64_t window_list_bytes; /* 4 or 8; 0 without a list */
+    uint64_t n_window_list;     /* 1 to 2^48; 0 without a list */
+    uint32_t window_list_bytes; /* 4 or 8; 0 without a list */
+
+    /* -- Lanes, and labels that count -- */
+
+    /* A bit for each lane of the options, from the lowest on: 1: the datasets of this source do not
+     * have it, and its rows get zeros. */
+    uint32_t lacks_lanes;
     /* 256 bytes, for each role 1 if the labels of tokens in spans of this role count. The first
      * three and the last are 0. Names of roles are in the metadata: docs/FORMAT.md, section 3.9.
      * NULL: the roles from TOKMAP_SPAN_COUNTED on count. */
     const uint8_t *train_roles;
-    /* A bit for each lane of the options, from the lowest on: 1: the datasets of this source do not
-     * have it, and its rows get zeros. */
-    uint64_t lacks_lanes;
 } tokmap_loader_source;
 
 /* New weights of the sources, from first_sample on. */
@@ -253,21 +270,17 @@ enum {
 
 typedef struct tokmap_loader_options {
     size_t struct_size; /* sizeof(tokmap_loader_options) */
+
+    /* -- What is read -- */
+
     const tokmap_loader_source *sources;
-    uint32_t n_sources;     /* 1 to 65,535 */
-    uint32_t source_stride; /* sizeof(tokmap_loader_source) */
-    /* The phases after the first one. The first starts at sample 0, with the weights in sources. */
-    const tokmap_loader_phase *phases;
-    uint32_t n_phases;        /* up to 65,534 */
-    uint32_t phase_stride;    /* sizeof(tokmap_loader_phase), if there are phases */
-    uint32_t row_stride;      /* sizeof(tokmap_row), for the rows of batches */
+    uint32_t n_sources;       /* 1 to 65,535 */
+    uint32_t source_stride;   /* sizeof(tokmap_loader_source) */
     uint32_t sequence_length; /* 1 to 2^24 */
     uint32_t batch_rows;      /* rows of this rank in a step, 1 to 2^24 */
-    uint32_t rank;            /* below n_ranks */
-    uint32_t n_ranks;         /* up to 2^24; 0 means 1 */
-    /* TOKMAP_ROW_... If a dataset has spans whose labels do not count, LOSS_MASK or SPAN_MASK is
-     * required, else TOKMAP_ERR_MISMATCH. */
-    uint32_t row_parts;
+
+    /* -- Order: which samples there are, and in which steps -- */
+
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
@@ -275,6 +288,46 @@ typedef struct tokmap_loader_options {
     uint64_t block_windows;
     uint64_t group_blocks; /* blocks of a group of TOKMAP_SHUFFLE_BLOCK; 0: 64 */
     int32_t random_offset; /* 1: window boundaries differ between epochs; only with CONCAT */
+    /* 1: weights are shares of tokens that are labels, not of samples. With any windows, but
+     * without lists. */
+    int32_t weigh_tokens;
+    /* The phases after the first one. The first starts at sample 0, with the weights in sources. */
+    const tokmap_loader_phase *phases;
+    uint32_t n_phases;     /* up to 65,534 */
+    uint32_t phase_stride; /* sizeof(tokmap_loader_phase), if there are phases */
+    const tokmap_loader_skip *skips;
+    uint32_t n_skips;
+    uint32_t skip_stride; /* sizeof(tokmap_loader_skip), if there are skips */
+
+    /* -- Rows: what a row has -- */
+
+    uint32_t row_stride; /* sizeof(tokmap_row), for the rows of batches */
+    /* TOKMAP_ROW_... If a dataset has spans whose labels do not count, LOSS_MASK or SPAN_MASK is
+     * required, else TOKMAP_ERR_MISMATCH. */
+    uint32_t row_parts;
+    /* With TOKMAP_WINDOWS_BEST_FIT, these three: */
+    uint32_t align; /* pieces begin at multiples of this; it divides sequence_length; 0: 1 */
+    uint32_t max_documents; /* pieces in a row; 0: any number */
+    tokmap_whole_documents whole_documents;
+    /* A row whose tokens are in several places of a dataset, because of a view or a list of
+     * documents, or because it wraps around: 0: its tokens are copied together. 1: unless the
+     * loader has read them into its own memory, it has no tokens, and a piece for each place; this
+     * saves a copy for callers that gather. Needs a row_stride with n_pieces, does not work with
+     * cp_size, and a stage ignores it. */
+    int32_t view_pieces;
+
+    /* -- Ranks: which rows, and which part of them, this process gets -- */
+
+    uint32_t rank;    /* below n_ranks */
+    uint32_t n_ranks; /* up to 2^24; 0 means 1 */
+    /* Slices of rows, for context parallelism: rows have sequence_length / cp_size inputs, and
+     * consist of pieces; their cu_seqlens describe the whole row. The order is the same. */
+    uint32_t cp_rank;
+    uint32_t cp_size; /* 0 means 1 */
+    tokmap_cp_mode cp_mode;
+
+    /* -- Reading: on which no order and no state depends -- */
+
     tokmap_io io;
     /* Steps, up to 1,024 and 2^26 rows. 0: 256 rows, but 2 to 64 steps. This is doubled when next
      * had to wait for the device, as long as steps come faster, up to 4,096 rows and 64 MiB of
@@ -282,39 +335,20 @@ typedef struct tokmap_loader_options {
     uint32_t look_ahead;
     int32_t drop_behind; /* 1: drop used rows from the page cache (POPULATE, READ) */
     /* 0: all datasets that name a tokenizer must name the same one; see
-     * tokmap_dataset_check_tokenizers. 1: they may differ. Not checked for programs that were
-     * compiled before this field was added. Has 8 bytes, so that no padding follows it. */
-    int64_t mixed_tokenizers;
-    const tokmap_loader_skip *skips;
-    uint32_t n_skips;
-    uint32_t skip_stride; /* sizeof(tokmap_loader_skip), if there are skips */
-    /* With TOKMAP_WINDOWS_BEST_FIT: */
-    uint32_t align; /* pieces begin at multiples of this; it divides sequence_length; 0: 1 */
-    uint32_t max_documents; /* pieces in a row; 0: any number */
-    tokmap_whole_documents whole_documents;
-    /* With any windows, but without lists. 1: weights are shares of tokens that are labels, not of
-     * samples. */
-    int32_t weigh_tokens;
-    /* Slices of rows, for context parallelism: rows have sequence_length / cp_size inputs, and
-     * consist of pieces; their cu_seqlens describe the whole row. The order is the same. */
-    uint32_t cp_rank;
-    uint32_t cp_size; /* 0 means 1 */
-    int64_t cp_mode;  /* tokmap_cp_mode; has 8 bytes, so that no padding follows it */
-    /* A row whose tokens are in several places of a dataset, because of a view or a list of
-     * documents, or because it wraps around: 0: its tokens are copied together. 1: unless the
-     * loader has read them into its own memory, it has no tokens, and a piece for each place; this
-     * saves a copy for callers that gather. Needs a row_stride with n_pieces, does not work with
-     * cp_size, and a stage ignores it. Has 8 bytes, so that no padding follows it. */
-    int64_t view_pieces;
+     * tokmap_dataset_check_tokenizers. 1: they may differ. */
+    int32_t mixed_tokenizers;
+    /* 1: of datasets in a store, read the whole MiB blocks that a row has bytes of, and compare
+     * them with their checksums: TOKMAP_ERR_CORRUPT if one differs. Else rows are not compared.
+     * Without a dataset in a store, TOKMAP_ERR_ARGUMENT. */
+    int32_t verify_blocks;
+
+    /* -- Lanes -- */
+
     /* Names of lanes, which are read ahead together with the rows, for tokmap_loader_gather_lane.
      * Each dataset has them, unless its source lacks them, with the same type, count and goes_with.
      * A stage does not take them. */
     const char *const *lanes;
     uint64_t n_lanes; /* at most 16 */
-    /* 1: of datasets in a store, read the whole MiB blocks that a row has bytes of, and compare
-     * them with their checksums: TOKMAP_ERR_CORRUPT if one differs. Else rows are not compared.
-     * Without a dataset in a store, TOKMAP_ERR_ARGUMENT. */
-    int64_t verify_blocks;
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
@@ -322,8 +356,10 @@ typedef struct tokmap_loader_options {
 /* A piece of a row: with TOKMAP_WINDOWS_BEST_FIT, tokens of a document; in a slice, and with
  * view_pieces, neighbouring tokens of one document or of several. */
 typedef struct tokmap_piece {
-    const void *tokens;   /* in a row of a batch; else NULL */
-    uint64_t document;    /* its number in the dataset; 0 with view_pieces */
+    const void *tokens; /* in a row of a batch; else NULL */
+    /* its number in the dataset, with TOKMAP_WINDOWS_BEST_FIT; else 0, and
+     * tokmap_dataset_find_document says it */
+    uint64_t document;
     uint64_t first_token; /* in the dataset */
     uint32_t n_tokens;
     uint32_t place; /* position of its first token in the row */
@@ -342,7 +378,7 @@ typedef struct tokmap_row {
     uint64_t epoch;       /* of the source, from 0 */
     uint64_t window;      /* number of the window in the source; each comes once in an epoch */
     uint64_t first_token; /* in the dataset */
-    /* The fields from here on are NULL or 0, unless row_parts asks for them. The last three arrays
+    /* The next six fields are NULL or 0, unless row_parts asks for them. Their last three arrays
      * have sequence_length elements each; for the rows of a batch they form one array. */
     /* n_documents + 1: the first input of each document, then the number of inputs */
     const int32_t *cu_seqlens;
@@ -373,10 +409,14 @@ static inline tokmap_loader_options tokmap_init_loader_options()
     {                                                                                              \
         .struct_size = sizeof(tokmap_loader_options),                                              \
         .source_stride = sizeof(tokmap_loader_source),                                             \
-        .phase_stride = sizeof(tokmap_loader_phase), .row_stride = sizeof(tokmap_row),             \
-        .skip_stride = sizeof(tokmap_loader_skip)                                                  \
+        .phase_stride = sizeof(tokmap_loader_phase), .skip_stride = sizeof(tokmap_loader_skip),    \
+        .row_stride = sizeof(tokmap_row)                                                           \
     }
 #endif
+/* Does what TOKMAP_LOADER_OPTIONS_INIT does, for languages without macros, to `size` bytes; see
+ * tokmap_struct_init. The strides are the sizes in the linked library: a caller whose own structs
+ * are older and smaller sets them itself. */
+TOKMAP_API void tokmap_loader_options_init(tokmap_loader_options *out, size_t size);
 
 typedef struct tokmap_batch {
     size_t struct_size; /* sizeof(tokmap_batch), set by the caller */
@@ -407,7 +447,9 @@ TOKMAP_API void tokmap_loader_close(tokmap_loader *l);
 /* ---- Use ---- */
 
 /* Returns the rows of this rank for the next step. TOKMAP_END: a source with max_epochs does not
- * have enough windows left for the whole step, of all ranks; err says which source.
+ * have enough windows left for the whole step, of all ranks; err says which source. The samples
+ * from tokmap_loader_position up to n_samples of tokmap_loader_info are left then, and come if
+ * set_batch makes the step smaller.
  * TOKMAP_ERR_CORRUPT: a document index is damaged (row_parts, windows within documents), or a token
  * file of a joined dataset has the wrong size. */
 TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch,
@@ -436,23 +478,24 @@ TOKMAP_API tokmap_status tokmap_loader_set_parts(tokmap_loader *l, int32_t *posi
                                                  tokmap_error *err);
 
 typedef enum tokmap_gather_format {
-    TOKMAP_GATHER_TOKENS = 0, /* whole rows as token_bytes of the batch, in `inputs` alone */
-    TOKMAP_GATHER_I32 = 1,    /* inputs and labels as int32; ids up to 2^31 - 1 */
-    TOKMAP_GATHER_I64 = 2,    /* inputs and labels as int64 */
+    TOKMAP_GATHER_NONE = 0,   /* not set: TOKMAP_ERR_ARGUMENT */
+    TOKMAP_GATHER_TOKENS = 1, /* whole rows as token_bytes of the batch, in `inputs` alone */
+    TOKMAP_GATHER_I32 = 2,    /* inputs and labels as int32; ids up to 2^31 - 1 */
+    TOKMAP_GATHER_I64 = 3,    /* inputs and labels as int64 */
     /* Whole rows in `inputs` alone: inputs are all columns except the last, labels all except the
      * first. They take half the bytes of I32 and I64, but neither is contiguous. */
-    TOKMAP_GATHER_ROWS_I32 = 3, /* ids up to 2^31 - 1 */
-    TOKMAP_GATHER_ROWS_I64 = 4
+    TOKMAP_GATHER_ROWS_I32 = 4, /* ids up to 2^31 - 1 */
+    TOKMAP_GATHER_ROWS_I64 = 5
 } tokmap_gather_format;
 
 typedef struct tokmap_gather_options {
-    size_t struct_size; /* sizeof(tokmap_gather_options) */
-    tokmap_gather_format format;
-    int32_t mask_labels;      /* 1: labels with a loss_mask of 0 become ignore_index */
-    int64_t ignore_index;     /* also the value of labels after the end of a shorter row */
-    int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
-    uint32_t pad_id;          /* the value of inputs after the end of a shorter row */
-    void *inputs;             /* aligned to its element size; may be NULL with I32 and I64 */
+    size_t struct_size;          /* sizeof(tokmap_gather_options) */
+    tokmap_gather_format format; /* must be set */
+    int32_t mask_labels;         /* 1: labels with a loss_mask of 0 become ignore_index */
+    int64_t ignore_index;        /* also the value of labels after the end of a shorter row */
+    int32_t has_ignore_index;    /* 0: ignore_index must be 0, and -100 is used */
+    uint32_t pad_id;             /* the value of inputs after the end of a shorter row */
+    void *inputs;                /* aligned to its element size; may be NULL with I32 and I64 */
     void *labels; /* aligned to its element size; may be NULL; must be NULL with whole rows */
     /* NULL, or the loader of the batch, open and used by no other thread: with TOKMAP_IO_MAP, a
      * gather that takes more than 20 microseconds and a nanosecond for each byte that it writes is
@@ -539,7 +582,8 @@ TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);
 
 typedef struct tokmap_loader_info {
     size_t struct_size;      /* sizeof(tokmap_loader_info), set by the caller */
-    uint64_t n_sources;      /* as in the options */
+    uint32_t n_sources;      /* as in the options */
+    int32_t direct_failed;   /* 1: DIRECT was asked for or chosen, and cannot be used: io_reason */
     uint64_t n_samples;      /* samples until a source with max_epochs ends; UINT64_MAX: no end */
     uint64_t resident_bytes; /* memory of the loader, without maps */
     tokmap_io io;            /* the way that is used, never AUTO */
@@ -547,15 +591,12 @@ typedef struct tokmap_loader_info {
     uint64_t bytes_read;     /* requested from the system (DIRECT, READ) */
     /* steps that were not ready when next was called; MAP: see tokmap_gather_options */
     uint64_t n_waits;
-    uint64_t ns_waited;    /* time that next, or with MAP a gather, waited for them */
+    uint64_t waited_ns;    /* time that next, or with MAP a gather, waited for them */
     uint64_t wait_p50_ns;  /* percentile of the waits of all steps */
     uint64_t wait_p99_ns;  /* likewise */
     uint64_t wait_p999_ns; /* likewise */
     uint64_t wait_max_ns;  /* the longest wait */
     const char *io_reason; /* why this way is used; valid until the loader is closed */
-    /* 1: DIRECT was asked for or chosen, and cannot be used: io_reason says why. Has 8 bytes, so
-     * that no padding follows it. */
-    int64_t direct_failed;
 } tokmap_loader_info;
 
 TOKMAP_API tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
@@ -572,12 +613,12 @@ typedef struct tokmap_loader_source_info {
 TOKMAP_API tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
                                                   tokmap_loader_source_info *info);
 
-/* Returns the source of each of n_samples samples, skipped or not. Any thread may call it at any
- * time before close, also during another call. TOKMAP_ERR_ARGUMENT: one is after the last
- * sample. */
-TOKMAP_API tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_sample,
-                                                   size_t n_samples, uint32_t *sources,
-                                                   tokmap_error *err);
+/* Sets sources[i] to the number of the source of sample first_sample + i, skipped or not. Any
+ * thread may call it at any time before close, also during another call. TOKMAP_ERR_ARGUMENT: one
+ * is after the last sample. */
+TOKMAP_API tokmap_status tokmap_loader_sources_of(const tokmap_loader *l, uint64_t first_sample,
+                                                  size_t n_samples, uint32_t *sources,
+                                                  tokmap_error *err);
 
 /* Counts the samples of each source before a sample, skipped or not, in counts[0 .. n_sources). Any
  * thread may call it at any time before close, also during another call and while a stage uses the
@@ -596,7 +637,7 @@ typedef struct tokmap_sample {
     /* Where the tokens are in the dataset, in the order of the row: with TOKMAP_WINDOWS_BEST_FIT a
      * piece of each document; else one piece, or several if a view leaves out tokens between them,
      * if a list has documents in another order, or if the row wraps around. Valid until the next
-     * call. */
+     * call for this loader. */
     const tokmap_piece *pieces;
     size_t n_pieces; /* at least 1 */
 } tokmap_sample;
@@ -618,6 +659,10 @@ typedef struct tokmap_view_options {
     uint64_t n_keep;     /* bytes of keep: the number of documents */
     const char *path;    /* open: or a view file. write: the file; NULL, with `where` only:
                        * P.HHHHHHHHHHHHHHHH.tmw, which open finds by the same expression */
+    void *context;       /* for the function below */
+    /* While a view is made: bytes that are compared with their checksums, and documents, together.
+     * If a column is replaced meanwhile, it counts from 0 again. NULL: none. */
+    tokmap_on_progress *on_progress;
 } tokmap_view_options;
 
 typedef struct tokmap_view_info {
@@ -646,9 +691,11 @@ TOKMAP_API tokmap_status tokmap_view_get_info(const tokmap_view *view, tokmap_vi
 TOKMAP_API tokmap_status tokmap_view_documents(const tokmap_view *view, uint64_t first,
                                                uint64_t n_documents, uint64_t *documents,
                                                tokmap_error *err);
-/* Reads and checks every byte of a view, and compares its tokens with the documents.
- * TOKMAP_ERR_CORRUPT: it is damaged. */
-TOKMAP_API tokmap_status tokmap_view_verify(const tokmap_view *view, tokmap_error *err);
+/* Reads and checks every byte of a view, and compares its tokens with the documents. on_progress
+ * counts documents of the view, and may be NULL. TOKMAP_ERR_CORRUPT: the view is damaged. */
+TOKMAP_API tokmap_status tokmap_view_verify(const tokmap_view *view,
+                                            tokmap_on_progress *on_progress, void *context,
+                                            tokmap_error *err);
 /* Writes a view file, complete or not at all, in place of an older one. First it compares the
  * boundaries of documents, and the columns of the expression, with their checksums. If a late
  * column is replaced meanwhile, the call begins again. info may be NULL. TOKMAP_ERR_EXISTS: path
@@ -666,10 +713,10 @@ typedef struct tokmap_rows_options {
     uint32_t align;
     uint32_t max_documents;
     tokmap_whole_documents whole_documents;
-    const char *path; /* NULL: beside the dataset, where the loader finds it */
-    void *context;    /* for the callback */
-    void (*on_progress)(void *context, uint64_t n_done, uint64_t n_documents); /* or NULL */
-    const tokmap_view *view; /* of the dataset: only its documents are packed. NULL: all */
+    const char *path;                /* NULL: beside the dataset, where the loader finds it */
+    void *context;                   /* for the function below */
+    tokmap_on_progress *on_progress; /* in documents; or NULL */
+    const tokmap_view *view;         /* of the dataset: only its documents are packed. NULL: all */
 } tokmap_rows_options;
 
 typedef struct tokmap_rows_info {

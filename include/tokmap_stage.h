@@ -216,7 +216,7 @@ typedef struct tokmap_stage_info {
     uint64_t n_tokens;        /* inputs of these batches */
     uint64_t bytes_moved;     /* across the bus */
     uint64_t n_waits;         /* times that the host waited in next or fill */
-    uint64_t ns_waited;       /* time that the host waited */
+    uint64_t waited_ns;       /* time that the host waited */
     uint64_t wait_p50_ns;     /* percentile of all calls of next and fill, waiting or not */
     uint64_t wait_p99_ns;     /* likewise */
     uint64_t wait_p999_ns;    /* likewise */

@@ -87,6 +87,10 @@ typedef struct tokmap_writer_options {
     /* Threads that hash and write the tokens, up to 7. They take up to 16 MiB of memory; 0: the
      * calls do so themselves. With threads, a failed write is the failure of a later call. */
     uint32_t n_threads;
+    void *context; /* for the function below */
+    /* During append_dataset, join, redact and finish: the bytes of the tokens that this call reads
+     * or writes, and 8 for each document. NULL: none. */
+    tokmap_on_progress *on_progress;
 } tokmap_writer_options;
 
 typedef struct tokmap_join_options {
@@ -126,10 +130,10 @@ typedef struct tokmap_adopt_options {
  * TOKMAP_ERR_EXISTS: P, an index of this name, or an unfinished P exists. TOKMAP_ERR_LOCKED:
  * another writer is writing P.
  * With TOKMAP_UNFINISHED_RESUME also: TOKMAP_END, and *out is NULL: P is already complete, and what
- * a killed writer left beside it has been removed. With `replace`, a complete P with nothing left
- * beside it is replaced instead. TOKMAP_ERR_EXISTS: P is complete, but with another vocab_size,
- * eod_id or token_bytes. TOKMAP_ERR_MISMATCH: the unfinished P was begun with another vocab_size,
- * eod_id or token_bytes. TOKMAP_ERR_CORRUPT: journal and partial files do not agree.
+ * a killed writer left beside it has been removed; err says so. With `replace`, a complete P with
+ * nothing left beside it is replaced instead. TOKMAP_ERR_EXISTS: P is complete, but with another
+ * vocab_size, eod_id or token_bytes. TOKMAP_ERR_MISMATCH: the unfinished P was begun with another
+ * vocab_size, eod_id or token_bytes. TOKMAP_ERR_CORRUPT: journal and partial files do not agree.
  * TOKMAP_ERR_VERSION: the journal is from another version of the library. After the last two
  * nothing has changed. */
 TOKMAP_API tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
@@ -206,7 +210,10 @@ TOKMAP_API tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *n
                                                  tokmap_error *err);
 
 /* Sets the metadata: a JSON object in UTF-8, which is copied and not checked. Without this call it
- * is "{}". */
+ * is "{}". These keys have a meaning, which docs/FORMAT.md specifies in sections 3.6 and 3.9:
+ * `tokenizer`, whose value tokmap_tokenizer_metadata gives, `roles`, `redacted_from` and
+ * `adopted_from` are read by libraries and commands; `tokmap pack` and others also write
+ * `created_by`, `options`, `merged_from`, `split`, `counts` and `plan`. */
 TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json,
                                                     size_t n_bytes, tokmap_error *err);
 
@@ -235,10 +242,10 @@ TOKMAP_API tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_v
 
 /* ---- Use: spans ---- */
 
-/* Marks tokens of the document that ends next, whose labels never count in the loss; first_token is
- * counted from the first token of the document. Spans ascend and do not overlap. As with
- * tokmap_writer_add_meta, finish fails if the document does not end, and a checkpoint does not
- * include them. */
+/* Gives tokens of the document that ends next a role, which says whether their labels count in the
+ * loss; first_token is counted from the first token of the document. Spans ascend and do not
+ * overlap. As with tokmap_writer_add_meta, finish fails if the document does not end, and a
+ * checkpoint does not include them. */
 TOKMAP_API tokmap_status tokmap_writer_add_span(tokmap_writer *w, const tokmap_span *span,
                                                 tokmap_error *err);
 
@@ -278,8 +285,9 @@ TOKMAP_API tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dat
  * ones. */
 TOKMAP_API tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note,
                                                   size_t note_bytes, tokmap_error *err);
-/* Returns the note of the checkpoint that the writer resumed from, valid until close. NULL: there
- * was nothing to resume, so start at the beginning. */
+/* Returns the note of the checkpoint that the writer resumed from, valid until close. A note of 0
+ * bytes is not NULL. NULL, and *n_bytes is 0: there was nothing to resume, so start at the
+ * beginning. */
 TOKMAP_API const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes);
 
 typedef struct tokmap_checkpoint_info {
@@ -297,7 +305,8 @@ typedef struct tokmap_checkpoint_info {
 /* Describes a checkpoint of an unfinished P, without opening a writer or taking the lock.
  * `checkpoint` is its number, 0 for the last one. note has room for TOKMAP_MAX_NOTE_BYTES, or is
  * NULL. Several writers of one job can all return to the smallest of their n_checkpoints.
- * TOKMAP_ERR_ARGUMENT: there is no such checkpoint. TOKMAP_ERR_CORRUPT: the journal is damaged
+ * If there is nothing to resume, checkpoint 0 is TOKMAP_OK with n_checkpoints 0, and another one is
+ * TOKMAP_ERR_ARGUMENT. TOKMAP_ERR_CORRUPT: the journal is damaged
  * before the end of this checkpoint, or anywhere if it is the last one; n_checkpoints counts the
  * checkpoints before the damage. TOKMAP_ERR_VERSION: the journal is from another version of the
  * library. */
@@ -330,7 +339,8 @@ typedef struct tokmap_column_writer tokmap_column_writer;
 typedef struct tokmap_column_options {
     size_t struct_size; /* sizeof(tokmap_column_options) */
     const char *name;   /* 1 to 64 of A-Z, a-z, 0-9, _ and - */
-    int64_t replace;    /* 1: replace a late column of this name */
+    int32_t replace;    /* 1: replace a late column of this name */
+    int32_t reserved;
 } tokmap_column_options;
 
 /* Begins a column. The dataset must stay open until close. TOKMAP_ERR_EXISTS: the dataset has a

@@ -21,10 +21,12 @@ HEAD = """<!-- Made by python/reference.py. Change the docstrings instead. -->
 # The Python package
 """
 GROUPS = (
-    ("Datasets", ("open", "Dataset", "View", "Document", "Input", "Segment", "Writer", "Lane", "LaneWriter")),
+    ("Datasets", ("open", "Dataset", "View", "Document", "Input", "Segment", "Span", "Writer", "Lane",
+                  "LaneWriter")),
     ("Packing", ("pack", "PackReport", "PackProgress")),
     ("Loading", ("Loader", "Source", "DocumentList", "Order", "Rows", "Ranks", "Reading", "Resume", "Record", "Slots", "Batch", "Row", "Samples",
-                 "Sample")),
+                 "Sample", "megatron_source")),
+    ("Looking back at a run", ("Run", "TracedRow", "TracedDocument", "Share")),
     ("GPUs (experimental)", ("Stage", "DeviceBatch", "DeviceArray", "Filled", "count_devices")),
     ("Tokenizers", ("Tokenizer",)),
     ("Measuring", ("measure", "Measurement")),

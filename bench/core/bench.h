@@ -36,7 +36,7 @@ typedef struct bench_options {
     const char *tokenizer, *pattern; /* for `tokenize` and `pack` */
     const char *text;                /* their input file */
     const char *ids;                 /* `tokenize` writes its ids to it, as u32; NULL: does not */
-    uint64_t n_jobs;                 /* threads; 0: one */
+    uint64_t n_threads;              /* 0: one */
 } bench_options;
 
 typedef enum bench_goal {

@@ -65,24 +65,24 @@ void load_data_make_random(const bench_options *options, size_t i, uint64_t n_to
     load_data_finish(w);
 }
 
-static const tokmap_dataset *open_dataset(const char *prefix)
+static tokmap_dataset *open_dataset(const char *prefix)
 {
     tokmap_dataset *ds;
     bench_check(tokmap_dataset_open(&ds, prefix, &bench_error));
     return ds;
 }
 
-void load_data_open_made(const bench_options *options, size_t first,
-                         const tokmap_dataset **datasets, size_t n_datasets)
+void load_data_open_made(const bench_options *options, size_t first, tokmap_dataset **datasets,
+                         size_t n_datasets)
 {
     for (size_t i = 0; i < n_datasets; i++)
         datasets[i] = open_dataset(load_data_name(options, first + i).s);
 }
 
-void load_data_close_made(const tokmap_dataset *const *datasets, size_t n_datasets)
+void load_data_close_made(tokmap_dataset *const *datasets, size_t n_datasets)
 {
     for (size_t i = 0; i < n_datasets; i++)
-        tokmap_dataset_close((tokmap_dataset *)(uintptr_t)datasets[i]);
+        tokmap_dataset_close(datasets[i]);
 }
 
 load_data load_data_open(const bench_options *options, uint64_t usual_mib)
@@ -163,7 +163,7 @@ tokmap_loader *load_data_loader(tokmap_loader_options options)
     return l;
 }
 
-tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
+tokmap_loader *load_data_one_source(tokmap_dataset *const *datasets, size_t n_datasets,
                                     tokmap_loader_options options)
 {
     const tokmap_loader_source source = {
@@ -178,7 +178,7 @@ const char *const load_data_ways[] = {[TOKMAP_IO_MAP] = "map",
                                       [TOKMAP_IO_POPULATE] = "populate",
                                       [TOKMAP_IO_READ] = "read"};
 
-bool load_data_works(const tokmap_dataset *ds, tokmap_io io)
+bool load_data_works(tokmap_dataset *ds, tokmap_io io)
 {
     const tokmap_loader_options options = {.sequence_length = 1, .batch_rows = 1, .io = io};
     tokmap_loader_info info = {.struct_size = sizeof info};
@@ -228,7 +228,7 @@ double load_data_locate_ns(tokmap_loader *l, uint64_t first, uint64_t step, uint
 
 /* ---- Rows in several places ---- */
 
-static tokmap_loader *open_rows(const tokmap_dataset *ds, tokmap_loader_source source)
+static tokmap_loader *open_rows(tokmap_dataset *ds, tokmap_loader_source source)
 {
     source.datasets = &ds;
     source.n_datasets = 1;

@@ -22,7 +22,7 @@ path_text load_data_name(const bench_options *options, size_t i);
 
 /* The user's dataset, if one was named; else dataset 0. */
 typedef struct load_data {
-    const tokmap_dataset *ds;
+    tokmap_dataset *ds;
     tokmap_dataset_info info;
     device_file file; /* with its tokens */
     bool fits;        /* in the page cache: it takes at most half of the memory */
@@ -53,21 +53,21 @@ tokmap_writer_options load_data_writer_options(void);
 void load_data_finish(tokmap_writer *w);
 
 /* Opens n_datasets that were made, from number `first` on. */
-void load_data_open_made(const bench_options *options, size_t first,
-                         const tokmap_dataset **datasets, size_t n_datasets);
-void load_data_close_made(const tokmap_dataset *const *datasets, size_t n_datasets);
+void load_data_open_made(const bench_options *options, size_t first, tokmap_dataset **datasets,
+                         size_t n_datasets);
+void load_data_close_made(tokmap_dataset *const *datasets, size_t n_datasets);
 /* Opens and maps a file of a dataset without the library; tokmap_i_unmap ends it. */
 const uint8_t *load_data_map(const char *prefix, const char *suffix, size_t *n_bytes);
 
 /* The names of ways of reading. */
 extern const char *const load_data_ways[];
 /* Whether the loader really reads in this way if it is asked to; prints a message if not. */
-bool load_data_works(const tokmap_dataset *ds, tokmap_io io);
+bool load_data_works(tokmap_dataset *ds, tokmap_io io);
 /* Opens a loader. Sets the sizes of structs, and, if a page has not, the rows of a batch and seed
  * 1. */
 tokmap_loader *load_data_loader(tokmap_loader_options options);
 /* The same as load_data_loader, but the datasets form one source. */
-tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
+tokmap_loader *load_data_one_source(tokmap_dataset *const *datasets, size_t n_datasets,
                                     tokmap_loader_options options);
 /* Takes the next batch; with `gather` it is copied. */
 void load_data_next(tokmap_loader *l, tokmap_batch *b, const tokmap_gather_options *gather);

@@ -45,8 +45,8 @@ typedef struct rank {
     const fit_data *data;
     const fit_phase *phase;
     uint64_t number;
-    const tokmap_dataset **datasets;
-    const tokmap_view **views;
+    tokmap_dataset **datasets;
+    tokmap_view **views;
     tokmap_loader *loader;
     tokmap_batch batch;
     tokmap_gather_options gather;
@@ -112,8 +112,8 @@ static void close_loader(rank *r)
     tokmap_loader_close(r->loader);
     for (size_t i = 0; i < r->data->names.n_names; i++) {
         if (r->views)
-            tokmap_view_close((tokmap_view *)r->views[i]);
-        tokmap_dataset_close((tokmap_dataset *)r->datasets[i]);
+            tokmap_view_close(r->views[i]);
+        tokmap_dataset_close(r->datasets[i]);
     }
     free(r->datasets);
     free(r->views);

@@ -29,7 +29,7 @@ static const uint32_t lengths[N_KINDS] = {10 * MEAN_LENGTH, 81 * MEAN_LENGTH, 41
 
 /* All documents of a dataset in random order, and where the windows of each length begin. */
 typedef struct listed {
-    const tokmap_dataset *ds;
+    tokmap_dataset *ds;
     uint64_t n_documents;
     uint8_t *documents, *windows, *starts[N_KINDS]; /* of 4 bytes */
     uint64_t n_windows[N_KINDS];

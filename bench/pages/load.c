@@ -93,7 +93,8 @@ static void set_length(hot *h, uint32_t length)
         return;
     h->n_samples = 2 * h->n_steps * LOAD_DATA_ROWS;
     tokmap_loader *l = open_loader(h, 0, TOKMAP_SHUFFLE_FULL, TOKMAP_IO_POPULATE);
-    const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
+    const tokmap_gather_options tokens = {
+        .struct_size = sizeof tokens, .format = TOKMAP_GATHER_TOKENS, .inputs = h->buffer};
     load_data_steps_ns(l, 2 * h->n_steps, &tokens);
     tokmap_loader_close(l);
 }
@@ -120,14 +121,16 @@ static const struct {
     {"zero-copy sample", "ns", "", "", TOKMAP_SHUFFLE_FULL},
     {"documents, ids, mask", "ns", "", "", TOKMAP_SHUFFLE_FULL},
     {"memcpy of random rows", "GB/s", "memcpy of random rows", ""},
-    {"batch gathered, ", "GB/s", "tokmap", "", TOKMAP_SHUFFLE_FULL},
+    {"batch gathered, ", "GB/s", "tokmap", "", TOKMAP_SHUFFLE_FULL, TOKMAP_GATHER_TOKENS},
     {"inputs and labels, i32", "G tokens/s", "tokmap", "i32 inputs and labels", TOKMAP_SHUFFLE_FULL,
      TOKMAP_GATHER_I32},
     {"inputs and labels, i64", "G tokens/s", "tokmap", "i64 inputs and labels", TOKMAP_SHUFFLE_FULL,
      TOKMAP_GATHER_I64},
-    {"gather, in order", "GB/s", "tokmap, in order", "", TOKMAP_SHUFFLE_NONE},
-    {"gather, block shuffle", "GB/s", "tokmap, block shuffle", "", TOKMAP_SHUFFLE_BLOCK},
-    {"gather, full shuffle", "GB/s", "tokmap, full shuffle", "", TOKMAP_SHUFFLE_FULL}};
+    {"gather, in order", "GB/s", "tokmap, in order", "", TOKMAP_SHUFFLE_NONE, TOKMAP_GATHER_TOKENS},
+    {"gather, block shuffle", "GB/s", "tokmap, block shuffle", "", TOKMAP_SHUFFLE_BLOCK,
+     TOKMAP_GATHER_TOKENS},
+    {"gather, full shuffle", "GB/s", "tokmap, full shuffle", "", TOKMAP_SHUFFLE_FULL,
+     TOKMAP_GATHER_TOKENS}};
 
 typedef bench_row *hot_rows[N_KINDS];
 

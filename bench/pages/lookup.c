@@ -26,7 +26,7 @@ static const char *const names[N_KINDS] = {
     "find by token, many at once", "document by number, many at once"};
 
 typedef struct subject {
-    const tokmap_dataset *ds;
+    tokmap_dataset *ds;
     uint64_t n_documents;
     const uint8_t *index; /* mapped without the library */
     size_t index_bytes;

@@ -33,7 +33,7 @@ static const char *const variant_names[] = {"plain", "capped", "staged"};
 
 /* All sources have the same data; to the loader they are different copies. */
 typedef struct mix {
-    const tokmap_dataset *ds;
+    tokmap_dataset *ds;
     uint64_t seed;
     tokmap_loader_source sources[MAX_SOURCES];
     double weights[N_PHASES][MAX_SOURCES];

@@ -30,7 +30,7 @@ static const struct {
 } widths[] = {{"16-bit tokens", LOAD_DATA_VOCABULARY, 100}, {"32-bit tokens", 100000, 90}};
 
 typedef struct subject {
-    const tokmap_dataset *ds;
+    tokmap_dataset *ds;
     tokmap_dataset_info info;
 } subject;
 

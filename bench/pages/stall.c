@@ -79,7 +79,9 @@ static void measure_round(stall *s, const kind *k, stall_rows *r)
     stall_loader l = {
         .loader = load_data_one_source(&s->data->ds, 1, options),
         .batch = {.struct_size = sizeof l.batch},
-        .gather = {.struct_size = sizeof l.gather, .inputs = s->buffer},
+        .gather = {.struct_size = sizeof l.gather,
+                   .format = TOKMAP_GATHER_TOKENS,
+                   .inputs = s->buffer},
     };
     bench_steps steps = {.step_ms = r->step_ms,
                          .most = r->n_steps,

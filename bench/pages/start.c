@@ -115,10 +115,11 @@ static void make_sparse(const bench_options *options)
 
 static void measure_way(subject *s, int size, int way, bench_row *const *r)
 {
-    const tokmap_dataset *datasets[MAX_DATASETS];
+    tokmap_dataset *datasets[MAX_DATASETS];
     const tokmap_loader_options options = {
         .sequence_length = LENGTH, .io = ways[way], .seed = bench_random(&s->seed)};
-    const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
+    const tokmap_gather_options gather = {
+        .struct_size = sizeof gather, .format = TOKMAP_GATHER_TOKENS, .inputs = s->buffer};
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_loader_info info = {.struct_size = sizeof info};
     uint8_t state[TOKMAP_STATE_BYTES];
@@ -202,7 +203,7 @@ static void add_cells(bench_report *report, int way, int size, bench_row **rows)
 
 static void measure_starts(subject *s, bench_report *report)
 {
-    const tokmap_dataset *ds;
+    tokmap_dataset *ds;
     const uint32_t n_rounds = bench_rounds(s->options, ROUNDS);
     way_rows rows[N_SIZES][N_WAYS] = {{{NULL}}};
     make_sparse(s->options);
@@ -234,10 +235,11 @@ static void measure_starts(subject *s, bench_report *report)
  * where the file system has them: else rows would begin at other places of a page, and in smaller
  * pages, than those of the flat dataset. */
 static void compare_loaders(const subject *s, bench_report *report, uint32_t length,
-                            const tokmap_dataset *const *ds)
+                            tokmap_dataset *const *ds)
 {
     const tokmap_loader_options options = {.sequence_length = length, .io = TOKMAP_IO_MAP};
-    const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
+    const tokmap_gather_options gather = {
+        .struct_size = sizeof gather, .format = TOKMAP_GATHER_TOKENS, .inputs = s->buffer};
     const uint64_t n_steps = (16 << 20) / 2 / length / LOAD_DATA_ROWS;
     tokmap_loader *const loaders[] = {load_data_one_source(&ds[0], 1, options),
                                       load_data_one_source(&ds[1], 1, options)};
@@ -263,7 +265,7 @@ void bench_start(const bench_options *options, bench_report *report)
     subject s = {.options = options,
                  .buffer = bench_memory(LOAD_DATA_ROWS * 4 * (size_t)(LENGTH + 1)),
                  .seed = 1};
-    const tokmap_dataset *ds[2];
+    tokmap_dataset *ds[2];
     const uint64_t mib = options->load_mib ? options->load_mib : LOAD_DATA_USUAL_MIB;
     const uint64_t n_tokens = (mib << 20) / 2 / N_FILES / LENGTH * LENGTH; /* of a file */
     measure_starts(&s, report);

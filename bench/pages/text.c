@@ -231,9 +231,9 @@ void bench_tokenize(const bench_options *given, bench_report *report)
     with_text with;
     const bench_options *options = add_text(given, &with);
     const uint32_t n_rounds = bench_rounds(options, TOKENIZE_ROUNDS),
-                   n_kinds = options->n_jobs > 1 ? 2 : 1;
+                   n_kinds = options->n_threads > 1 ? 2 : 1;
     static const char *const names[N_FIGURES] = {"text read and ids written", "cold", "warm"};
-    const uint32_t n_threads[] = {1, (uint32_t)options->n_jobs};
+    const uint32_t n_threads[] = {1, (uint32_t)options->n_threads};
     bench_row *rows[2][N_FIGURES];
     const uint64_t start = tokmap_i_now_ns();
     tokenizer_file file = open_tokenizer(options);
@@ -366,7 +366,7 @@ void bench_pack(const bench_options *given, bench_report *report)
     };
     static void (*const stages[N_STAGES])(subject *) = {take_documents, encode_all, write_ids};
     const uint32_t n_processors = tokmap_i_n_processors();
-    const size_t n_jobs = options->n_jobs ? (size_t)options->n_jobs : 1;
+    const size_t n_jobs = options->n_threads ? (size_t)options->n_threads : 1;
     const uint64_t before_loading = tokmap_i_thread_cpu_ns();
     bench_row *bounds[N_BOUNDS], *whole, *main_thread, *per_core;
     int least = DOCUMENTS;

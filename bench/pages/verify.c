@@ -52,7 +52,7 @@ static double measure_gbs(const subject *s, bool verifies, uint32_t n_threads)
         device_forget(&s->data->file, NULL);
     const uint64_t start = tokmap_i_now_ns();
     if (verifies) {
-        const tokmap_dataset *ds;
+        tokmap_dataset *ds;
         load_data_open_made(s->options, 0, &ds, 1);
         bench_check(tokmap_dataset_verify(ds, &options, NULL, &bench_error));
         load_data_close_made(&ds, 1);

@@ -80,7 +80,7 @@ static void measure_many(const bench_options *options, bench_report *report)
     static const char *const figures[3][2] = {
         {"written", "s"}, {"size", "bytes/document"}, {"200 opened", "ms"}};
     const uint64_t n = options->n_documents ? options->n_documents : 100000000;
-    const tokmap_dataset *ds;
+    tokmap_dataset *ds;
     bench_row *rows[N_CHOICES][3];
     load_data_make_sparse(options, 0, n * MEAN_LENGTH, n);
     load_data_open_made(options, 0, &ds, 1);
@@ -111,7 +111,7 @@ static void measure_rows(const bench_options *options, bench_report *report)
         .struct_size = sizeof by_mask, .keep = keep, .n_keep = data.info.n_documents};
     tokmap_view *view;
     bench_check(tokmap_view_open(&view, data.ds, &by_mask, &bench_error));
-    const tokmap_view *const views[] = {view};
+    tokmap_view *const views[] = {view};
     load_data_compare_places(options, report, &data, &(tokmap_loader_source){.views = views},
                              names);
     tokmap_view_close(view);

@@ -112,7 +112,7 @@ def measure(options, name, inputs, numbers):
         seconds, report = sorted(found, key=lambda one: one[0])[len(found) // 2]
         text_bytes = report["text_bytes"]
         values = [round(text_bytes / one[0] / 1e6, 1) for one in found]
-        per_gb = {kind: round(used / text_bytes * 1e9, 3) for kind, used in report["threads"].items()}
+        per_gb = {kind: round(used / text_bytes * 1e9, 3) for kind, used in report["cpu_seconds"].items()}
         rows.append({"page": "pack_threads", "name": "%s, -j %d" % (name, n), "unit": "MB/s", "values": values,
                      "median": round(text_bytes / seconds / 1e6, 1), "cpu_seconds_per_gb": per_gb,
                      "limited_by": report["limited_by"], "spilled_bytes": report["spilled_bytes"]})

@@ -6,7 +6,7 @@
  * TOKENIZER is a tokenizer.json, tokenizer.model, ..., or bytes. PATTERN is for files of ranks:
  * "cl100k".
  *
- *     cc tokenize_lines.c -ltokmap_tokenizer
+ *     cc tokenize_lines.c $(pkg-config --cflags --libs tokmap_tokenizer)
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static size_t find_lines(char *buffer, size_t n_bytes, tokmap_text *lines)
     return n;
 }
 
-static int print_ids(tokmap_tokenizer *t, const tokmap_text *lines, size_t n_lines)
+static int print_ids(const tokmap_tokenizer *t, const tokmap_text *lines, size_t n_lines)
 {
     tokmap_error err;
     tokmap_encoding e = TOKMAP_INIT(tokmap_encoding);
@@ -52,8 +52,7 @@ static int print_ids(tokmap_tokenizer *t, const tokmap_text *lines, size_t n_lin
             printf("%s%" PRIu32, k > e.offsets[i] ? " " : "", e.ids[k]);
         putchar('\n');
     }
-    tokmap_tokenizer_free(e.ids);
-    tokmap_tokenizer_free(e.offsets);
+    tokmap_encoding_free(&e);
     return 0;
 }
 

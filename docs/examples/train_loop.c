@@ -6,7 +6,7 @@
  * Trains N_STEPS more steps than STATE_FILE has seen; without that file, from the beginning. Instead
  * of training it prints a sum of each batch.
  *
- *     cc train_loop.c -ltokmap -lxxhash
+ *     cc train_loop.c $(pkg-config --cflags --libs tokmap)
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     check(argc != 4, "usage: train_loop DATASET STATE_FILE N_STEPS");
     tokmap_dataset *dataset;
     check(tokmap_dataset_open(&dataset, argv[1], &err), err.text);
-    const tokmap_dataset *const datasets[] = {dataset};
+    tokmap_dataset *const datasets[] = {dataset};
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1};
     tokmap_loader_options options = TOKMAP_LOADER_OPTIONS_INIT;
     options.sources = &source;

@@ -6,7 +6,7 @@
  * A byte is its own id here, and id 256 ends a document. The dataset appears under its name when
  * all of it is on the disk, and not before.
  *
- *     cc write_dataset.c -ltokmap -lxxhash
+ *     cc write_dataset.c $(pkg-config --cflags --libs tokmap)
  */
 #include <stdio.h>
 #include <string.h>

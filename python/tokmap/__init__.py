@@ -40,13 +40,13 @@ __version__: str = _library.tokmap_version().decode()
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
            "Document", "DocumentList", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Lane", "LaneWriter", "Loader",
            "LockedError", "Measurement", "MismatchError", "NoMemoryError", "NotADatasetError", "Order", "Ranks", "Reading",
-           "PackProgress", "PackReport", "Record", "Resume", "ResumeCheck", "Row", "Rows", "Run", "Sample", "Samples", "Segment", "Slots", "Source", "Span",
+           "PackProgress", "PackReport", "Record", "Resume", "ResumeCheck", "Row", "Rows", "Run", "Sample", "Samples", "Segment", "Share", "Slots", "Source", "Span",
            "Stage", "Tokenizer", "TracedDocument", "TracedRow", "UnsupportedError", "VersionError", "View", "Writer", "WrongStep",
            "check_resume", "count_devices", "measure", "megatron_source", "open", "pack"]
 
 # What few programs use is imported when it is asked for, because that takes as long as all the rest.
 _LATER = {"_frameworks.samples": "Samples", "_frameworks.megatron_order": "megatron_source", "_device.stage": "DeviceArray DeviceBatch Filled Stage count_devices",
-          "_data.tokenizer": "Tokenizer", "_data.pack": "PackProgress PackReport pack", "_run.measure": "Measurement measure", "_run.resume": "ResumeCheck WrongStep check_resume", "_run.trace": "Run TracedDocument TracedRow", "_data.writer": "Writer", "_data.lanes": "Lane LaneWriter"}
+          "_data.tokenizer": "Tokenizer", "_data.pack": "PackProgress PackReport pack", "_run.measure": "Measurement measure", "_run.resume": "ResumeCheck WrongStep check_resume", "_run.report": "Share", "_run.trace": "Run TracedDocument TracedRow", "_data.writer": "Writer", "_data.lanes": "Lane LaneWriter"}
 
 if TYPE_CHECKING:
     from ._frameworks.megatron_order import megatron_source
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ._data.tokenizer import Tokenizer
     from ._run.measure import Measurement, measure
     from ._run.resume import ResumeCheck, WrongStep, check_resume
+    from ._run.report import Share
     from ._run.trace import Run, TracedDocument, TracedRow
     from ._data.writer import Writer
 else:

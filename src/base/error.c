@@ -13,6 +13,11 @@ const char *tokmap_version(void)
     return TOKMAP_VERSION_TEXT;
 }
 
+uint32_t tokmap_version_number(void)
+{
+    return TOKMAP_VERSION_NUMBER;
+}
+
 const char *tokmap_status_text(tokmap_status status)
 {
     static const struct {
@@ -27,13 +32,14 @@ const char *tokmap_status_text(tokmap_status status)
                {TOKMAP_ERR_IO, "input/output error"},
                {TOKMAP_ERR_NOT_A_DATASET, "not a tokmap dataset"},
                {TOKMAP_ERR_VERSION, "format of a newer version"},
-               {TOKMAP_ERR_CORRUPT, "damaged dataset"},
+               {TOKMAP_ERR_CORRUPT, "damaged data"},
                {TOKMAP_ERR_MISMATCH, "files or options do not match"},
-               {TOKMAP_ERR_UNSUPPORTED, "not supported by this build"},
+               {TOKMAP_ERR_UNSUPPORTED, "not supported"},
                {TOKMAP_ERR_EXISTS, "output exists"},
-               {TOKMAP_ERR_LOCKED, "another writer has the output open"},
+               {TOKMAP_ERR_LOCKED, "a writer has the output open"},
                {TOKMAP_ERR_FORKED, "belongs to the parent process"},
-               {TOKMAP_ERR_DEVICE, "no working GPU"}};
+               {TOKMAP_ERR_DEVICE, "no working GPU"},
+               {TOKMAP_ERR_STOPPED, "stopped by the caller"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].status == status)
             return all[i].text;

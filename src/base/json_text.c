@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_text.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/json_reader.h"
+#include "base/plain_text.h"
+#include "base/utf8.h"
 
 bool json_text_check_object(json_text_span text, failure *err)
 {
@@ -44,4 +49,35 @@ bool json_text_is_string(json_text_span value, const char *s)
     const bool same = json_read_string(&r, &string) && json_end(&r) && json_string_is(string, s);
     json_reader_free(&r);
     return same;
+}
+
+/* ---- Characters ---- */
+
+size_t json_text_character(const char *s, size_t n_bytes, char out[JSON_ESCAPED_BYTES],
+                           size_t *n_out)
+{
+    uint32_t code_point;
+    const size_t length = utf8_decode((const uint8_t *)s, n_bytes, &code_point);
+    if (length && plain_text_length(s, n_bytes)) {
+        memcpy(out, s, length);
+        *n_out = length;
+        return length;
+    }
+    *n_out = (size_t)snprintf(out, JSON_ESCAPED_BYTES, "\\u%04x",
+                              length ? (unsigned)code_point & 0xffff : 0xfffd);
+    if (length)
+        return length;
+    const size_t n_bad = utf8_bad_bytes((const uint8_t *)s, n_bytes);
+    return n_bad ? n_bad : n_bytes; /* a character that is cut off by the end of the text */
+}
+
+size_t json_text_escape(const char *s, size_t n_bytes, char out[JSON_ESCAPED_BYTES], size_t *n_out)
+{
+    const char letter = *s == '\n' ? 'n' : *s == '\t' ? 't' : *s;
+    if (letter == *s && *s != '"' && *s != '\\')
+        return json_text_character(s, n_bytes, out, n_out);
+    out[0] = '\\';
+    out[1] = letter;
+    *n_out = 2;
+    return 1;
 }

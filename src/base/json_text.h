@@ -22,5 +22,17 @@ bool json_text_check_object(json_text_span text, failure *err);
  * may be searched in the same way; what is not an object has no keys. */
 bool json_text_find(json_text_span object, const char *key, json_text_span *value);
 
+enum {
+    JSON_ESCAPED_BYTES = 8
+};
+/* Makes what stands for the first character of n_bytes > 0 in JSON outside and inside of strings:
+ * itself if it is plain (plain_text.h), else an escape (characters that are not plain are below
+ * U+10000). Each maximal invalid part of UTF-8 becomes one U+FFFD, as in Python and Rust. Returns
+ * the length of that character, or part. */
+size_t json_text_character(const char *s, size_t n_bytes, char out[JSON_ESCAPED_BYTES],
+                           size_t *n_out);
+/* The same as json_text_character, but with the other escapes of a JSON string too. */
+size_t json_text_escape(const char *s, size_t n_bytes, char out[JSON_ESCAPED_BYTES], size_t *n_out);
+
 /* Whether the value is the string `s`. */
 bool json_text_is_string(json_text_span value, const char *s);

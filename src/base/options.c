@@ -63,13 +63,30 @@ tokmap_status tokmap_i_give_struct(void *dst, const void *full, const tokmap_i_s
     return TOKMAP_OK;
 }
 
+void tokmap_i_init_struct(void *out, size_t size, const void *full, size_t full_bytes)
+{
+    if (!out || size < sizeof size)
+        return;
+    memset(out, 0, size);
+    if (full)
+        memcpy(out, full, MIN(size, full_bytes));
+    memcpy(out, &size, sizeof size);
+}
+
+void tokmap_struct_init(void *out, size_t size)
+{
+    tokmap_i_init_struct(out, size, NULL, 0);
+}
+
 tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind *kind,
                                     tokmap_error *err)
 {
     if (stride >= kind->least_bytes && stride <= MAX_STRUCT_BYTES)
         return TOKMAP_OK;
-    return FAIL(err, TOKMAP_ERR_ARGUMENT, "stride of %s is %u: set it to sizeof(%s)", kind->name,
-                (unsigned)stride, kind->name);
+    return FAIL(
+        err, TOKMAP_ERR_ARGUMENT,
+        "stride of %s is %u: begin with the initializer of the options, or set it to sizeof(%s)",
+        kind->name, (unsigned)stride, kind->name);
 }
 
 tokmap_status tokmap_i_check_flag(const char *name, int64_t value, tokmap_error *err)

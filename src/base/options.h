@@ -36,6 +36,9 @@ tokmap_status tokmap_i_check_struct(const void *dst, const tokmap_i_struct_kind 
                                     tokmap_error *err);
 tokmap_status tokmap_i_give_struct(void *dst, const void *full, const tokmap_i_struct_kind *kind,
                                    tokmap_error *err);
+/* Sets all `size` bytes of a caller's struct to 0, then those that it has of `full`, except
+ * struct_size, which becomes `size`. `full` may be NULL. */
+void tokmap_i_init_struct(void *out, size_t size, const void *full, size_t full_bytes);
 tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind *kind,
                                     tokmap_error *err);
 /* Returns TOKMAP_ERR_ARGUMENT unless the flag is 0 or 1. */

@@ -142,47 +142,64 @@ tokmap_status tokmap_column_get_value(const tokmap_column *c, uint64_t document,
 
 /* Compares a part of a late column with its checksum. */
 static tokmap_status check_part(const tokmap_column *c, int part, uint8_t *buffer,
-                                tokmap_error *err)
+                                tokmap_i_progress *progress, tokmap_error *err)
 {
     const uint64_t at = tokmap_i_column_of(c)->at[part];
+    const tokmap_i_file_range range = {
+        {c->file.fd, c->file.path}, at, tokmap_i_column_part_end(tokmap_i_column_of(c), part)};
     uint64_t checksum;
-    const tokmap_status status = tokmap_i_read_checksum(
-        (tokmap_i_named_file){c->file.fd, c->file.path}, at,
-        tokmap_i_column_part_end(tokmap_i_column_of(c), part), buffer, &checksum, err);
+    const tokmap_status status = tokmap_i_read_checksum(range, buffer, &checksum, progress, err);
     return status || checksum == c->checksums[part]
                ? status
                : FAIL_AT(err, TOKMAP_ERR_CORRUPT, at, TOKMAP_I_DAMAGED_COLUMN, c->file.path);
 }
 
-tokmap_status tokmap_i_column_check(const tokmap_column *c, tokmap_error *err)
+uint64_t tokmap_i_column_bytes(const tokmap_column *c)
+{
+    const tokmap_i_meta_column *m = tokmap_i_column_of(c);
+    uint64_t n_bytes = 0;
+    if (!c->late)
+        return tokmap_i_section_find(&c->ds->header, TOKMAP_I_META)->n_bytes;
+    for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
+        n_bytes += m->has[part] ? tokmap_i_column_part_end(m, part) - m->at[part] : 0;
+    return n_bytes;
+}
+
+tokmap_status tokmap_i_column_check(const tokmap_column *c, tokmap_i_progress *progress,
+                                    tokmap_error *err)
 {
     if (!c->late)
-        return tokmap_i_check_section(c->ds, TOKMAP_I_META, err);
+        return tokmap_i_check_section(c->ds, TOKMAP_I_META, progress, err);
     uint8_t *buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_READER_BUFFER_BYTES);
     tokmap_status status = buffer ? TOKMAP_OK : FAIL_MEMORY(err);
     for (int part = 0; !status && part < TOKMAP_I_META_PARTS; part++)
         if (tokmap_i_column_of(c)->has[part])
-            status = check_part(c, part, buffer, err);
+            status = check_part(c, part, buffer, progress, err);
     free(buffer);
     return status;
 }
 
-tokmap_status tokmap_column_verify(const tokmap_column *c, tokmap_error *err)
+tokmap_status tokmap_column_verify(const tokmap_column *c, tokmap_on_progress *on_progress,
+                                   void *context, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     if (!c)
         return FAIL_NULL(err);
     if (!c->late)
         return TOKMAP_OK;
-    tokmap_status status = tokmap_i_column_check(c, err);
+    /* The values are read once more. */
+    tokmap_i_progress progress = {on_progress, context, 0, 2 * tokmap_i_column_bytes(c)};
+    tokmap_status status = tokmap_i_column_check(c, &progress, err);
     uint8_t *buffer = status ? NULL : malloc(TOKMAP_I_READER_BUFFER_BYTES);
     if (!status && !buffer)
         status = FAIL_MEMORY(err);
     uint64_t end = TOKMAP_I_SIDE_HEADER_BYTES;
-    const tokmap_i_stored_column at = {
-        {c->file.fd, c->file.path}, 0, tokmap_i_column_of(c), c->meta->n_documents, buffer};
+    const tokmap_i_stored_column at = {{c->file.fd, c->file.path}, 0,      tokmap_i_column_of(c),
+                                       c->meta->n_documents,       buffer, &progress};
     if (!status)
         status = tokmap_i_verify_column(&at, &end, err);
+    if (!status)
+        status = tokmap_i_progress_add(&progress, progress.n_total, err);
     free(buffer);
     return status;
 }

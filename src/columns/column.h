@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/hash.h"
+#include "base/progress.h"
 #include "dataset/side_file.h"
 #include "dataset/token_files.h"
 #include "format/column_file.h"
@@ -24,8 +25,11 @@ struct tokmap_column {
 
 #define TOKMAP_I_DAMAGED_COLUMN "%s: damaged: does not match its checksum: add the column again"
 
-/* Reads all that the column depends on, and compares it with its checksums. */
-tokmap_status tokmap_i_column_check(const tokmap_column *c, tokmap_error *err);
+/* Reads all that the column depends on, and compares it with its checksums. progress: in bytes, of
+ * which there are tokmap_i_column_bytes; or NULL. */
+tokmap_status tokmap_i_column_check(const tokmap_column *c, tokmap_i_progress *progress,
+                                    tokmap_error *err);
+uint64_t tokmap_i_column_bytes(const tokmap_column *c);
 
 static inline const tokmap_i_meta_column *tokmap_i_column_of(const tokmap_column *c)
 {

@@ -369,24 +369,38 @@ static void forget_columns(const tokmap_i_selection *s)
     }
 }
 
-static tokmap_status check_columns(const tokmap_i_selection *s, tokmap_error *err)
+/* Whether the column is checked: all columns of the index share a checksum. */
+static bool is_checked(const tokmap_i_selection *s, size_t column)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < column; i++)
+        is_first &= s->columns[i]->late != NULL;
+    return is_first || s->columns[column]->late;
+}
+
+static tokmap_status check_columns(const tokmap_i_selection *s, tokmap_i_progress *progress,
+                                   tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
-    bool is_index_checked = false; /* all columns of the index share a checksum */
-    for (size_t i = 0; !status && i < s->fields.n_fields; i++) {
-        const bool is_late = s->columns[i]->late != NULL;
-        if (is_late || !is_index_checked)
-            status = tokmap_i_column_check(s->columns[i], err);
-        is_index_checked |= !is_late;
-    }
+    for (size_t i = 0; !status && i < s->fields.n_fields; i++)
+        if (is_checked(s, i))
+            status = tokmap_i_column_check(s->columns[i], progress, err);
     return status;
 }
 
+uint64_t tokmap_i_selection_bytes(const tokmap_i_selection *s)
+{
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < s->fields.n_fields; i++)
+        n_bytes += is_checked(s, i) ? tokmap_i_column_bytes(s->columns[i]) : 0;
+    return n_bytes;
+}
+
 tokmap_status tokmap_i_selection_run(tokmap_i_selection *s, tokmap_use_kept *use, void *context,
-                                     tokmap_error *err)
+                                     tokmap_i_progress *progress, tokmap_error *err)
 {
     const uint64_t n_documents = s->ds->header.n_documents;
-    tokmap_status status = check_columns(s, err);
+    tokmap_status status = check_columns(s, progress, err);
     if (!status)
         status = prepare(s, err);
     for (uint64_t first = 0; !status && first < n_documents; first += CHUNK_DOCUMENTS) {
@@ -497,7 +511,7 @@ tokmap_status tokmap_dataset_select(const tokmap_dataset *ds, const char *text,
         return FAIL_NULL(err);
     tokmap_status status = tokmap_i_selection_open(&s, ds, text, err);
     if (!status)
-        status = tokmap_i_selection_run(s, use, context, err);
+        status = tokmap_i_selection_run(s, use, context, NULL, err);
     tokmap_i_selection_close(s);
     return status;
 }

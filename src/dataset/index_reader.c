@@ -29,31 +29,34 @@ void tokmap_i_index_reader_close(tokmap_i_index_reader *r)
     *r = (tokmap_i_index_reader){.file.fd = -1};
 }
 
-tokmap_status tokmap_i_read_checksum(tokmap_i_named_file file, uint64_t begin, uint64_t end,
-                                     uint8_t *buffer, uint64_t *checksum, tokmap_error *err)
+tokmap_status tokmap_i_read_checksum(tokmap_i_file_range range, uint8_t *buffer, uint64_t *checksum,
+                                     tokmap_i_progress *progress, tokmap_error *err)
 {
     tokmap_i_hasher *hasher = tokmap_i_hasher_open();
     if (!hasher)
         return FAIL_MEMORY(err);
     tokmap_status status = TOKMAP_OK;
-    while (!status && begin < end) {
-        const size_t n = (size_t)MIN(end - begin, TOKMAP_I_READER_BUFFER_BYTES);
-        status = tokmap_i_read_exactly(file, begin, n, buffer, err);
+    while (!status && range.begin < range.end) {
+        const size_t n = (size_t)MIN(range.end - range.begin, TOKMAP_I_READER_BUFFER_BYTES);
+        status = tokmap_i_read_exactly(range.file, range.begin, n, buffer, err);
         if (!status)
             tokmap_i_hasher_add(hasher, buffer, n);
-        begin += n;
+        if (!status)
+            status = tokmap_i_progress_add(progress, n, err);
+        range.begin += n;
     }
     *checksum = tokmap_i_hasher_get(hasher);
     tokmap_i_hasher_close(hasher);
     return status;
 }
 
-tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
-                                             const tokmap_i_section *section, tokmap_error *err)
+static tokmap_status check_section(tokmap_i_index_reader *r, const tokmap_i_section *section,
+                                   tokmap_i_progress *progress, tokmap_error *err)
 {
+    const tokmap_i_file_range range = {r->file, section->offset,
+                                       section->offset + section->n_bytes};
     uint64_t checksum;
-    const tokmap_status status = tokmap_i_read_checksum(
-        r->file, section->offset, section->offset + section->n_bytes, r->buffer, &checksum, err);
+    const tokmap_status status = tokmap_i_read_checksum(range, r->buffer, &checksum, progress, err);
     if (status || checksum == section->checksum)
         return status;
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset,
@@ -63,7 +66,14 @@ tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                    section->offset);
 }
 
-tokmap_status tokmap_i_check_section(const tokmap_dataset *ds, uint32_t kind, tokmap_error *err)
+tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
+                                             const tokmap_i_section *section, tokmap_error *err)
+{
+    return check_section(r, section, NULL, err);
+}
+
+tokmap_status tokmap_i_check_section(const tokmap_dataset *ds, uint32_t kind,
+                                     tokmap_i_progress *progress, tokmap_error *err)
 {
     const tokmap_i_section *section = tokmap_i_section_find(&ds->header, kind);
     if (!section || ds->index_fd < 0) /* no documents: nothing is read of it */
@@ -72,7 +82,7 @@ tokmap_status tokmap_i_check_section(const tokmap_dataset *ds, uint32_t kind, to
                                {ds->index_fd, ds->index_path},
                                aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_READER_BUFFER_BYTES)};
     const tokmap_status status =
-        r.buffer ? tokmap_i_index_reader_checksum(&r, section, err) : FAIL_MEMORY(err);
+        r.buffer ? check_section(&r, section, progress, err) : FAIL_MEMORY(err);
     free(r.buffer);
     return status;
 }
@@ -311,6 +321,8 @@ static tokmap_status check_column(column_check *k, tokmap_error *err)
             problem = check_offsets(k, n);
         if (!status && !problem)
             problem = check_run(k, n);
+        if (!status && !problem)
+            status = tokmap_i_progress_add(k->at->progress, (uint64_t)n * k->width[1], err);
     }
     for (uint64_t first = 0; !status && !problem && first < n_strings; first += RUN_DOCUMENTS) {
         const uint32_t n = (uint32_t)MIN(n_strings - first, RUN_DOCUMENTS);
@@ -365,8 +377,8 @@ tokmap_status tokmap_i_verify_meta(tokmap_i_index_reader *r, tokmap_error *err)
     uint64_t end = meta->directory_bytes;
     tokmap_status status = TOKMAP_OK;
     for (uint32_t i = 0; !status && i < meta->n_columns; i++) {
-        const tokmap_i_stored_column at = {r->file, offset, &meta->columns[i], meta->n_documents,
-                                           r->buffer};
+        const tokmap_i_stored_column at = {r->file,           offset,    &meta->columns[i],
+                                           meta->n_documents, r->buffer, NULL};
         status = tokmap_i_verify_column(&at, &end, err);
     }
     return status;

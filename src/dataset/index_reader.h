@@ -3,6 +3,7 @@
  * error and not SIGBUS: whole sections, their checksums, and documents group by group. */
 #pragma once
 
+#include "base/progress.h"
 #include "dataset/token_files.h"
 
 typedef struct tokmap_i_index_reader {
@@ -17,16 +18,22 @@ tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_
                                          tokmap_error *err);
 void tokmap_i_index_reader_close(tokmap_i_index_reader *r);
 
-/* Computes the checksum of the bytes from `begin` to `end` of a file. buffer:
- * TOKMAP_I_READER_BUFFER_BYTES. */
-tokmap_status tokmap_i_read_checksum(tokmap_i_named_file file, uint64_t begin, uint64_t end,
-                                     uint8_t *buffer, uint64_t *checksum, tokmap_error *err);
+/* The bytes from `begin` to `end` of a file. */
+typedef struct tokmap_i_file_range {
+    tokmap_i_named_file file;
+    uint64_t begin, end;
+} tokmap_i_file_range;
+/* Computes the checksum of these bytes. buffer: TOKMAP_I_READER_BUFFER_BYTES. progress: in bytes,
+ * or NULL. */
+tokmap_status tokmap_i_read_checksum(tokmap_i_file_range range, uint8_t *buffer, uint64_t *checksum,
+                                     tokmap_i_progress *progress, tokmap_error *err);
 /* Compares the section with its checksum: TOKMAP_ERR_CORRUPT if they differ. */
 tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                                              const tokmap_i_section *section, tokmap_error *err);
 /* The same as tokmap_i_index_reader_checksum, but without a reader: by the descriptor that the
  * dataset keeps, so it is the index that was opened also if another one has its name now. */
-tokmap_status tokmap_i_check_section(const tokmap_dataset *ds, uint32_t kind, tokmap_error *err);
+tokmap_status tokmap_i_check_section(const tokmap_dataset *ds, uint32_t kind,
+                                     tokmap_i_progress *progress, tokmap_error *err);
 /* Reads a whole section into new memory (at most the size of the file); the caller frees it. */
 tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_i_section *section,
                                          uint8_t **out, tokmap_error *err);
@@ -43,7 +50,8 @@ typedef struct tokmap_i_stored_column {
     uint64_t offset;
     const tokmap_i_meta_column *column;
     uint64_t n_documents;
-    uint8_t *buffer; /* TOKMAP_I_READER_BUFFER_BYTES */
+    uint8_t *buffer;             /* TOKMAP_I_READER_BUFFER_BYTES */
+    tokmap_i_progress *progress; /* in bytes, or NULL */
 } tokmap_i_stored_column;
 /* Reads a column and checks what the format requires of it. *end: where the bytes before it end; it
  * becomes the end of its last part. */

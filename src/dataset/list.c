@@ -71,13 +71,16 @@ tokmap_status tokmap_dataset_choose_paths(const char *const *paths, size_t n_pat
     tokmap_i_error_clear(err);
     if ((!paths || !chosen) && n_paths)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "paths or chosen is NULL");
+    for (size_t i = 0; i < n_paths; i++)
+        if (!paths[i])
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "path %zu is NULL", i);
     choice *choices = malloc((n_paths + 1) * sizeof *choices);
     if (!choices)
         return FAIL_MEMORY(err);
     for (size_t i = 0; i < n_paths; i++) {
         chosen[i] = 1;
         choices[n].at = i;
-        n += paths[i] && find_choice(paths[i], &choices[n]);
+        n += find_choice(paths[i], &choices[n]);
     }
     qsort(choices, n, sizeof *choices, compare_choices);
     const choice *first = choices; /* the first path with this index */
@@ -119,7 +122,7 @@ static tokmap_status check_file(const tokmap_dataset *joined, const tokmap_i_tok
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_dataset_check_files(const tokmap_dataset *const *datasets, size_t n_datasets,
+tokmap_status tokmap_dataset_check_files(tokmap_dataset *const *datasets, size_t n_datasets,
                                          tokmap_error *err)
 {
     size_t n_flats = 0, n_joined = 0;

@@ -79,8 +79,8 @@ tokmap_status tokmap_i_check_tokenizer(const tokmap_dataset **first, const tokma
                 ds->index_path, (*first)->index_path, of_ds, sizes[1], of_first, sizes[0], advice);
 }
 
-tokmap_status tokmap_dataset_check_tokenizers(const tokmap_dataset *const *datasets,
-                                              size_t n_datasets, tokmap_error *err)
+tokmap_status tokmap_dataset_check_tokenizers(tokmap_dataset *const *datasets, size_t n_datasets,
+                                              tokmap_error *err)
 {
     const tokmap_dataset *first = NULL;
     tokmap_status status = TOKMAP_OK;

@@ -380,21 +380,23 @@ const char *tokmap_i_name_side_file(const char *path)
     return NULL;
 }
 
-/* Explains why there is no index: if another file has the name, says what to do about it. */
+/* Explains why there is no index: if another file has the name, it is not a dataset, and the error
+ * says what to do about it. */
 static tokmap_status explain_missing(const char *path, tokmap_status status, tokmap_error *err)
 {
     if (status != TOKMAP_ERR_IO || err->sys_errno != ENOENT || !tokmap_i_file_exists(path))
         return status;
     const char *side = tokmap_i_name_side_file(path);
     if (side)
-        FAIL(err, status, "%s: not a dataset, but %s: name the dataset beside it", path, side);
+        FAIL(err, TOKMAP_ERR_NOT_A_DATASET, "%s: not a dataset, but %s: name the dataset beside it",
+             path, side);
     else
-        FAIL(err, status, "%s: not a dataset%s", path,
+        FAIL(err, TOKMAP_ERR_NOT_A_DATASET, "%s: not a dataset%s", path,
              tokmap_i_file_is_folder(path)
                  ? ", but a folder: pack its files, or name a dataset in it"
                  : ": pack it, or index it");
     err->sys_errno = ENOENT;
-    return status;
+    return err->status;
 }
 
 /* Opens the dataset at `path`. err is not NULL. Sets *again if it failed because a writer was

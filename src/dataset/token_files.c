@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/le.h"
 #include "dataset/store.h"
 
 /* Finds the last file that begins at this token or block, or before. */
@@ -322,5 +323,21 @@ tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint
         first += piece.n_tokens;
         n_tokens -= piece.n_tokens;
     }
+    return status;
+}
+
+tokmap_status tokmap_dataset_read_ids(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
+                                      uint32_t *ids, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!ds || (!ids && n_tokens > 0))
+        return FAIL_NULL(err);
+    if (ds->header.token_bytes == 4 || !range_inside(ds, first, n_tokens))
+        return tokmap_dataset_read(ds, first, n_tokens, ids, err);
+    /* Tokens of two bytes are read into the second half, and widened from the first one on. */
+    uint8_t *narrow = (uint8_t *)ids + 2 * n_tokens;
+    const tokmap_status status = tokmap_dataset_read(ds, first, n_tokens, narrow, err);
+    for (uint64_t i = 0; i < n_tokens && !status; i++)
+        ids[i] = le_get16(narrow + 2 * i);
     return status;
 }

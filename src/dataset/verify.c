@@ -69,7 +69,8 @@ typedef struct verify_job {
     const char *bad_span; /* what is wrong with a span; NULL: nothing */
     uint32_t largest_id;
     uint64_t bytes_done, bytes_total;
-    bool failed; /* out of memory, which ended the check */
+    bool failed;  /* the check has ended: out of memory, or stopped */
+    bool stopped; /* by on_progress */
     tokmap_verify_report report;
     tokmap_error first;
     bool corrupt;
@@ -105,9 +106,13 @@ static void report_index(verify_job *job, const tokmap_i_section *section, tokma
 
 static void report_progress(verify_job *job, uint64_t n_bytes)
 {
+    const tokmap_verify_options *o = &job->options;
     job->bytes_done += n_bytes;
-    if (job->options.on_progress)
-        job->options.on_progress(job->options.context, job->bytes_done, job->bytes_total);
+    if (job->stopped || !o->on_progress ||
+        o->on_progress(o->context, job->bytes_done, job->bytes_total) == 0)
+        return;
+    job->stopped = job->failed = true;
+    atomic_store(&job->next_block, job->end_block);
 }
 
 /* ---- Token blocks ---- */
@@ -226,16 +231,16 @@ static void check_files(verify_job *job)
     }
 }
 
-/* Whether the block is in the sample. The first one that may be read always is, so that no sample
- * is empty. */
-static bool is_sampled(const verify_job *job, uint64_t block)
+/* Whether the block belongs to the fraction that is read. The first one that may be read always
+ * does, so that one is read. */
+static bool is_chosen(const verify_job *job, uint64_t block)
 {
-    if (job->options.sample >= 1 || block == job->first_block)
+    if (job->options.fraction >= 1 || block == job->first_block)
         return true;
     uint8_t key[16];
     le_put64(key, job->options.seed);
     le_put64(key + 8, block);
-    return (double)tokmap_i_checksum(key, sizeof key) < job->options.sample * 0x1p64;
+    return (double)tokmap_i_checksum(key, sizeof key) < job->options.fraction * 0x1p64;
 }
 
 static int by_index(const void *a, const void *b)
@@ -252,7 +257,7 @@ static void *check_blocks(void *context)
     if (r.buffer && r.hasher) {
         uint64_t block;
         while ((block = atomic_fetch_add(&job->next_block, 1)) < job->end_block)
-            if (is_sampled(job, block))
+            if (is_chosen(job, block))
                 check_block(job, &r, block);
     } else {
         tokmap_i_mutex_lock(&job->mutex);
@@ -383,6 +388,15 @@ static void report_block(verify_job *job, const bad_block *bad)
     report_damage(job, &damage);
 }
 
+/* Reports the bad blocks in their order. */
+static void report_blocks(verify_job *job)
+{
+    if (job->n_bad > 1)
+        qsort(job->bad, job->n_bad, sizeof *job->bad, by_index);
+    for (size_t i = 0; i < job->n_bad; i++)
+        report_block(job, &job->bad[i]);
+}
+
 /* ---- The whole ---- */
 
 /* Checks the checksums of all sections. sound: the result, indexed by their kinds. */
@@ -468,6 +482,8 @@ static void check_all(verify_job *job)
         check_files(job);
     if (!job->failed && job->checksums)
         tokmap_i_run_threads(job->options.n_threads, check_blocks, job);
+    if (job->stopped) /* their documents are not known */
+        report_blocks(job);
     if (job->failed)
         return;
     if (job->n_bad > 1)
@@ -482,8 +498,7 @@ static void check_all(verify_job *job)
         check_spans(job);
     for (size_t i = job->n_end_found; i < job->n_bad; i++)
         job->bad[i].first_document = 0; /* not known */
-    for (size_t i = 0; i < job->n_bad; i++)
-        report_block(job, &job->bad[i]);
+    report_blocks(job);
     check_header(job);
 }
 
@@ -496,11 +511,11 @@ static tokmap_status take_options(verify_job *job, const tokmap_verify_options *
         options ? tokmap_i_take_options(o, options, &kind, err) : TOKMAP_OK;
     if (status)
         return status;
-    if (o->sample == 0)
-        o->sample = 1;
-    if (!(o->sample > 0 && o->sample <= 1))
+    if (o->fraction == 0)
+        o->fraction = 1;
+    if (!(o->fraction > 0 && o->fraction <= 1))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "sample is %g: must be above 0 and at most 1, or 0 for 1", o->sample);
+                    "fraction is %g: must be above 0 and at most 1, or 0 for 1", o->fraction);
     if (o->n_threads > TOKMAP_I_MAX_THREADS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_threads is %" PRIu32 ": at most %d", o->n_threads,
                     TOKMAP_I_MAX_THREADS);
@@ -544,7 +559,7 @@ static void count_blocks(verify_job *job, uint64_t n_blocks)
     job->next_block = job->first_block;
     for (uint64_t block = job->first_block; block < job->end_block; block++)
         job->bytes_total +=
-            is_sampled(job, block) ? tokmap_i_block_piece(job->ds, block).n_bytes : 0;
+            is_chosen(job, block) ? tokmap_i_block_piece(job->ds, block).n_bytes : 0;
 }
 
 /* Returns the result, and frees what both kinds of jobs have. */
@@ -552,7 +567,9 @@ static tokmap_status end_job(verify_job *job, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
     tokmap_i_mutex_free(&job->mutex);
-    if (job->failed) {
+    if (job->stopped) {
+        status = FAIL(err, TOKMAP_ERR_STOPPED, "stopped by on_progress");
+    } else if (job->failed) {
         status = FAIL_MEMORY(err);
     } else if (job->report.n_damages > 0) {
         status = job->first.status = job->corrupt ? TOKMAP_ERR_CORRUPT : TOKMAP_ERR_IO;
@@ -592,7 +609,7 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     for (uint32_t i = 0; i < ds->header.n_sections; i++)
         job.bytes_done -= ds->header.sections[i].n_bytes;
     job.report.bytes_read = job.bytes_done;
-    if (job.options.sample >= 1 && is_all_read(&job)) {
+    if (job.options.fraction >= 1 && is_all_read(&job)) {
         job.block_hashes = calloc(MAX(job.n_blocks, 1), sizeof *job.block_hashes);
         job.failed = !job.block_hashes;
     }
@@ -665,12 +682,10 @@ static void check_lane(verify_job *job)
     }
     if (!job->failed)
         tokmap_i_run_threads(job->options.n_threads, check_blocks, job);
+    if (!job->failed || job->stopped)
+        report_blocks(job);
     if (job->failed)
         return;
-    if (job->n_bad > 1)
-        qsort(job->bad, job->n_bad, sizeof *job->bad, by_index);
-    for (size_t i = 0; i < job->n_bad; i++)
-        report_block(job, &job->bad[i]);
     const tokmap_i_content_hash *of_all = &job->lane->ds->header.tokens_hash;
     if (job->report.n_damages > 0 || !is_all_read(job) ||
         !memcmp(tokens.crc, of_all->crc, sizeof tokens.crc))

@@ -69,8 +69,11 @@ static tokmap_status check_options(const tokmap_batch *b, const tokmap_gather_op
         (b->token_bytes != 2 && b->token_bytes != 4))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "gather: the batch is empty: fill it with tokmap_loader_next first");
+    if (o->format == TOKMAP_GATHER_NONE)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: format is not set: set it to TOKMAP_GATHER_I32 or another one");
     if (s.width == 0)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 0 to 4",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 1 to 5",
                     (int)o->format);
     if (s.whole && (!o->inputs || o->labels || o->mask_labels))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -121,7 +124,7 @@ void tokmap_i_loader_add_wait(tokmap_loader *l, uint64_t ns, uint64_t n_bytes)
 {
     const bool waited = ns > LEAST_WAIT_NS + n_bytes;
     l->n_waits += waited;
-    l->ns_waited += waited ? ns : 0;
+    l->waited_ns += waited ? ns : 0;
     tokmap_i_latency_add(&l->waits, waited ? ns : 0);
 }
 

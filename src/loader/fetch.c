@@ -98,7 +98,7 @@ struct tokmap_i_fetch {
     atomic_bool hurry; /* stop or restarted: the rows that are being read are no longer wanted */
     _Atomic uint64_t bytes_read;
     /* Used only by the caller: */
-    uint64_t n_waits, ns_waited;
+    uint64_t n_waits, waited_ns;
     uint64_t ns_of_head; /* that it has waited for step `head` */
     bool waits_for_head; /* it has waited */
     bool has_tried;      /* step `head` was tried since the caller began to wait for it */
@@ -578,7 +578,7 @@ static void count_wait(tokmap_i_fetch *f)
 {
     f->n_waits += f->waits_for_head;
     f->is_late = f->waits_for_head && step_at(f, f->head)->slow && f->head > f->n_steps;
-    f->ns_waited += f->ns_of_head;
+    f->waited_ns += f->ns_of_head;
     tokmap_i_latency_add(&f->waits, f->ns_of_head);
     f->ns_of_head = 0;
     f->waits_for_head = f->has_tried = false;
@@ -651,7 +651,7 @@ void tokmap_i_fetch_describe(const tokmap_i_fetch *f, tokmap_loader_info *info)
     else if (f->ring)
         info->bytes_read += tokmap_i_ring_bytes_read(f->ring);
     info->n_waits = f->n_waits;
-    info->ns_waited = f->ns_waited;
+    info->waited_ns = f->waited_ns;
     info->wait_p50_ns = tokmap_i_latency_percentile(&f->waits, 500);
     info->wait_p99_ns = tokmap_i_latency_percentile(&f->waits, 990);
     info->wait_p999_ns = tokmap_i_latency_percentile(&f->waits, 999);

@@ -33,7 +33,7 @@ typedef tokmap_status tokmap_i_fetch_plan(void *context, uint64_t position, uint
 
 typedef struct tokmap_i_fetch_options {
     tokmap_io io; /* POPULATE, DIRECT, READ or STORE */
-    const tokmap_dataset *const *datasets;
+    tokmap_dataset *const *datasets;
     uint32_t n_datasets;
     /* Rows and datasets are in so many groups of equal size: rows of a group are of its datasets,
      * and have places of their own width. 0 means 1. */

@@ -20,8 +20,8 @@ typedef struct tokmap_i_lanes {
     tokmap_lane **lanes;
     /* The datasets of all sources, then for each lane what is read in place of each dataset; the
      * dataset itself if its source lacks the lane. */
-    const tokmap_dataset *const *read;
-    const tokmap_dataset **own_read; /* its memory; NULL: without lanes it is that of the samples */
+    tokmap_dataset *const *read;
+    tokmap_dataset **own_read; /* its memory; NULL: without lanes it is that of the samples */
 } tokmap_i_lanes;
 
 /* Opens the lanes that the options of the samples name. Close them even after an error. */

@@ -522,7 +522,7 @@ tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info 
                                .io = l->io,
                                .io_reason = l->io_reason,
                                .n_waits = l->n_waits,
-                               .ns_waited = l->ns_waited,
+                               .waited_ns = l->waited_ns,
                                .wait_p50_ns = tokmap_i_latency_percentile(&l->waits, 500),
                                .wait_p99_ns = tokmap_i_latency_percentile(&l->waits, 990),
                                .wait_p999_ns = tokmap_i_latency_percentile(&l->waits, 999),

@@ -58,7 +58,7 @@ struct tokmap_loader {
     tokmap_sample *located;
     tokmap_i_fetch_pieces located_pieces;
     /* Without fetch: gathers that waited, and the durations of all gathers. */
-    uint64_t n_waits, ns_waited;
+    uint64_t n_waits, waited_ns;
     tokmap_i_latency waits;
     tokmap_i_read_plan plan;
     bool chose_map;        /* AUTO chose MAP */

@@ -15,6 +15,12 @@
 
 /* ---- Options ---- */
 
+void tokmap_loader_options_init(tokmap_loader_options *out, size_t size)
+{
+    static const tokmap_loader_options full = TOKMAP_LOADER_OPTIONS_INIT;
+    tokmap_i_init_struct(out, size, &full, sizeof full);
+}
+
 static tokmap_status check_batch(uint32_t rank, uint32_t n_ranks, uint32_t batch_rows,
                                  tokmap_error *err)
 {
@@ -31,8 +37,7 @@ static tokmap_status check_batch(uint32_t rank, uint32_t n_ranks, uint32_t batch
 
 static tokmap_i_slice slice_of(const tokmap_loader_options *o)
 {
-    return (tokmap_i_slice){o->cp_rank, MAX(o->cp_size, 1), (tokmap_cp_mode)o->cp_mode,
-                            o->sequence_length};
+    return (tokmap_i_slice){o->cp_rank, MAX(o->cp_size, 1), o->cp_mode, o->sequence_length};
 }
 
 static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error *err)
@@ -51,6 +56,8 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts is %#" PRIx32 ": has unknown bits",
                     o->row_parts);
     status = tokmap_i_check_flag("view_pieces", o->view_pieces, err);
+    if (!status)
+        status = tokmap_i_check_flag("verify_blocks", o->verify_blocks, err);
     if (status)
         return status;
     if (o->view_pieces && o->cp_size > 1)
@@ -61,9 +68,6 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
                     SIZE_UP_TO(tokmap_row, n_pieces));
     if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_COPY)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 5", (int)o->io);
-    if (o->verify_blocks < 0 || o->verify_blocks > 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "verify_blocks is %" PRId64 ": must be 0 or 1",
-                    o->verify_blocks);
     if (o->look_ahead > 1024)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "look_ahead is %" PRIu32 ": must be at most 1,024 steps", o->look_ahead);

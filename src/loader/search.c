@@ -6,8 +6,8 @@
 #include "loader/loader.h"
 #include "samples/look_back.h"
 
-tokmap_status tokmap_loader_get_sources(const tokmap_loader *l, uint64_t first_sample,
-                                        size_t n_samples, uint32_t *sources, tokmap_error *err)
+tokmap_status tokmap_loader_sources_of(const tokmap_loader *l, uint64_t first_sample,
+                                       size_t n_samples, uint32_t *sources, tokmap_error *err)
 {
     tokmap_i_mixture_sample at;
     uint64_t end;

@@ -69,8 +69,9 @@ static tokmap_status put_chunk(maker *m, const tokmap_i_packed *p, tokmap_error 
     h->largest_chunk = MAX(h->largest_chunk, n_bytes);
     h->n_rows += p->n_rows;
     h->n_pieces += p->n_pieces;
-    if (m->progress && m->progress->on_progress)
-        m->progress->on_progress(m->progress->context, m->document, h->n_documents);
+    if (m->progress && m->progress->on_progress &&
+        m->progress->on_progress(m->progress->context, m->document, h->n_documents))
+        return FAIL(err, TOKMAP_ERR_STOPPED, "stopped by on_progress");
     return flush(m, err);
 }
 

@@ -245,8 +245,11 @@ tokmap_status tokmap_i_document_list_open(tokmap_i_document_list **out, const to
         .starts = {given->starts, 2 * given->n_windows, given->start_bytes},
         .n_windows = given->n_windows};
     if (given->keeps_rest != 0 && given->keeps_rest != 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "keeps_rest is %" PRId64 ": must be 0 or 1",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "keeps_rest is %" PRId32 ": must be 0 or 1",
                     given->keeps_rest);
+    if (given->reserved != 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "reserved of a list of documents is %" PRId32 ": must be 0", given->reserved);
     if (given->starts ? (given->start_bytes != 4 && given->start_bytes != 8) ||
                             given->n_windows > MOST_NUMBERS
                       : given->start_bytes != 0 || given->n_windows != 0)

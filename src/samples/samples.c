@@ -2,6 +2,7 @@
 /* samples.c - the samples that options describe: checks the options, makes mixture and skips. */
 #include "samples/samples.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -43,14 +44,12 @@ static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *
 tokmap_status tokmap_i_samples_take_options(tokmap_loader_options *o,
                                             const tokmap_loader_options *options, tokmap_error *err)
 {
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_options, group_blocks)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_options, n_lanes)};
     *o = (tokmap_loader_options){0};
     tokmap_loader_options given;
     tokmap_status status = tokmap_i_take_options(&given, options, &kind, err);
     if (!status)
         status = tokmap_i_check_flag("mixed_tokenizers", given.mixed_tokenizers, err);
-    if (!status && options->struct_size < SIZE_UP_TO(tokmap_loader_options, mixed_tokenizers))
-        given.mixed_tokenizers = 1; /* the program was built before the option */
     if (!status)
         status = check_arrays(&given, err);
     if (status)
@@ -183,6 +182,22 @@ static tokmap_status check_sources(const tokmap_loader_options *o, tokmap_error 
 
 /* ---- Mixture ---- */
 
+/* Fails because of weights that are not shares. */
+static tokmap_status fail_weights(const double *weights, uint32_t n, uint64_t from,
+                                  tokmap_error *err)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (!(weights[k] >= 0 && weights[k] <= DBL_MAX))
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "the weights from sample %" PRIu64 " on: source %" PRIu32
+                        " has weight %g: must be at least 0, and finite",
+                        from, k, weights[k]);
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "the weights from sample %" PRIu64 " on: one of the %" PRIu32
+                " sources must have a weight above 0, and the sum must be finite",
+                from, n);
+}
+
 static tokmap_status add_phase(const tokmap_i_samples *samples, const tokmap_loader_options *o,
                                tokmap_i_mixture *m, uint64_t from, const double *weights,
                                tokmap_error *err)
@@ -203,10 +218,7 @@ static tokmap_status add_phase(const tokmap_i_samples *samples, const tokmap_loa
     else if (tokmap_i_quotas(shares, n_sources, quotas, &too_small))
         status = tokmap_i_mixture_add_phase(m, from, quotas) ? TOKMAP_OK : FAIL_MEMORY(err);
     else if (too_small == UINT32_MAX)
-        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
-                      "the weights from sample %" PRIu64
-                      " on: must be at least 0, with one above 0 and a finite sum",
-                      from);
+        status = fail_weights(weights, n_sources, from, err);
     else
         status = FAIL(err, TOKMAP_ERR_ARGUMENT,
                       "the weights from sample %" PRIu64 " on: source %" PRIu32

@@ -18,7 +18,7 @@ typedef struct tokmap_i_samples {
     bool has_document_lists;              /* of a dataset */
     uint64_t block_windows, group_blocks; /* 0 unless windows are shuffled in blocks */
 
-    const tokmap_dataset **datasets; /* of all sources, in order */
+    tokmap_dataset **datasets; /* of all sources, in order */
     uint32_t n_datasets;
     tokmap_i_source *sources;
     uint32_t n_sources, token_bytes; /* token_bytes: the widest */

@@ -96,24 +96,25 @@ static tokmap_status find_range(const tokmap_dataset *ds, const uint64_t *wanted
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: its document boundaries are not known; a range of documents needs them",
                     ds->index_path);
-    if (wanted[0] > wanted[1] || wanted[1] > n)
+    const uint64_t part[2] = {wanted[0], wanted[1] == UINT64_MAX ? n : wanted[1]};
+    if (part[0] > part[1] || part[1] > n)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: documents %" PRIu64 " to %" PRIu64 ": must be a range within its %" PRIu64
                     " documents",
                     ds->index_path, wanted[0], wanted[1], n);
     uint64_t places[2] = {n_tokens, n_tokens};
     bool sound = true;
-    for (uint32_t i = 0; i < 2 && wanted[i] < n; i++) {
+    for (uint32_t i = 0; i < 2 && part[i] < n; i++) {
         tokmap_document d = {0};
-        sound &= !tokmap_i_documents_get(&ds->documents, NULL, wanted[i], &d);
+        sound &= !tokmap_i_documents_get(&ds->documents, NULL, part[i], &d);
         places[i] = d.first_token;
     }
     if (!sound || places[0] > places[1])
         return tokmap_i_index_cache_fail(NULL, ds, err);
-    range->first_document = wanted[0];
-    range->end_document = wanted[1];
+    range->first_document = part[0];
+    range->end_document = part[1];
     range->tokens = range->window_tokens = (tokmap_i_extent){places[0], places[1]};
-    range->is_part = wanted[0] > 0 || wanted[1] < n;
+    range->is_part = part[0] > 0 || part[1] < n;
     return TOKMAP_OK;
 }
 
@@ -176,12 +177,12 @@ static tokmap_status apply_window_list(tokmap_i_source *s, const tokmap_loader_s
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a list of windows does not work with %s",
                     s->windows.datasets[0]->index_path, refused);
     if (given->window_list_bytes != 4 && given->window_list_bytes != 8)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "window_list_bytes is %" PRId64 ": must be 4 or 8",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "window_list_bytes is %" PRIu32 ": must be 4 or 8",
                     given->window_list_bytes);
     s->shuffle.mode = TOKMAP_SHUFFLE_NONE;
     s->shuffle.n_windows = given->n_window_list;
-    s->window_list = (tokmap_i_numbers){given->window_list, given->n_window_list,
-                                        (uint32_t)given->window_list_bytes};
+    s->window_list =
+        (tokmap_i_numbers){given->window_list, given->n_window_list, given->window_list_bytes};
     return tokmap_i_numbers_take(&s->window_list, &s->own_window_list, s->windows.n_windows, false,
                                  "windows", s->windows.datasets[0], &s->window_list_hash, err);
 }

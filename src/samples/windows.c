@@ -237,7 +237,10 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, const char *const *rows
                     " and one label more",
                     w->datasets[0]->token_path,
                     w->ranges[0].window_tokens.end - w->ranges[0].window_tokens.begin,
-                    w->ranges[0].view ? " of its view" : "", w->length);
+                    w->ranges[0].view      ? " of its view"
+                    : w->ranges[0].is_part ? " of its range of documents"
+                                           : "",
+                    w->length);
     return TOKMAP_OK;
 }
 

@@ -52,7 +52,7 @@ typedef struct tokmap_i_windows {
     bool random_offset;
     tokmap_i_rows_kind rows_kind; /* with BEST_FIT, else 0 */
     tokmap_i_order_id id;         /* of the source */
-    const tokmap_dataset **datasets;
+    tokmap_dataset **datasets;
     tokmap_i_range *ranges;    /* for each dataset */
     bool has_views, has_lists; /* a dataset has a view, a list */
     uint32_t n_datasets;

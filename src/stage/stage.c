@@ -69,7 +69,7 @@ static tokmap_status wait_for_batch(tokmap_stage *s, tokmap_error *err)
     }
     if (begin) {
         s->n_waits++;
-        s->ns_waited += tokmap_i_now_ns() - begin;
+        s->waited_ns += tokmap_i_now_ns() - begin;
     }
     if (s->n_handed < s->n_queued)
         return TOKMAP_OK;
@@ -345,7 +345,7 @@ tokmap_status tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info
                                     .n_tokens = s->n_batches * s->shape.n_rows * s->shape.length,
                                     .bytes_moved = s->bytes_moved,
                                     .n_waits = s->n_waits,
-                                    .ns_waited = s->ns_waited,
+                                    .waited_ns = s->waited_ns,
                                     .wait_p50_ns = tokmap_i_latency_percentile(&s->waits, 500),
                                     .wait_p99_ns = tokmap_i_latency_percentile(&s->waits, 990),
                                     .wait_p999_ns = tokmap_i_latency_percentile(&s->waits, 999),

@@ -117,7 +117,7 @@ struct tokmap_stage {
     uint32_t n_notes, n_sent;
     bool sending;
 
-    uint64_t n_freed, n_batches, bytes_moved, n_waits, ns_waited, n_late;
+    uint64_t n_freed, n_batches, bytes_moved, n_waits, waited_ns, n_late;
     tokmap_i_latency waits;
 };
 

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/error.h"
 #include "base/le.h"
+#include "base/progress.h"
 #include "system/platform.h"
 
 /* ---- The file ---- */
@@ -470,8 +471,10 @@ static bool counts_agree(const kept_cursor *w, uint32_t i, uint64_t n_before)
                                      get_number(c, at, 8) >> 16 == n_before - c->at->tokens_before);
 }
 
-tokmap_status tokmap_view_verify(const tokmap_view *v, tokmap_error *err)
+tokmap_status tokmap_view_verify(const tokmap_view *v, tokmap_on_progress *on_progress,
+                                 void *context, tokmap_error *err)
 {
+    const uint64_t progress_step = 1 << 16;
     tokmap_i_view_reader reader;
     uint64_t n_tokens = 0, n_kept = 0;
     kept_cursor w = {.c = {.number = UINT64_MAX, .v = v, .reader = &reader}, .group = NO_GROUP};
@@ -480,14 +483,19 @@ tokmap_status tokmap_view_verify(const tokmap_view *v, tokmap_error *err)
         return FAIL_NULL(err);
     if (!tokmap_i_view_reader_open(&reader, v->bytes ? 0 : v->header.n_bytes))
         return FAIL_MEMORY(err);
+    tokmap_i_progress progress = {on_progress, context, 0, v->header.n_kept};
     tokmap_status status = next_chunk(&w, err);
     while (!status) {
         if (!counts_agree(&w, (uint32_t)(n_kept - w.c.at->kept_before), n_tokens))
             status = fail_chunk(v, &reader, w.c.number, "counts other tokens", err);
         n_tokens += w.end - w.begin;
         n_kept++;
+        if (!status && n_kept % progress_step == 0)
+            status = tokmap_i_progress_add(&progress, progress_step, err);
         status = status ? status : next_kept(&w, err);
     }
+    if (status == TOKMAP_END && tokmap_i_progress_add(&progress, n_kept % progress_step, err))
+        status = TOKMAP_ERR_STOPPED;
     if (status == TOKMAP_END)
         status = n_tokens == v->header.n_tokens
                      ? tokmap_i_index_cache_check(reader.files, err)

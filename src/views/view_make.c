@@ -31,6 +31,7 @@ typedef struct maker {
     uint64_t run_begin, run_end;    /* the last run of kept documents */
     uint64_t runs[RUNS_AT_ONCE][2]; /* runs that are not hashed yet */
     size_t n_runs;
+    tokmap_i_progress *progress;
 } maker;
 
 /* ---- The set ---- */
@@ -131,7 +132,9 @@ static tokmap_status add_chunk(void *context, uint64_t first, uint32_t n, const 
     c->checksum = tokmap_i_checksum(bytes, n_bytes);
     h->n_kept += n_kept;
     h->n_tokens += n_tokens;
-    return status ? status : flush(m, err);
+    if (!status)
+        status = flush(m, err);
+    return status ? status : tokmap_i_progress_add(m->progress, n, err);
 }
 
 /* ---- The whole ---- */
@@ -188,7 +191,8 @@ static tokmap_status finish(maker *m, uint64_t key, tokmap_error *err)
 /* Makes the view in memory, or in a file that is open for writing, whose name is in v->file.path.
  * selection: of an expression, or NULL. */
 static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o,
-                               tokmap_i_selection *selection, uint64_t key, tokmap_error *err)
+                               tokmap_i_selection *selection, uint64_t key,
+                               tokmap_i_progress *progress, tokmap_error *err)
 {
     tokmap_i_view_header *h = &v->header;
     h->n_documents = v->ds->header.n_documents;
@@ -202,6 +206,7 @@ static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o,
         return FAIL_MEMORY(err);
     }
     m->v = v;
+    m->progress = progress;
     m->written = v->file.fd < 0 ? 0 : head_bytes;
     m->hasher = tokmap_i_hasher_open();
     tokmap_status status = m->hasher && (v->file.fd >= 0 || tokmap_i_bytes_add(&m->out, head_bytes))
@@ -209,7 +214,7 @@ static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o,
                                : FAIL_MEMORY(err);
     if (!status)
         status = o->keep ? add_mask(m, o->keep, err)
-                         : tokmap_i_selection_run(selection, add_chunk, m, err);
+                         : tokmap_i_selection_run(selection, add_chunk, m, progress, err);
     if (!status)
         status = finish(m, key, err);
     tokmap_i_hasher_close(m->hasher);
@@ -219,6 +224,16 @@ static tokmap_status make_view(tokmap_view *v, const tokmap_view_options *o,
 }
 
 /* ---- Calls ---- */
+
+/* The progress of making a view. selection: of its expression, or NULL. */
+static tokmap_i_progress begin_progress(const tokmap_dataset *ds, const tokmap_view_options *o,
+                                        const tokmap_i_selection *selection)
+{
+    return (tokmap_i_progress){.on_progress = o->on_progress,
+                               .context = o->context,
+                               .n_total = ds->header.n_documents +
+                                          (selection ? tokmap_i_selection_bytes(selection) : 0)};
+}
 
 static tokmap_status check_options(const tokmap_dataset *ds, const tokmap_view_options *o,
                                    bool writes, tokmap_error *err)
@@ -306,7 +321,8 @@ static tokmap_status open_where(tokmap_view *v, const tokmap_view_options *o,
                     quote);
     }
     tokmap_i_error_clear(err);
-    return make_view(v, o, selection, key, err);
+    tokmap_i_progress progress = begin_progress(v->ds, o, selection);
+    return make_view(v, o, selection, key, &progress, err);
 }
 
 /* Opens a view. *again: a column of its expression was replaced meanwhile. */
@@ -315,6 +331,7 @@ static tokmap_status try_open(tokmap_view **out, const tokmap_dataset *ds,
 {
     bool exists;
     tokmap_i_selection *selection = NULL;
+    tokmap_i_progress progress = begin_progress(ds, o, NULL);
     tokmap_view *v = new_view(ds);
     tokmap_status status = v ? TOKMAP_OK : FAIL_MEMORY(err);
     if (!status && o->where)
@@ -322,8 +339,8 @@ static tokmap_status try_open(tokmap_view **out, const tokmap_dataset *ds,
     if (!status)
         status = o->path     ? tokmap_i_view_open_file(v, o->path, &exists, err)
                  : selection ? open_where(v, o, selection, err)
-                             : make_view(v, o, NULL, 0, err);
-    *again = selection && !tokmap_i_selection_is_current(selection);
+                             : make_view(v, o, NULL, 0, &progress, err);
+    *again = status != TOKMAP_ERR_STOPPED && selection && !tokmap_i_selection_is_current(selection);
     tokmap_i_selection_close(selection);
     if (status || *again)
         tokmap_view_close(v);
@@ -401,17 +418,19 @@ static tokmap_status try_write(const tokmap_dataset *ds, const tokmap_view_optio
     char *path = status ? NULL : o->path ? strdup(o->path) : path_of_key(ds, key);
     if (!status && (!v || !path))
         status = FAIL_MEMORY(err);
+    tokmap_i_progress progress = begin_progress(ds, o, selection);
+    progress.n_total += tokmap_i_section_find(&ds->header, TOKMAP_I_DOCUMENTS)->n_bytes;
     if (!status) /* the file has the lengths of documents */
-        status = tokmap_i_check_section(ds, TOKMAP_I_DOCUMENTS, err);
+        status = tokmap_i_check_section(ds, TOKMAP_I_DOCUMENTS, &progress, err);
     if (!status)
         status = tokmap_i_side_file_open(&file, &tokmap_i_view_kind, path, err);
     if (!status) {
         v->file = (tokmap_i_side){.fd = file.fd, .path = file.partial};
-        status = make_view(v, o, selection, key, err);
+        status = make_view(v, o, selection, key, &progress, err);
         *info = describe(v, NULL);
         v->file = (tokmap_i_side){.fd = -1};
     }
-    *again = selection && !tokmap_i_selection_is_current(selection);
+    *again = status != TOKMAP_ERR_STOPPED && selection && !tokmap_i_selection_is_current(selection);
     if (!status && !*again)
         status = tokmap_i_side_file_finish(&file, err);
     tokmap_i_side_file_close(&file);

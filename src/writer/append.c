@@ -14,6 +14,7 @@
 #include "writer/writer.h"
 
 #define SHOWN_BYTES 150 /* length of a name in a message */
+#define REPORTED_DOCUMENTS 65536
 
 static tokmap_status check_fit(const tokmap_i_append *a, tokmap_error *err)
 {
@@ -165,7 +166,11 @@ static tokmap_status add_ends(void *context, const uint64_t *ends, uint32_t n_en
         if (!status)
             status = tokmap_i_index_writer_document(a->w->index, a->first_token + ends[i], err);
     }
-    return status;
+    const uint64_t n_new = a->w->index->n_documents - a->first_document - a->n_reported;
+    if (status || (n_new < REPORTED_DOCUMENTS && a->n_reported + n_new < a->ds->header.n_documents))
+        return status;
+    a->n_reported += n_new;
+    return tokmap_i_progress_add(&a->progress, 8 * n_new, err);
 }
 
 static tokmap_status add_input(tokmap_i_append *a, const tokmap_input_info *info, tokmap_error *err)
@@ -284,7 +289,7 @@ static tokmap_status append_block(tokmap_i_append *a, uint64_t block_index, tokm
     if (!status)
         status = tokmap_i_writer_hash(w, w->buffer, (size_t)block.n_bytes, err);
     w->n_tokens += block.n_tokens;
-    return status;
+    return status ? status : tokmap_i_progress_add(&a->progress, block.n_bytes, err);
 }
 
 tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
@@ -293,7 +298,11 @@ tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_datase
     tokmap_status status = tokmap_i_writer_enter(w, ds, TOKMAP_I_OUTPUT_NEW, __func__, err);
     if (status)
         return status;
-    tokmap_i_append a = {.w = w, .ds = ds};
+    const tokmap_i_header *h = &ds->header;
+    tokmap_i_append a = {
+        .w = w,
+        .ds = ds,
+        .progress = tokmap_i_writer_progress(w, h->n_tokens * h->token_bytes, h->n_documents)};
     status = tokmap_i_append_open(&a, &w->failure);
     if (!status)
         status = tokmap_i_writer_flush(w, &w->failure);
@@ -347,7 +356,10 @@ tokmap_status tokmap_writer_join(tokmap_writer *w, const tokmap_dataset *ds,
         status = tokmap_i_check_flag("continues_input", o.continues_input, &w->failure);
     if (status)
         return tokmap_i_writer_leave(w, status, err);
-    tokmap_i_append a = {.w = w, .ds = ds, .continues_input = o.continues_input != 0};
+    tokmap_i_append a = {.w = w,
+                         .ds = ds,
+                         .continues_input = o.continues_input != 0,
+                         .progress = tokmap_i_writer_progress(w, 0, ds->header.n_documents)};
     status = tokmap_i_append_open(&a, &w->failure);
     /* The caller makes the metadata of the whole from the metadata of the parts; opening a dataset
      * does not check it. */

@@ -3,6 +3,7 @@
  * on the disk, and another writer can continue from there. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -79,6 +80,18 @@ tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_
 
 /* ---- Resuming ---- */
 
+typedef struct text_of_id {
+    char s[24];
+} text_of_id;
+
+static text_of_id eod_text(uint32_t eod_id)
+{
+    text_of_id text = {"no eod_id"};
+    if (eod_id != TOKMAP_NO_ID)
+        snprintf(text.s, sizeof text.s, "eod_id %" PRIu32, eod_id);
+    return text;
+}
+
 static tokmap_status check_same_options(const tokmap_writer *w, tokmap_error *err)
 {
     const tokmap_i_journal_header *was = &w->journal.header;
@@ -87,12 +100,11 @@ static tokmap_status check_same_options(const tokmap_writer *w, tokmap_error *er
         was->eod_id == is->eod_id)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_MISMATCH,
-                "%s: was started with vocabulary size %" PRIu64 ", %" PRIu32
-                " bytes per token and end-of-document id %" PRId64 ", not %" PRIu64 ", %" PRIu32
-                " and %" PRId64 ": resume it with the same values, or discard it to start over",
-                w->names.journal, was->vocab_size, was->token_bytes,
-                was->eod_id == TOKMAP_NO_ID ? -1 : (int64_t)was->eod_id, is->vocab_size,
-                is->token_bytes, is->eod_id == TOKMAP_NO_ID ? -1 : (int64_t)is->eod_id);
+                "%s: was started with vocab_size %" PRIu64 ", token_bytes %" PRIu32
+                " and %s, not %" PRIu64 ", %" PRIu32
+                " and %s: resume it with the same values, or discard it to start over",
+                w->names.journal, was->vocab_size, was->token_bytes, eod_text(was->eod_id).s,
+                is->vocab_size, is->token_bytes, eod_text(is->eod_id).s);
 }
 
 /* Restores the writer's own part of a checkpoint; the index writer restores the rest. */
@@ -264,7 +276,7 @@ tokmap_status tokmap_i_writer_resume(tokmap_writer *w, tokmap_error *err)
     tokmap_status status = TOKMAP_OK;
     if (is_complete(w)) {
         status = tokmap_i_names_clear_up(&w->names, err);
-        return status ? status : TOKMAP_END;
+        return status ? status : FAIL(err, TOKMAP_END, "%s: is complete", w->names.index_path);
     }
     const char *tokens = w->names.has_journal ? tokmap_i_names_unfinished(&w->names) : NULL;
     status = tokens ? read_journal(w, err) : TOKMAP_END;
@@ -281,10 +293,10 @@ tokmap_status tokmap_i_writer_resume(tokmap_writer *w, tokmap_error *err)
 
 const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes)
 {
-    if (!w || !n_bytes)
+    if (!n_bytes)
         return NULL;
-    *n_bytes = w->note.n_bytes;
-    return w->note.data;
+    *n_bytes = w ? w->note.n_bytes : 0;
+    return w ? w->note.data : NULL;
 }
 
 uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w)
@@ -335,10 +347,11 @@ tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_e
     const bool damaged = status == TOKMAP_ERR_CORRUPT || status == TOKMAP_ERR_VERSION;
     if (!damaged && (status || last.n_checkpoints == 0))
         return status;
-    return FAIL(err, TOKMAP_ERR_EXISTS,
-                "%s: an unfinished dataset of %" PRIu64
-                " tokens, which can be resumed; resume it, or remove this file to discard it",
-                w->names.journal, last.n_tokens);
+    return FAIL_REASON(
+        err, TOKMAP_ERR_EXISTS, TOKMAP_REASON_UNFINISHED,
+        "%s: an unfinished dataset of %" PRIu64
+        " tokens, which can be resumed; resume it, or remove this file to discard it",
+        w->names.journal, last.n_tokens);
 }
 
 tokmap_status tokmap_writer_get_checkpoint(const char *prefix, uint64_t checkpoint,

@@ -367,7 +367,7 @@ static tokmap_status open_writer(tokmap_column_writer *w, const tokmap_column_op
 tokmap_status tokmap_column_writer_open(tokmap_column_writer **out, const tokmap_dataset *ds,
                                         const tokmap_column_options *options, tokmap_error *err)
 {
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_column_options, replace)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_column_options, reserved)};
     tokmap_column_options o;
     tokmap_i_error_clear(err);
     if (!out)
@@ -380,6 +380,8 @@ tokmap_status tokmap_column_writer_open(tokmap_column_writer **out, const tokmap
         status = tokmap_i_need_files(ds, err);
     if (!status)
         status = tokmap_i_check_flag("replace", o.replace, err);
+    if (!status && o.reserved != 0)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "reserved is %d: must be 0", (int)o.reserved);
     if (status)
         return status;
     tokmap_column_writer *w = calloc(1, sizeof *w);

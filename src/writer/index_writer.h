@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/progress.h"
 #include "format/document_index.h"
 #include "format/format.h"
 #include "format/input_table.h"
@@ -36,6 +37,7 @@ typedef struct tokmap_i_index_writer {
     tokmap_i_meta_writer *meta;             /* NULL: documents have no values */
     tokmap_i_bytes segments, segment_names; /* as stored */
     tokmap_i_bytes spans;                   /* as in a journal */
+    tokmap_i_progress *progress;            /* of finish: 8 bytes for each document; or NULL */
 } tokmap_i_index_writer;
 
 /* Opens the file of fd, which is closed even on failure. The file is empty, or the caller empties

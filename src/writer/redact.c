@@ -84,7 +84,7 @@ static tokmap_status redact_block(redact_job *job, uint64_t block, tokmap_error 
     h->largest_id = MAX(h->largest_id, largest);
     le_put64(checksum, tokmap_i_checksum(tokens, (size_t)p.n_bytes));
     job->counts.bytes_read += p.n_bytes;
-    return status;
+    return status ? status : tokmap_i_progress_add(&job->a.progress, 0, err);
 }
 
 /* Makes w->token_fd a copy of the file without these tokens. */
@@ -105,9 +105,13 @@ static tokmap_status redact_file(redact_job *job, tokmap_i_token_file *file, uin
         if (!status)
             status = CHECK_IO_AT(err, tokmap_i_file_write(w->token_fd, w->buffer, n, at), at,
                                  "%s: cannot write", w->names.token_partial);
+        if (!status)
+            status = tokmap_i_progress_add(&job->a.progress, n, err);
         at += n;
     }
     tokmap_i_token_file_give_back(file, &from);
+    if (!status && is_shared)
+        status = tokmap_i_progress_add(&job->a.progress, n_bytes, err);
     for (uint64_t b = file->first_block; !status && b < file->first_block + n_blocks; b++) {
         const tokmap_i_token_piece p = tokmap_i_block_piece(job->a.ds, b);
         if (job->now.first_token < p.first_token + p.n_tokens)
@@ -216,6 +220,9 @@ static tokmap_status write_tokens(redact_job *job, tokmap_error *err)
             status = redact_segment(job, file, n_blocks, err);
         else if (file->n_tokens > 0)
             status = tokmap_i_append_segment(w, file, err);
+        if (!status && ds->is_joined && stays)
+            status =
+                tokmap_i_progress_add(&job->a.progress, tokmap_i_token_file_bytes(ds, file), err);
         job->counts.n_linked += ds->is_joined && stays && file->n_tokens > 0;
     }
     if (!status)
@@ -248,9 +255,14 @@ tokmap_status tokmap_writer_redact(tokmap_writer *w, const tokmap_dataset *ds,
         return status;
     const tokmap_i_header *h = &ds->header;
     uint64_t *list = calloc((size_t)n_documents + 1, sizeof *list);
-    redact_job job = {.a = {.w = w, .ds = ds, .redacted = list, .reader.file.fd = -1},
-                      .left = list,
-                      .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0)};
+    redact_job job = {
+        .a = {.w = w,
+              .ds = ds,
+              .redacted = list,
+              .reader.file.fd = -1,
+              .progress = tokmap_i_writer_progress(w, ds->token_file_bytes, h->n_documents)},
+        .left = list,
+        .filler = h->largest_id - (h->largest_id == h->eod_id && h->eod_id > 0)};
     status = list ? tokmap_i_check_struct(info, &kind, &w->failure) : FAIL_MEMORY(&w->failure);
     if (!status && (w->n_tokens > 0 || w->index->n_documents > 0 || w->options.resumable))
         status = FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: must be empty, and not resumable",

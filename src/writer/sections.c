@@ -32,7 +32,10 @@ static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap
     tokmap_status status = TOKMAP_OK;
     for (uint64_t g = 0; !status && g < n_groups; g++) {
         const uint8_t *record = piece + g % n_per_piece * TOKMAP_I_GROUP_BYTES;
-        if (g % n_per_piece == 0)
+        if (g > 0 && g % n_per_piece == 0)
+            status =
+                tokmap_i_progress_add(w->progress, 8 * n_per_piece * TOKMAP_I_GROUP_DOCUMENTS, err);
+        if (!status && g % n_per_piece == 0)
             status = tokmap_i_index_writer_read_back(
                 w, g * TOKMAP_I_GROUP_BYTES, piece,
                 (size_t)MIN(n_groups - g, n_per_piece) * TOKMAP_I_GROUP_BYTES, err);

@@ -22,12 +22,20 @@ tokmap_status tokmap_i_writer_enter(tokmap_writer *w, bool complete, tokmap_i_ou
         FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: %s", w->names.index_path,
              w->finished ? "is finished and can only be closed" : "accepts nothing after redact");
     else if (!w->failure.status && !complete)
-        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL", w->names.index_path);
+        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: an argument of %s is NULL", w->names.index_path,
+             call);
     else if (!w->failure.status && output != TOKMAP_I_OUTPUT_ANY && output != is)
         FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: was opened with %s, but %s is for %s",
              w->names.index_path, tokmap_i_writer_opened_by[is], call,
              tokmap_i_writer_opened_by[output]);
     return tokmap_i_writer_leave(w, w->failure.status, err);
+}
+
+tokmap_i_progress tokmap_i_writer_progress(const tokmap_writer *w, uint64_t n_bytes,
+                                           uint64_t n_documents)
+{
+    return (tokmap_i_progress){w->options.on_progress, w->options.context, 0,
+                               n_bytes + 8 * n_documents};
 }
 
 tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err)

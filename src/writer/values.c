@@ -20,10 +20,11 @@ static tokmap_status fail_other_columns(const tokmap_writer *w, tokmap_error *er
         }
         used += (size_t)sprintf(had + used, "%s%s", i > 0 ? ", " : "", name);
     }
-    return FAIL(err, TOKMAP_ERR_MISMATCH,
-                "%s: was begun with these columns of values: %s; resume it with the same, or "
-                "discard it to start over",
-                w->names.index_path, w->meta ? had : "none");
+    return FAIL(
+        err, TOKMAP_ERR_MISMATCH,
+        "%s: was begun with these columns of values: %s; set the same before the next document "
+        "ends, or discard it to start over",
+        w->names.index_path, w->meta ? had : "none");
 }
 
 /* Creates P.tmv.partial for these columns, or compares them with those of the dataset that was

@@ -401,12 +401,20 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
     tokmap_status status = tokmap_i_writer_enter(w, true, TOKMAP_I_OUTPUT_ANY, __func__, err);
     if (status)
         return status;
+    const uint64_t n_bytes = w->n_tokens * w->header.token_bytes;
+    tokmap_i_progress progress = tokmap_i_writer_progress(w, n_bytes, w->index->n_documents);
     status = check_complete(w, &w->failure);
+    if (!status)
+        status = tokmap_i_progress_add(&progress, 0, &w->failure);
     if (!status)
         status = finish_tokens(w, &w->failure);
     if (!status)
+        status = tokmap_i_progress_add(&progress, n_bytes, &w->failure);
+    w->index->progress = &progress;
+    if (!status)
         status = tokmap_i_index_writer_finish(w->index, &w->header, w->metadata.data,
                                               w->metadata.n_bytes, &w->failure);
+    w->index->progress = NULL;
     if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->fd, &w->names.values_file))
         status = FAIL_IO(&w->failure, EIO, "%s: cannot read", w->names.values);
     if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/hash.h"
+#include "base/progress.h"
 #include "dataset/index_reader.h"
 #include "writer/index_writer.h"
 #include "writer/journal.h"
@@ -130,11 +131,16 @@ typedef struct tokmap_i_append {
     tokmap_i_span_cursor span_at;
     tokmap_span next;
     bool has_next;
-    bool cannot_copy; /* the file system has refused to copy */
+    bool cannot_copy;    /* the file system has refused to copy */
+    uint64_t n_reported; /* documents in the progress */
+    tokmap_i_progress progress;
 } tokmap_i_append;
 
+/* The work of the caller's call: bytes of tokens, and 8 for each document of the dataset. */
+tokmap_i_progress tokmap_i_writer_progress(const tokmap_writer *w, uint64_t n_bytes,
+                                           uint64_t n_documents);
 /* Checks that the dataset matches the output, and reads the checksums. The caller has set the
- * fields before `reader`, and zeroed the rest. Close it in any case. */
+ * fields before `reader` and the progress, and zeroed the rest. Close it in any case. */
 tokmap_status tokmap_i_append_open(tokmap_i_append *a, tokmap_error *err);
 /* Adds the documents, with their values, and the inputs. The tokens have been added. */
 tokmap_status tokmap_i_append_index(tokmap_i_append *a, tokmap_error *err);

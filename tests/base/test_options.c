@@ -147,14 +147,14 @@ TEST(what_this_library_does_not_know_is_refused_and_not_ignored)
 TEST(no_options_end_with_padding)
 {
 #define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
-    CHECK_EQ(ENDS_AT(tokmap_writer_options, n_threads), sizeof(tokmap_writer_options));
+    CHECK_EQ(ENDS_AT(tokmap_writer_options, on_progress), sizeof(tokmap_writer_options));
     CHECK_EQ(ENDS_AT(tokmap_adopt_options, replace), sizeof(tokmap_adopt_options));
-    CHECK_EQ(ENDS_AT(tokmap_loader_options, verify_blocks), sizeof(tokmap_loader_options));
+    CHECK_EQ(ENDS_AT(tokmap_loader_options, n_lanes), sizeof(tokmap_loader_options));
     CHECK_EQ(ENDS_AT(tokmap_rows_options, view), sizeof(tokmap_rows_options));
     CHECK_EQ(ENDS_AT(tokmap_gather_options, loader), sizeof(tokmap_gather_options));
     CHECK_EQ(ENDS_AT(tokmap_stage_options, edit), sizeof(tokmap_stage_options));
     CHECK_EQ(ENDS_AT(tokmap_verify_options, n_segments), sizeof(tokmap_verify_options));
-    CHECK_EQ(ENDS_AT(tokmap_view_options, path), sizeof(tokmap_view_options));
-    CHECK_EQ(ENDS_AT(tokmap_column_options, replace), sizeof(tokmap_column_options));
+    CHECK_EQ(ENDS_AT(tokmap_view_options, on_progress), sizeof(tokmap_view_options));
+    CHECK_EQ(ENDS_AT(tokmap_column_options, reserved), sizeof(tokmap_column_options));
     CHECK_EQ(ENDS_AT(tokmap_encode_options, token_offsets), sizeof(tokmap_encode_options));
 }

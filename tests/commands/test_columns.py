@@ -203,10 +203,10 @@ def expressions(folder):
     expect_equal([json.loads(line)["document"] for line in lines], kept, "cat")
     expect_equal(json.loads(lines[0])["meta"]["quality"], rows[kept[0]]["quality"], "cat --meta")
     found = json.loads(said("info", prefix, "--where", where, "--json"))
-    expect_equal(found["kept"]["documents"], len(kept), "info --json")
+    expect_equal(found["kept"]["n_documents"], len(kept), "info --json")
     expect_equal(found["document_lengths"]["max"], 9, "lengths of the kept")
     expect("%d documents (%.2f%%)" % (len(kept), len(kept) / 3) in said("info", prefix, "--where", where), "info")
-    expect_equal(json.loads(said("info", prefix, "--where", "quality > 100", "--json"))["kept"], {"documents": 0, "tokens": 0}, "none")
+    expect_equal(json.loads(said("info", prefix, "--where", "quality > 100", "--json"))["kept"], {"n_documents": 0, "n_tokens": 0}, "none")
     for text, code, why in (("quality >", 2, "--where: character 10"), ("qualiti > 1", 3, "there is no column 'qualiti'"),
                             ("quality == 'x'", 2, "compares a number with a string")):
         got, _, err = tokmap("info", prefix, "--where", text)
@@ -221,7 +221,7 @@ def a_whole_chunk_of_documents(folder):
     said("columns", "add", "-q", folder / "p", write_rows(folder / "r.jsonl", [{"number": i} for i in range(n)]))
     for where, kept in (("number >= 0", n), ("number in (0, 63, 64, 65535)", 4)):
         found = json.loads(said("info", folder / "p", "--where", where, "--json"))
-        expect_equal(found["kept"]["documents"], kept, where)
+        expect_equal(found["kept"]["n_documents"], kept, where)
 
 
 def redact_with_columns_of_an_earlier_dataset(folder):
@@ -391,7 +391,7 @@ def late_columns_belong_to_their_dataset(folder):
     said("columns", "add", "-q", "-f", prefix, nan)
     values = late(prefix, "s")[0].values
     expect(math.isnan(values[0]) and values[1:] == [math.inf, -math.inf, 0.5, None], str(values))
-    expect_equal(json.loads(said("info", prefix, "--where", "s != 0.5", "--json"))["kept"]["documents"], 2, "NaN is no number")
+    expect_equal(json.loads(said("info", prefix, "--where", "s != 0.5", "--json"))["kept"]["n_documents"], 2, "NaN is no number")
 
 
 if __name__ == "__main__":

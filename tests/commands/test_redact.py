@@ -151,7 +151,7 @@ def what_is_written_equals_a_second_implementation(folder):
             given = redacted(given, chosen, str(work / name), ref_reader.read(str(p)).dataset_id.hex())
             compare(given, work / name, work)
             expect(": OK" in said("verify", work / name), "verify")
-            expect_equal(done["documents"], len(chosen), "documents")
+            expect_equal(done["n_redacted_documents"], len(chosen), "documents")
             given["metadata"] = json.dumps(given["metadata"]).encode()
             n_documents += len(chosen)
             n_joined += given["segments"] is not None
@@ -177,8 +177,8 @@ def large_files_of_several_blocks(folder):
             id = ref_reader.read(str(work / "p"), with_tokens=False).dataset_id.hex()
             compare(redacted(given, [2, 3], str(work / "q"), id), work / "q", work)
             n = lengths[2] + lengths[3] - 2 * (eod is not None)
-            expect_equal((done["tokens"], done["written_bytes"]), (n, n * width), "written")
-            expect(done["read_bytes"] <= 3 * MIB, done)
+            expect_equal((done["n_redacted_tokens"], done["bytes_written"]), (n, n * width), "written")
+            expect(done["bytes_read"] <= 3 * MIB, done)
 
 
 def the_largest_id_is_looked_for_if_it_ends_documents(folder):
@@ -193,7 +193,7 @@ def the_largest_id_is_looked_for_if_it_ends_documents(folder):
         done = redact(folder / "p", [0], folder / "q", "--force")
         compare(redacted(given, [0], str(folder / "q"), ref_reader.read(str(folder / "p")).dataset_id.hex()), folder / "q", folder)
         expect_equal(ref_reader.read(str(folder / "q")).largest_id, 9 if elsewhere else 8, "largest id")
-        expect_equal(done["read_bytes"], 2 * MIB, "bytes read")
+        expect_equal(done["bytes_read"], 2 * MIB, "bytes read")
 
 
 def make_corpus(folder, n=30):
@@ -381,7 +381,7 @@ def other_names_of_token_files_are_noted(folder):
     expect(re.search(r"redacted 1 document, \d+ tokens?; [\d.]+ \w+ (copied|shared \(reflink\)), [\d.]+ \w+ read, [\d.]+ \w+ written\n", out),
            out)
     result = json.loads(tokmap("redact", p, "--documents", listed, "-o", folder / "r", "--json")[1])
-    expect_equal((result["documents"], result["index_file"], result["dataset_id"]),
+    expect_equal((result["n_redacted_documents"], result["index_file"], result["dataset_id"]),
                  (1, str(folder / "r.tmi"), json.loads(said("info", "--json", folder / "r"))["dataset_id"]), "--json")
 
 
@@ -500,11 +500,11 @@ def on_reflinks_only_what_changes_is_read_and_written(folder):
         done = redact(at / "p", [7], at / "q")
         subprocess.run(["sync", "-f", at], check=True)
         n_more = shutil.disk_usage(at).used - before
-        expect_equal((done["shared_bytes"], done["copied_bytes"]), (os.path.getsize(at / "p.bin"), 0), "shared")
-        expect(done["read_bytes"] <= 2 * MIB and done["written_bytes"] <= MIB, done)
+        expect_equal((done["bytes_shared"], done["bytes_copied"]), (os.path.getsize(at / "p.bin"), 0), "shared")
+        expect(done["bytes_read"] <= 2 * MIB and done["bytes_written"] <= MIB, done)
         expect(n_more < 2 * MIB, "the disk has %d bytes more" % n_more)
         said("verify", at / "q")
-        return "%(read_bytes)d bytes read, %(written_bytes)d written" % done + ", %d more on the disk" % n_more
+        return "%(bytes_read)d bytes read, %(bytes_written)d written" % done + ", %d more on the disk" % n_more
     finally:
         subprocess.run(["umount", at], check=True)
 

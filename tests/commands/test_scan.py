@@ -89,7 +89,7 @@ def found_is_what_python_finds(folder):
         (folder / "b.jsonl.gz").write_bytes(gzip.compress(data))
         said("pack", "-q", folder / "in.jsonl", "-o", folder / "p", "--force")
         n = rng.randrange(1, 41)
-        said("scan", "-q", "-f", folder / "p", "--against", folder / "b.jsonl.gz", "--field", "q,a", "--name", "x", "-n", n,
+        said("scan", "-q", "-f", folder / "p", "--against", folder / "b.jsonl.gz", "--fields", "q,a", "--name", "x", "-n", n,
              "-j", rng.choice((1, 3)))
         texts_of = [[text.encode() for text in (one["q"], one["a"]) if text is not None] for one in examples]
         wanted = search(tokens_of(folder / "p"), with_blanks(texts_of), n)
@@ -162,7 +162,7 @@ def special_tokens_are_what_they_became_in_the_dataset(folder):
     expect_equal(tokmap(*scan), (0, "", ""), "an example without special tokens")
 
 
-def the_report_shows_the_longest_matches(folder):
+def the_longest_matches_are_shown(folder):
     rng = random.Random(12)
     texts = [random_texts(rng, "ab") for _ in range(200)]
     examples = [rng.choice(texts), "none of this", random_texts(rng, "ab"), rng.choice(texts)]
@@ -171,7 +171,7 @@ def the_report_shows_the_longest_matches(folder):
     said("pack", "-q", folder / "in.jsonl", "-o", folder / "p")
     documents = tokens_of(folder / "p")
     wanted = search(documents, with_blanks([[text.encode()] for text in examples]), 8)
-    scan = ["scan", "-q", folder / "p", "--against", folder / "b.jsonl", "--name", "x", "-n", "8", "-j", "3", "--report"]
+    scan = ["scan", "-q", folder / "p", "--against", folder / "b.jsonl", "--name", "x", "-n", "8", "-j", "3", "--matches"]
     found, lines = json.loads(said(*scan, "--json"))["examples"], said(*scan, "-f")
     n_cut = 0
     for number, example in enumerate(found, 1):
@@ -228,7 +228,7 @@ def duplicates(folder):
         text = tokmap("scan", "-f", folder / "p", "--duplicates", "--name", "same", *memory)[1]
         expect_equal(text, "same: %d document%s with the tokens of an earlier one\n" % (n, "" if n == 1 else "s"), "what it says")
         expect_equal(said("scan", "-q", "-f", folder / "p", "--duplicates", "--name", "same", *memory), "", "with -q")
-    kept = json.loads(said("info", folder / "p", "--json", "--where", "same is null"))["kept"]["documents"]
+    kept = json.loads(said("info", folder / "p", "--json", "--where", "same is null"))["kept"]["n_documents"]
     expect_equal(kept, len({tuple(ids) for ids in documents}), "the firsts")
 
 
@@ -240,8 +240,8 @@ def refusals(folder):
             ('{"text": "abc"}\n{"text": 3}\n', [], 3, "b.jsonl:2"), ('{"text": "abc"}\n{"tex', [], 3, "b.jsonl:2"),
             ('{"text": "abc"}\n', ["--name", "a b"], 2, "a b_ngrams"), ('{"text": "abc"}\n', ["-n", "0"], 2, "-n"),
             ('{"text": "abc"}\n', ["--against", folder / "none.jsonl"], 3, "none.jsonl"),
-            ('{"text": "abc"}\n', ["--field", "nope"], 3, "no record of 1 has the field nope; the nearest one is text"),
-            ('{"text": "abc", "list": ["a"]}\n', ["--field", "text,list"], 3, "the field list is an object or a list wherever"),
+            ('{"text": "abc"}\n', ["--fields", "nope"], 3, "no record of 1 has the field nope; the nearest one is text"),
+            ('{"text": "abc", "list": ["a"]}\n', ["--fields", "text,list"], 3, "the field list is an object or a list wherever"),
             ('{"text": "abc"}\n{"text": ["a"]}\n', [], 3, "the field text is an object or a list in some records of 2")):
         b.write_text(text)
         found, out, err = tokmap("scan", p, "--against", b, "--name", "x", *options)

@@ -309,8 +309,10 @@ TEST(folders_are_refused)
     expect_refusal(prefix, TOKMAP_ERR_IO, EISDIR);
     CHECK_INT(shape_write(&SHAPE_TINY, prefix, true, &err), TOKMAP_ERR_IO);
     CHECK(!has_partials(prefix));
-    CHECK_INT(tokmap_dataset_open(&(tokmap_dataset *){NULL}, check_dir(), &err), TOKMAP_ERR_IO);
+    CHECK_INT(tokmap_dataset_open(&(tokmap_dataset *){NULL}, check_dir(), &err),
+              TOKMAP_ERR_NOT_A_DATASET);
     CHECK_INT(err.sys_errno, ENOENT);
+    CHECK_SAYS(err.text, ": not a dataset, but a folder: pack its files, or name a dataset in it");
 }
 
 TEST(pipes_and_devices_are_refused_at_once)

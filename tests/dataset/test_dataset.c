@@ -104,6 +104,34 @@ TEST(tokens_and_reads_keep_to_the_range)
     tokmap_dataset_close(ds);
 }
 
+TEST(a_caller_without_macros_gets_the_same_structs)
+{
+    tokmap_dataset_info info, wanted = TOKMAP_INIT(tokmap_dataset_info);
+    memset(&info, 0xaa, sizeof info);
+    tokmap_struct_init(&info, sizeof info);
+    CHECK(memcmp(&info, &wanted, sizeof info) == 0);
+    memset(&info, 0xaa, sizeof info);
+    tokmap_struct_init(&info, 16);
+    CHECK_EQ(info.struct_size, 16);
+    CHECK_EQ(info.n_tokens, 0);
+    CHECK_EQ(info.n_documents, 0xaaaaaaaaaaaaaaaa);
+    tokmap_struct_init(&info, 4);
+    CHECK_EQ(info.struct_size, 16);
+    tokmap_struct_init(NULL, 16);
+    CHECK_EQ(tokmap_version_number(), TOKMAP_VERSION_NUMBER);
+    CHECK_EQ(TOKMAP_VERSION_NUMBER,
+             TOKMAP_VERSION_MAJOR * 1000000 + TOKMAP_VERSION_MINOR * 1000 + TOKMAP_VERSION_PATCH);
+}
+
+TEST(a_path_of_a_list_may_not_be_null)
+{
+    const char *const paths[2] = {"a", NULL};
+    uint8_t chosen[2];
+    tokmap_error err;
+    CHECK_REFUSED(tokmap_dataset_choose_paths(paths, 2, chosen, &err), TOKMAP_ERR_ARGUMENT, err,
+                  "path 1 is NULL");
+}
+
 TEST(a_caller_built_against_an_older_header_gets_what_it_knows)
 {
     make(check_path("o"), 3, 1000);
@@ -160,9 +188,9 @@ TEST(same_content_has_the_same_id_and_other_boundaries_another)
 
 TEST(every_status_has_its_own_words)
 {
-    for (int a = TOKMAP_ERR_DEVICE; a <= TOKMAP_END; a++) {
+    for (int a = TOKMAP_ERR_STOPPED; a <= TOKMAP_END; a++) {
         CHECK(strcmp(tokmap_status_text(a), tokmap_status_text(99)) != 0);
-        for (int b = TOKMAP_ERR_DEVICE; b < a; b++)
+        for (int b = TOKMAP_ERR_STOPPED; b < a; b++)
             CHECK(strcmp(tokmap_status_text(a), tokmap_status_text(b)) != 0);
     }
 }

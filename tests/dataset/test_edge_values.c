@@ -202,7 +202,7 @@ typedef struct edges {
 static void judge_opened(edges *e, tokmap_dataset *ds, const char *what)
 {
     const tokmap_verify_options options = {
-        .struct_size = sizeof options, .n_threads = 1, .sample = e->whole_tokens ? 1 : 1e-12};
+        .struct_size = sizeof options, .n_threads = 1, .fraction = e->whole_tokens ? 1 : 1e-12};
     tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
     const char *problem = probe(ds);
     const tokmap_status status = tokmap_dataset_verify(ds, &options, &report, NULL);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "base/le.h"
 #include "support/bad_days.h"
 #include "support/faults.h"
 #include "support/joined.h"
@@ -44,6 +45,12 @@ static void compare_range(const tokmap_dataset *ds, const uint8_t *all, const jo
     memset(copy, 0x55, n_bytes);
     CHECK_INT(tokmap_dataset_read(ds, first, n_tokens, copy, &err), TOKMAP_OK);
     CHECK(memcmp(copy, all + first * width, n_bytes) == 0);
+    static uint32_t ids[(sizeof copy) / 2 + 1];
+    ids[n_tokens] = 0x55555555;
+    CHECK_INT(tokmap_dataset_read_ids(ds, first, n_tokens, ids, &err), TOKMAP_OK);
+    for (uint64_t i = 0; i < n_tokens; i++)
+        CHECK_EQ(ids[i], width == 2 ? le_get16(copy + 2 * i) : le_get32(copy + 4 * i));
+    CHECK_EQ(ids[n_tokens], 0x55555555);
     const bool whole =
         n_tokens == 0 || part_of(parts, first) == part_of(parts, first + n_tokens - 1);
     CHECK_INT(tokmap_dataset_tokens(ds, first, n_tokens, &tokens),

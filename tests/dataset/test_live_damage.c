@@ -101,12 +101,13 @@ static void note_damage(void *context, const tokmap_damage *damage)
         found.damages[found.n++] = *damage;
 }
 
-static void shorten_on_the_way(void *context, uint64_t done, uint64_t total)
+static int shorten_on_the_way(void *context, uint64_t done, uint64_t total)
 {
     (void)context;
     found.all_done = done == total;
     if (found.shorten && done > total / 2 && truncate(found.shorten, found.shorten_to) == 0)
         found.shorten = NULL;
+    return 0;
 }
 
 static void verify(uint32_t n_threads)
@@ -581,52 +582,84 @@ TEST(tokens_that_had_the_name_only_for_a_moment_are_not_used)
 
 /* ---- Samples ---- */
 
-typedef struct sample {
+typedef struct part {
     double fraction;
     uint64_t seed;
-} sample;
+} part;
 
-static tokmap_verify_report verify_sample(const sample *s)
+static tokmap_verify_report verify_part(const part *p)
 {
     const tokmap_verify_options options = {
-        .struct_size = sizeof options, .sample = s->fraction, .seed = s->seed, .n_threads = 2};
+        .struct_size = sizeof options, .fraction = p->fraction, .seed = p->seed, .n_threads = 2};
     tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
     const tokmap_status status = tokmap_dataset_verify(ds, &options, &report, NULL);
     CHECK(status == TOKMAP_OK || status == TOKMAP_ERR_CORRUPT);
     return report;
 }
 
-TEST(a_sample_reads_its_share_of_blocks_and_the_whole_index)
+TEST(a_fraction_reads_its_share_of_blocks_and_the_whole_index)
 {
     start();
     uint64_t n_checked = 0;
-    const sample none = {1e-15, 3}, all = {1, 3}, bad = {1.5, 0}, negative = {-0.5, 0};
-    CHECK_EQ(verify_sample(&none).n_blocks_checked, 1);
-    CHECK_EQ(verify_sample(&all).n_blocks_checked, N_BLOCKS);
+    const part none = {1e-15, 3}, all = {1, 3}, bad = {1.5, 0}, negative = {-0.5, 0};
+    CHECK_EQ(verify_part(&none).n_blocks_checked, 1);
+    CHECK_EQ(verify_part(&all).n_blocks_checked, N_BLOCKS);
     for (uint64_t seed = 0; seed < 100; seed++) {
-        const sample half = {0.5, seed};
-        const tokmap_verify_report report = verify_sample(&half);
+        const part half = {0.5, seed};
+        const tokmap_verify_report report = verify_part(&half);
         CHECK_EQ(report.n_blocks, N_BLOCKS);
-        CHECK_EQ(report.n_blocks_checked, verify_sample(&half).n_blocks_checked);
+        CHECK_EQ(report.n_blocks_checked, verify_part(&half).n_blocks_checked);
         n_checked += report.n_blocks_checked;
     }
     CHECK(n_checked > 100 + 5 * 30 && n_checked < 100 + 5 * 70);
-    const tokmap_verify_options too_much = {.struct_size = sizeof too_much, .sample = bad.fraction};
-    const tokmap_verify_options below = {.struct_size = sizeof below, .sample = negative.fraction};
+    const tokmap_verify_options too_much = {.struct_size = sizeof too_much,
+                                            .fraction = bad.fraction};
+    const tokmap_verify_options below = {.struct_size = sizeof below,
+                                         .fraction = negative.fraction};
     CHECK_INT(tokmap_dataset_verify(ds, &too_much, NULL, NULL), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_dataset_verify(ds, &below, NULL, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_dataset_close(ds);
 }
 
-TEST(a_sample_finds_damage_in_the_index_and_in_its_blocks_alone)
+static int stop_at_half(void *context, uint64_t n_done, uint64_t n_total)
+{
+    (void)context;
+    return 2 * n_done > n_total;
+}
+
+static void count_block(void *context, const tokmap_damage *damage)
+{
+    CHECK_EQ(damage->block_index, 0);
+    CHECK_EQ(damage->n_documents, 0); /* not known yet */
+    ++*(uint64_t *)context;
+}
+
+TEST(what_was_found_before_a_stop_is_reported)
+{
+    uint64_t n_calls = 0;
+    start();
+    damage_byte(file(".bin"), 5);
+    const tokmap_verify_options options = {.struct_size = sizeof options,
+                                           .n_threads = 1,
+                                           .context = &n_calls,
+                                           .on_progress = stop_at_half,
+                                           .on_damage = count_block};
+    tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
+    CHECK_INT(tokmap_dataset_verify(ds, &options, &report, &err), TOKMAP_ERR_STOPPED);
+    CHECK(report.n_blocks_checked > 0 && report.n_blocks_checked < N_BLOCKS);
+    CHECK(n_calls == 1 && report.n_damages == 1);
+    tokmap_dataset_close(ds);
+}
+
+TEST(a_fraction_finds_damage_in_the_index_and_in_its_blocks_alone)
 {
     start();
-    const sample first_only = {1e-15, 3};
+    const part first_only = {1e-15, 3};
     damage_byte(file(".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
-    CHECK_EQ(verify_sample(&first_only).n_damages, 0);
+    CHECK_EQ(verify_part(&first_only).n_damages, 0);
     damage_byte(file(".bin"), 5);
-    CHECK_EQ(verify_sample(&first_only).n_damages, 1);
+    CHECK_EQ(verify_part(&first_only).n_damages, 1);
     damage_byte(file(".tmi"), 400);
-    CHECK_EQ(verify_sample(&first_only).n_damages, 2);
+    CHECK_EQ(verify_part(&first_only).n_damages, 2);
     tokmap_dataset_close(ds);
 }

@@ -125,7 +125,7 @@ quality
 48
 END
 typed a_benchmark_of_her_own 0 'cp tok/tokenizer.json data/ && echo "{\"question\": \"It is about whales, rivers and stones, and it has 3 parts\"}" >mine.jsonl &&
-    tokmap scan data/python --against mine.jsonl --field question --name mine -n 4' <<'END'
+    tokmap scan data/python --against mine.jsonl --fields question --name mine -n 4' <<'END'
 mine
 END
 typed text_is_shown_without_naming_the_tokenizer 0 'tokmap cat data/python --documents 0:1 --text' <<'END'

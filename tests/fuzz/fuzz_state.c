@@ -44,7 +44,7 @@ static tokmap_dataset *make_dataset(void)
     return ds;
 }
 
-static tokmap_loader *open_loader(const tokmap_dataset *ds)
+static tokmap_loader *open_loader(tokmap_dataset *ds)
 {
     const tokmap_loader_source source = {
         .datasets = &ds, .n_datasets = 1, .weight = 1, .max_epochs = 1000000};

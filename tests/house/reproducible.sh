@@ -37,7 +37,7 @@ mkdir -p "${two%/*}"
     echo "FAIL two_builds: $(tail -n 5 "$work/log" | tr '\n' ' ')"
     exit 1
 }
-for file in build/{libtokmap.so,libtokmap.a,libtokmap_tokenizer.so,tokmap,tokbench} \
+for file in build/{libtokmap.so,libtokmap.a,libtokmap_tokenizer.so,libtokmap_tokenizer.a,tokmap,tokbench} \
     $(cd "$one" && echo build/dist-*/*); do
     if cmp "$one/$file" "$two/$file" >"$work/why" 2>&1; then
         echo "ok same_bytes_of_$(basename "$file")"

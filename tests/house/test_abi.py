@@ -58,8 +58,8 @@ MORE = ("TOKMAP_API void tokmap_loader_close(", "TOKMAP_API int tokmap_loader_mo
 # Name of the test, the changes (file, old, new), what is said, and the advice.
 CHANGES = [
     ("another_type_breaks", [(LOADER, "uint32_t batch_rows;", "int32_t batch_rows;")],
-     "tokmap_loader_options.batch_rows: was at 48, 4 bytes: uint32_t, now at 48, 4 bytes: int32_t", BREAKS),
-    ("a_field_in_padding_breaks", [(HEADER, "    double sample; ", "    uint32_t more;\n    double sample; ")],
+     "tokmap_loader_options.batch_rows: was at 28, 4 bytes: uint32_t, now at 28, 4 bytes: int32_t", BREAKS),
+    ("a_field_in_padding_breaks", [(HEADER, "    double fraction; ", "    uint32_t more;\n    double fraction; ")],
      "tokmap_verify_options.more: was not there, now at 12, 4 bytes", BREAKS),
     ("a_field_of_a_struct_that_cannot_grow_breaks",
      [(HEADER, "    size_t text_bytes;\n} tokmap_value;", "    uint64_t text_bytes[2];\n} tokmap_value;")],
@@ -74,7 +74,7 @@ CHANGES = [
     ("a_call_that_is_not_exported_is_found", [(MAP, "    tokmap_loader_position;\n", "")],
      "now not exported: uint64_t(const tokmap_loader *)", BREAKS),
     ("a_field_at_the_end_is_fine", [(LOADER, "} tokmap_loader_options;", "    uint64_t more;\n} tokmap_loader_options;")],
-     "tokmap_loader_options: was 200 bytes, may grow, now 208 bytes, may grow", ADDS),
+     "tokmap_loader_options: was 184 bytes, may grow, now 192 bytes, may grow", ADDS),
     ("a_call_in_the_node_of_a_new_version_is_fine",
      [NEXT, (LOADER, *MORE), (MAP, NODE, "TOKMAP_0.3 {\nglobal:\n    tokmap_loader_more;\n} TOKMAP_0.2;\n\n" + NODE)],
      "tokmap_loader_more(): was not there, now TOKMAP_0.3: int(void)", ADDS),

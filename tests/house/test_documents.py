@@ -175,12 +175,12 @@ def names_that_texts_name_exist(folder):
     n_names = 0
     for document in [d for d in DOCUMENTS if d != "docs/DECISIONS.md"] + MANUALS:
         text = read_text(document)
-        for name in re.findall(r"(?<![\w/.])(?:tokmap_[a-z_]+|TOKMAP_[A-Z_]+)\b(?![\w*-]|_?\.\.\.|\.pc|\.py)", text):
+        for name in re.findall(r"(?<![\w/.])(?:tokmap_[a-z_]+|TOKMAP_[A-Z_]+)\b(?![\w*-]|_?\.\.\.|\.pc|\.py|\.H )", text):
             n_names += 1
             expect(name in known or name.endswith("_") or "_noun_" in name, f"{document}: there is no {name}")
         for name in re.findall(r"(?<![\w./'-])tokmap\.([A-Za-z]\w*)", text):
             n_names += 1
-            expect(name in in_python or name in ("h", "pc", "exe"), f"{document}: the package has no {name}")
+            expect(name in in_python or name in ("h", "hpp", "pc", "exe"), f"{document}: the package has no {name}")
     expect(n_names > 200, f"only {n_names} names were found")
 
 

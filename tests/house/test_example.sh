@@ -91,6 +91,30 @@ else
     echo "skip numpy_trains: no NumPy, or sanitized libraries, which Python cannot load"
 fi
 
+# ---- llm.c's DataLoader (llmc_dataloader.h), and C++ (tokmap.hpp) ----
+
+mkdir "$work/shards"
+said=$({ "$build/tool_llmc" write "$work/shards" && "$build/tokmap" index -q "$work"/shards/*.bin &&
+    "$build/tool_llmc" compare "$work/shards"; } 2>&1 || echo "exit status $?")
+verdict the_loader_of_llmc_gives_what_llmc_reads "$said"
+if [ -z "$TOKMAP_SANITIZED" ]; then
+    flags="-std=c++17 -pedantic -Wall -Wextra -Werror -Iinclude -Idocs/examples"
+    libraries="-L$build -ltokmap -Wl,-rpath,$build"
+    for compiler in g++ clang++; do
+        if ! echo 'int x;' | "$compiler" -std=c++17 -x c++ -fsyntax-only - 2>/dev/null; then
+            echo "skip tokmap_hpp_works_with_$compiler: it is not installed"
+            continue
+        fi
+        said=$("$compiler" $flags tests/house/use_hpp.cpp -o "$work/hpp" $libraries 2>&1 &&
+            "$work/hpp" "$work/data" "$work/nowhere" 2>&1)
+        "$build/tokmap" cat --ids "$work/data" 2>"$work/err" | head -n 1 >"$work/first"
+        verdict "tokmap_hpp_works_with_$compiler" "$([ "$said" = "$(cut -d' ' -f 1-5 "$work/first")
+not there: -3" ] || echo "$said")"
+    done
+else
+    echo "skip tokmap_hpp_works: sanitized libraries"
+fi
+
 if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; then
     "${CXX:-c++}" -std=c++20 -D_GNU_SOURCE -Wall -Werror -Iinclude -fsyntax-only -x c++ \
         docs/examples/*.c 2>"$work/err"

@@ -25,6 +25,9 @@ else
     done <"$work/headers" >"$work/log"
     verdict the_man_page_names_all_calls "$(head -n 5 "$work/log")"
 
+    said=$("$python" tests/house/man_headers.py 2>&1)
+    outcome the_man_pages_of_the_headers_are_what_these_say $? "$said"
+
     for library in libtokmap libtokmap_tokenizer; do
         case $library in
         libtokmap) header_names $(ls include/*.h | grep -v tokenizer) ;;
@@ -46,8 +49,27 @@ else
         grep -vE '^(libc|libxxhash|ld-linux.*)\.so' >"$work/needed"
     verdict libtokmap_tokenizer_needs_nothing_but_xxhash "$(head -n 5 "$work/needed")"
 
-    nm -g --defined-only "$build/libtokmap.a" | awk 'NF == 3 && $3 !~ /^tokmap_/' >"$work/foreign"
-    verdict static_library_defines_only_tokmap_names "$(head -n 5 "$work/foreign")"
+    archive_names() # archive: what a program can call
+    {
+        nm -g --defined-only "$1" | awk 'NF == 3 { print $3 }' | sort
+    }
+    header_names $(ls include/*.h | grep -v tokenizer) >"$work/own"
+    diff "$work/own" <(archive_names "$build/libtokmap.a") >"$work/diff"
+    verdict libtokmap_a_defines_the_header_names_only "$(head -n 5 "$work/diff")"
+    header_names include/tokmap_tokenizer.h >"$work/own"
+    diff "$work/own" <(archive_names "$build/libtokmap_tokenizer.a") >"$work/diff"
+    verdict libtokmap_tokenizer_a_defines_the_header_names_only "$(head -n 5 "$work/diff")"
+
+    # gcc that optimizes when it links would leave all names in the archive.
+    if [ -z "$TOKMAP_LONG" ] || ! ${CC:-cc} --version | grep -qi 'gcc\|Free Software'; then
+        echo "skip an_archive_of_lto_defines_the_header_names_only: builds again, with gcc; make test runs it"
+    else
+        said=$(env -u MAKEFLAGS -u MFLAGS make -j2 BUILD="$work/lto" CFLAGS='-O0 -flto -ffat-lto-objects' \
+            "$work/lto/libtokmap.a" 2>&1) || echo "$said" | tail -n 3
+        header_names $(ls include/*.h | grep -v tokenizer) >"$work/own"
+        diff "$work/own" <(archive_names "$work/lto/libtokmap.a") >"$work/diff"
+        verdict an_archive_of_lto_defines_the_header_names_only "$(head -n 5 "$work/diff")"
+    fi
 fi
 
 strict='-Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only'

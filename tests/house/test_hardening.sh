@@ -67,7 +67,7 @@ done
 if [[ $PWD != /*/* ]]; then
     echo "skip no_product_names_a_folder: ./src has the name of a folder above, $PWD"
 else
-    verdict no_product_names_a_folder "$(grep -lF -e "$PWD" -e "$(realpath "$build")" "$build"/libtokmap.a \
+    verdict no_product_names_a_folder "$(grep -lF -e "$PWD" -e "$(realpath "$build")" "$build"/libtokmap{,_tokenizer}.a \
         "$build"/libtokmap{,_tokenizer}.so "$(built tokmap)" "$(built tokbench)" | tr '\n' ' ')"
 fi
 

@@ -33,6 +33,20 @@ int main(void)
 }
 END
 
+# Uses both libraries, and has names of its own that are also names inside of them.
+cat >"$work/both.c" <<'END'
+#include <tokmap.h>
+#include <tokmap_tokenizer.h>
+int fail_at(void);
+int fail_at(void) { return 0; }
+int utf8_decode(void);
+int utf8_decode(void) { return 0; }
+int main(void)
+{
+    return tokmap_version()[0] != tokmap_tokenizer_version()[0] || fail_at() || utf8_decode();
+}
+END
+
 # With the objects of this build, so that only the links are made again.
 prefix=$work/prefix
 mkdir "$work/build"
@@ -64,6 +78,12 @@ if command -v pkg-config >/dev/null; then
             $(pkg-config --static --cflags --libs tokmap) 2>"$work/why" && "$work/program")
         [ "$said" = "$version" ]
         outcome a_program_without_shared_libraries_builds_with_pkg_config $? "$said $(cat "$work/why")"
+        said=$(cc -static "$work/tokenizer.c" -o "$work/tokenizer" \
+            $(pkg-config --static --cflags --libs tokmap_tokenizer) 2>"$work/why" && "$work/tokenizer")
+        outcome a_program_with_a_static_tokenizer_builds_with_pkg_config $? "$said $(cat "$work/why")"
+        said=$(cc -static "$work/both.c" -o "$work/both" \
+            $(pkg-config --static --cflags --libs tokmap_tokenizer tokmap) 2>"$work/why" && "$work/both")
+        outcome both_static_libraries_link_into_one_program $? "$said $(cat "$work/why")"
     else
         echo "skip a_program_without_shared_libraries_builds_with_pkg_config: $(tail -n 1 "$work/why")"
     fi
@@ -86,6 +106,8 @@ add_executable(static ../program.c)
 target_link_libraries(static tokmap::static)
 add_executable(tokenizer ../tokenizer.c)
 target_link_libraries(tokenizer tokmap::tokenizer)
+add_executable(tokenizer_static ../tokenizer.c)
+target_link_libraries(tokenizer_static tokmap::tokenizer_static)
 find_package(tokmap 9.9 CONFIG QUIET)
 if(tokmap_FOUND)
     message(FATAL_ERROR "version 9.9 was found")
@@ -94,7 +116,7 @@ END
     made=$work/cmake/build
     said=$(cmake -S "$work/cmake" -B "$made" -DCMAKE_PREFIX_PATH="$work/stage/usr" 2>&1 &&
         cmake --build "$made" 2>&1 && "$made/shared" && "$made/static" &&
-        "$made/tokenizer")
+        "$made/tokenizer" && "$made/tokenizer_static")
     outcome a_program_builds_with_cmake $? "$said"
 else
     echo "skip a_program_builds_with_cmake: cmake not found"
@@ -104,6 +126,17 @@ verdict man_pages_are_installed "$(for page in docs/man/*.[1357]; do
     name=$(basename "$page")
     cmp "$page" "$work/stage/usr/share/man/man${name##*.}/$name" 2>&1
 done)"
+
+verdict each_call_has_a_page "$(sed -n 's/^\(tokmap_[a-z0-9_]*\)() .*/\1/p' tests/house/abi.txt | while read -r call; do
+    page=$(sed -n 's|^\.so man3/||p' "$work/stage/usr/share/man/man3/$call.3" 2>&1)
+    grep -q " call $call\$" "docs/man/$page" 2>/dev/null || echo "$call: $page"
+done)"
+
+said=$(make install BUILD="$work/build" PREFIX=/usr DESTDIR="$work/stripped" STRIP=1 2>&1 &&
+    "$work/stripped/usr/bin/tokmap" --version)
+[ $? = 0 ] && grep -q 'were stripped' <<<"$said" && ! readelf -S "$work/stripped/usr/bin/tokmap" \
+    "$work/stripped"/usr/lib/libtokmap*.so.* | grep -q debug_info
+outcome what_is_installed_can_be_stripped $? "$said"
 
 touch "$work/some.bin" "$work/some.tmi" "$work/some.txt"
 said=$(PATH="$work/stage/usr/bin:$PATH" bash --norc -c '

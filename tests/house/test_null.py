@@ -37,13 +37,15 @@ ARGUMENTS = {
     "size_t *n_tokens": "(size_t *)(void *)room", "size_t *n_bytes": "(size_t *)(void *)room",
     "tokmap_value *out": "(void *)room", "tokmap_text *out": "(void *)room", "void *note": "room", "void *stream": "NULL",
     "const void *note": "room", "const void *memory": "NULL", "uint32_t lane": "0", "void *values": "room", "const char *name": '"x"', "const char *json": '"{}"',
-    "const char *bytes": '"ab"', "const uint32_t *ids": "(uint32_t[1]){7}", "uint32_t *n_devices": "(uint32_t *)(void *)room",
+    "const char *bytes": '"ab"', "const uint32_t *ids": "(uint32_t[1]){7}", "uint32_t *ids": "(uint32_t *)(void *)room", "void *out": "room", "size_t size": "64",
+    "const char **json": "(const char *[1]){0}", "tokmap_on_progress *on_progress": "NULL",
+    "uint32_t *n_devices": "(uint32_t *)(void *)room",
     "tokmap_span *spans": "(tokmap_span *)(void *)room", "const tokmap_span *span": "&(tokmap_span){0, 1, TOKMAP_SPAN_PROMPT}",
     "const void *tokens": "room", "const uint64_t *lengths": "(uint64_t[1]){1}", "size_t n_documents": "1",
     "size_t n_most": "1", "size_t *n_found": "(size_t *)(void *)room",
     "const char *const *paths": '(const char *[1]){"P"}', "size_t n_paths": "1", "uint8_t *chosen": "(uint8_t[1]){0}",
     "const char *const *names": '(const char *[1]){"score"}', "const tokmap_value *values": "&value",
-    "const tokmap_dataset *const *datasets": "(const tokmap_dataset *[1]){ds}",
+    "tokmap_dataset *const *datasets": "(tokmap_dataset *[1]){ds}",
     "uint8_t state[TOKMAP_STATE_BYTES]": "room", "const uint8_t state[TOKMAP_STATE_BYTES]": "state",
     "const tokmap_batch *batch": "&batch", "tokmap_batch *batch": "&batch",
     "const tokmap_stage_batch *batch": "&stage_batch", "tokmap_stage_batch *batch": "&stage_batch",
@@ -68,7 +70,7 @@ ARGUMENTS = {
 # For these structs, one that TOKMAP_INIT has made is enough.
 INITIALIZED = re.compile(r"(?:const )?(tokmap_\w*(?:info|options|report|sample|column|tensor|encoding|search|labels|entry)) \*\w+")
 # The comments say that these may be NULL, or NULL is a value, as of a stream.
-MAY_BE_NULL = {"err", "stream", "memory", "context", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report", "tokmap_lane_verify.options",
+MAY_BE_NULL = {"err", "stream", "on_progress", "memory", "context", "tokmap_dataset_verify.options", "tokmap_dataset_verify.report", "tokmap_lane_verify.options",
                "tokmap_writer_join.options",
                "tokmap_loader_amend.before", "tokmap_loader_ledger_line.line", "tokmap_ledger_check.after",
                "tokmap_writer_get_checkpoint.note", "tokmap_tokenizer_open.options", "tokmap_rows_write.info",
@@ -91,6 +93,7 @@ MORE = {
     "a mask of a view": "view_options.where = NULL; status = tokmap_view_open(&view, ds, &view_options, &err);",
     "a dataset of a list": "datasets[0] = NULL; status = tokmap_dataset_check_tokenizers(datasets, 1, &err);",
     "a dataset of a list of files": "datasets[0] = NULL; status = tokmap_dataset_check_files(datasets, 1, &err);",
+    "a path of a list": "uint8_t chosen[1]; status = tokmap_dataset_choose_paths((const char *[1]){0}, 1, chosen, &err);",
     "loader of a stage": "stage_options.loader = NULL; tokmap_stage *other; status = tokmap_stage_open(&other, &stage_options, &err);",
     "name of a column": "status = tokmap_writer_set_meta_columns(writer, (const char *[1]){0}, 1, &err);",
     "text of a value": "tokmap_writer_set_meta_columns(writer, (const char *[1]){\"lang\"}, 1, &err);"
@@ -171,7 +174,7 @@ int main(int argc, char **argv)
     make_dataset("d", &err);
     tokmap_dataset *ds = NULL;
     need(tokmap_dataset_open(&ds, "d", &err), &err);
-    const tokmap_dataset *datasets[1] = {ds};
+    tokmap_dataset *datasets[1] = {ds};
     tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1};
     tokmap_loader_options loader_options = TOKMAP_INIT(tokmap_loader_options);
     loader_options.sources = &source;
@@ -188,6 +191,7 @@ int main(int argc, char **argv)
     tokmap_batch batch = TOKMAP_INIT(tokmap_batch);
     need(tokmap_loader_next(loader, &batch, &err), &err);
     tokmap_gather_options gather_options = TOKMAP_INIT(tokmap_gather_options);
+    gather_options.format = TOKMAP_GATHER_I32;
     gather_options.inputs = inputs;
     gather_options.labels = labels;
     tokmap_stage_options stage_options = TOKMAP_INIT(tokmap_stage_options);

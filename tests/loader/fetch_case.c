@@ -159,7 +159,7 @@ static tokmap_status ahead_plan(void *context, uint64_t sample, uint32_t n_rows,
 tokmap_i_fetch_options ahead_options(fetch_case *c, tokmap_io kind)
 {
     return (tokmap_i_fetch_options){.io = kind,
-                                    .datasets = (const tokmap_dataset *const *)c->datasets,
+                                    .datasets = c->datasets,
                                     .n_datasets = c->n_datasets,
                                     .n_steps = 4,
                                     .max_rows = 9,

@@ -22,7 +22,7 @@ enum {
 };
 
 static struct {
-    const tokmap_dataset *datasets[3];
+    tokmap_dataset *datasets[3];
     uint8_t asked[3][MAX_BYTES]; /* how often */
     uint64_t n_bytes, n_calls, largest;
     bool armed;
@@ -137,7 +137,7 @@ static const variant variants[] = {
 
 static tokmap_loader *open_variant(const variant *v)
 {
-    static const tokmap_dataset *first[2], *second[1];
+    static tokmap_dataset *first[2], *second[1];
     first[0] = shapes[0].ds;
     first[1] = shapes[1].ds;
     second[0] = shapes[2].ds;
@@ -269,7 +269,7 @@ TEST(an_epoch_is_asked_for_once_in_whole_blocks)
 TEST(the_loader_asks_for_blocks_and_not_for_rows)
 {
     open_shapes();
-    const tokmap_dataset *list[] = {shapes[0].ds};
+    tokmap_dataset *list[] = {shapes[0].ds};
     const tokmap_loader_source source = {.datasets = list, .n_datasets = 1, .weight = 1};
     tokmap_loader_options o = {LOADER_SIZES,        .sources = &source,
                                .n_sources = 1,      .sequence_length = 64,
@@ -299,7 +299,7 @@ TEST(the_loader_asks_for_blocks_and_not_for_rows)
 /* An epoch of 2,000 rows in steps of 4; returns how many calls faulted something in. */
 static unsigned count_populated(corpus_shape *shape, size_t most_bytes, bool offset)
 {
-    const tokmap_dataset *list[] = {shape->ds};
+    tokmap_dataset *list[] = {shape->ds};
     const tokmap_loader_source source = {.datasets = list, .n_datasets = 1, .weight = 1};
     const tokmap_loader_options o = {LOADER_SIZES,
                                      .sources = &source,
@@ -391,8 +391,8 @@ static void check_walks(uint32_t n_segments, uint32_t drops)
         .struct_size = sizeof of_view, .keep = keep, .n_keep = shape.n_documents};
     if (drops > 0)
         CHECK_OK(tokmap_view_open(&view, shape.ds, &of_view, &err), err);
-    const tokmap_dataset *list[] = {shape.ds};
-    const tokmap_view *views[] = {view};
+    tokmap_dataset *list[] = {shape.ds};
+    tokmap_view *views[] = {view};
     const tokmap_loader_source source = {
         .datasets = list, .n_datasets = 1, .weight = 1, .views = views};
     const tokmap_loader_options o = {LOADER_SIZES,
@@ -478,7 +478,7 @@ TEST(blocks_are_read_whole_if_two_groups_fit_into_memory)
     corpus_shape shape = {.name = "m", .n_tokens = 100000, .token_bytes = 4};
     corpus_cut(&shape, 200);
     corpus_shape_open(&shape);
-    const tokmap_dataset *list[] = {shape.ds};
+    tokmap_dataset *list[] = {shape.ds};
     const tokmap_loader_source source = {.datasets = list, .n_datasets = 1};
     tokmap_loader_options o = {LOADER_SIZES,
                                .sources = &source,

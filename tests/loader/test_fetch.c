@@ -438,7 +438,7 @@ static void counts_what_it_waits_for(tokmap_io kind)
         ahead_expect(&c, f, 9, 0);
     }
     tokmap_i_fetch_describe(f, &info);
-    CHECK(info.n_waits > 0 && info.ns_waited > 0);
+    CHECK(info.n_waits > 0 && info.waited_ns > 0);
     CHECK(info.wait_max_ns >= info.wait_p999_ns && info.wait_p999_ns > 0);
     CHECK((info.bytes_read > 0) == (kind != TOKMAP_IO_POPULATE));
     ahead_end(&c, f);

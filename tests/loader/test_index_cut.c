@@ -78,7 +78,7 @@ static const way ways[] = {
 
 static tokmap_loader *open_loader(const way *w)
 {
-    static const tokmap_dataset *list[1];
+    static tokmap_dataset *list[1];
     static tokmap_loader_source source;
     list[0] = ds;
     const bool blocks = w->shuffle == TOKMAP_SHUFFLE_BLOCK;

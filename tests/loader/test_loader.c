@@ -38,7 +38,7 @@ static void close_all(void)
 
 /* Two sources, of which the first has two datasets. */
 typedef struct setup {
-    const tokmap_dataset *of_a[2], *of_b[1];
+    tokmap_dataset *of_a[2], *of_b[1];
     tokmap_loader_source sources[2];
     tokmap_loader_phase phases[1];
     double later[2];
@@ -394,6 +394,7 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
                                    b.rows[i].source == 1 && mode % 2);
             check_cu_seqlens(&b);
             tokmap_gather_options o = {.struct_size = sizeof o,
+                                       .format = TOKMAP_GATHER_TOKENS,
                                        .inputs = tokens,
                                        .pad_id = 77,
                                        .has_ignore_index = 1,

@@ -73,8 +73,8 @@ static tokmap_loader_options options_of(int mode, tokmap_io io)
 /* Two sources, of which the first has two datasets: all flat, or two of the three joined. */
 static tokmap_loader *open_mixture(tokmap_loader_options o, bool is_joined)
 {
-    static const tokmap_dataset *lists[2][3];
-    const tokmap_dataset **list = lists[is_joined];
+    static tokmap_dataset *lists[2][3];
+    tokmap_dataset **list = lists[is_joined];
     list[0] = is_joined ? joined.ds : flat.ds;
     list[1] = small.ds;
     list[2] = is_joined ? wide_joined.ds : wide.ds;
@@ -86,7 +86,7 @@ static tokmap_loader *open_mixture(tokmap_loader_options o, bool is_joined)
     return corpus_open_loader(&o);
 }
 
-static tokmap_loader *open_one(tokmap_loader_options o, const tokmap_dataset *ds)
+static tokmap_loader *open_one(tokmap_loader_options o, tokmap_dataset *ds)
 {
     const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1};
     o.sources = &source;

@@ -12,7 +12,7 @@ enum {
 };
 
 static corpus_shape corpus = {.name = "many", .n_tokens = 500, .token_bytes = 2};
-static const tokmap_dataset *dataset;
+static tokmap_dataset *dataset;
 static tokmap_loader_source sources[MAX_SOURCES];
 static tokmap_loader_phase phases[MAX_PHASES];
 static double weights[MAX_PHASES][3];

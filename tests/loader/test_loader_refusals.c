@@ -12,7 +12,7 @@ static corpus_shape wide = {.name = "wide", .n_tokens = 300, .token_bytes = 4};
 static corpus_shape borderless = {.name = "borderless", .n_tokens = 100, .token_bytes = 2};
 static corpus_shape tiny = {.name = "tiny", .n_tokens = 3, .token_bytes = 2};
 
-static const tokmap_dataset *of_narrow[2];
+static tokmap_dataset *of_narrow[2];
 static tokmap_loader_source sources[2];
 static double weights[2];
 static tokmap_loader_phase phases[2];
@@ -108,6 +108,8 @@ TEST(options_that_break_a_rule_are_refused)
             TOKMAP_ERR_ARGUMENT, "block_windows");
     REFUSED(o.random_offset = 2, TOKMAP_ERR_ARGUMENT, "random_offset is 2");
     REFUSED(o.view_pieces = 2, TOKMAP_ERR_ARGUMENT, "view_pieces is 2");
+    REFUSED(sources[1].weight = -1, TOKMAP_ERR_ARGUMENT,
+            "the weights from sample 0 on: source 1 has weight -1: must be at least 0");
     REFUSED((o.view_pieces = 1, o.cp_size = 2), TOKMAP_ERR_ARGUMENT, "view_pieces");
     REFUSED((o.view_pieces = 1, o.row_stride = offsetof(tokmap_row, pieces)), TOKMAP_ERR_ARGUMENT,
             "row_stride with n_pieces");
@@ -166,7 +168,7 @@ TEST(a_call_that_succeeds_clears_the_error_of_the_one_before)
 TEST(data_that_do_not_go_together_are_refused)
 {
     open_all();
-    const tokmap_dataset *of_tiny[] = {tiny.ds}, *of_borderless[] = {borderless.ds};
+    tokmap_dataset *of_tiny[] = {tiny.ds}, *of_borderless[] = {borderless.ds};
     REFUSED((of_narrow[1] = wide.ds, sources[0].n_datasets = 2), TOKMAP_ERR_MISMATCH,
             "tokens of 4");
     REFUSED(sources[1].datasets = of_tiny, TOKMAP_ERR_MISMATCH,
@@ -193,7 +195,7 @@ TEST(rows_files_that_cannot_be_used_are_refused)
     tokmap_error err;
     open_all();
     const char *const paths[2] = {path};
-    const tokmap_dataset *const of_tiny[] = {tiny.ds};
+    tokmap_dataset *const of_tiny[] = {tiny.ds};
     const tokmap_rows_options rows = {
         .struct_size = sizeof rows, .sequence_length = 16, .path = path};
     write_refused((tokmap_rows_options){.align = 1}, TOKMAP_ERR_ARGUMENT, "sequence_length is 0");
@@ -245,7 +247,7 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
     tokmap_loader *l = corpus_open_loader(&fine);
     corpus_next(l);
     CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
-    const tokmap_dataset *of_wide[] = {wide.ds};
+    tokmap_dataset *of_wide[] = {wide.ds};
     STATE_REFUSED(sources[1].datasets = of_wide, "other data");
     STATE_REFUSED((o.n_sources = 1, o.n_phases = 0), "saved with 2, this loader has 1");
     STATE_REFUSED(o.sequence_length = 17, "sequence length 16, this loader has 17");
@@ -409,7 +411,8 @@ TEST(a_batch_that_was_never_filled_is_not_gathered)
     uint16_t tokens[17];
     tokmap_error err;
     const tokmap_batch b = {.struct_size = sizeof b};
-    const tokmap_gather_options o = {.struct_size = sizeof o, .inputs = tokens};
+    const tokmap_gather_options o = {
+        .struct_size = sizeof o, .format = TOKMAP_GATHER_TOKENS, .inputs = tokens};
     CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_ERR_ARGUMENT);
 }
 
@@ -454,6 +457,7 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
                                      .inputs = wide_inputs,
                                      .labels = wide_labels};
         tokmap_gather_options as_stored = {.struct_size = sizeof as_stored,
+                                           .format = TOKMAP_GATHER_TOKENS,
                                            .pad_id = of_large ? UINT32_MAX : UINT16_MAX,
                                            .has_ignore_index = 1,
                                            .ignore_index = INT64_MAX, /* no labels, no meaning */
@@ -468,6 +472,11 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
         not_gathered(&b, i64, "both NULL");
         as_stored.mask_labels = 1;
         not_gathered(&b, as_stored, "mask_labels 0");
+        i64.inputs = wide_inputs;
+        i64.format = TOKMAP_GATHER_NONE;
+        not_gathered(&b, i64, "format is not set");
+        i64.format = TOKMAP_GATHER_ROWS_I64 + 1;
+        not_gathered(&b, i64, "format is 6: must be 1 to 5");
         if (of_large) {
             not_gathered(&b, i32, "ids up to 2147483648");
         } else {
@@ -510,7 +519,7 @@ TEST(a_damaged_document_index_is_an_error_wherever_it_is)
     for (uint32_t d = 0; d < 2560; d++)
         ones.ends[d] = d + 1;
     corpus_shape_open(&ones);
-    const tokmap_dataset *of_ones[] = {ones.ds};
+    tokmap_dataset *of_ones[] = {ones.ds};
     const tokmap_i_documents *docs = &ones.ds->documents;
     const uint64_t starts =
         (uint64_t)(docs->bytes - ones.ds->index_map) + docs->layout.level_offset[0];
@@ -553,7 +562,7 @@ TEST(labels_of_documents_that_go_backwards_are_not_counted)
     for (uint32_t d = 0; d < 2560; d++)
         ones.ends[d] = d + 1;
     corpus_shape_open(&ones);
-    const tokmap_dataset *of_ones[] = {ones.ds};
+    tokmap_dataset *of_ones[] = {ones.ds};
     const tokmap_i_documents *docs = &ones.ds->documents;
     const uint64_t starts =
         (uint64_t)(docs->bytes - ones.ds->index_map) + docs->layout.level_offset[0];

@@ -54,12 +54,12 @@ static void close_all(void)
 /* Options for one dataset. */
 typedef struct one_source {
     tokmap_loader_source source;
-    const tokmap_dataset *datasets[1];
-    const tokmap_view *views[1];
+    tokmap_dataset *datasets[1];
+    tokmap_view *views[1];
     tokmap_loader_options o;
 } one_source;
 
-static void use(one_source *s, const tokmap_dataset *ds, int mode)
+static void use(one_source *s, tokmap_dataset *ds, int mode)
 {
     *s = (one_source){.source = {.n_datasets = 1, .weight = 1},
                       .datasets = {ds},
@@ -215,7 +215,7 @@ TEST(a_disk_and_a_store_go_together)
     corpus_shape other = {.name = "other", .n_tokens = 900, .first_id = 9000, .token_bytes = 2};
     corpus_cut(&other, 30);
     corpus_shape_open(&other);
-    const tokmap_dataset *here[] = {flat.ds, other.ds}, *there[] = {joined_there, other.ds};
+    tokmap_dataset *here[] = {flat.ds, other.ds}, *there[] = {joined_there, other.ds};
     tokmap_loader_source a = {.datasets = here, .n_datasets = 2, .weight = 1}, b = a;
     b.datasets = there;
     one_source x, y;
@@ -251,7 +251,7 @@ TEST(a_state_of_the_disk_goes_on_in_the_store)
     close_all();
 }
 
-static void write_lane(const tokmap_dataset *ds)
+static void write_lane(tokmap_dataset *ds)
 {
     const tokmap_lane_options o = {
         .struct_size = sizeof o, .name = "w", .type = TOKMAP_LANE_U32, .count = 1, .replace = 1};
@@ -265,7 +265,7 @@ static void write_lane(const tokmap_dataset *ds)
     tokmap_lane_writer_close(w);
 }
 
-static void check_lanes(const tokmap_dataset *here, const tokmap_dataset *there, int mode)
+static void check_lanes(tokmap_dataset *here, tokmap_dataset *there, int mode)
 {
     const char *names[] = {"w"};
     static uint32_t a_values[N_ROWS * LENGTH], b_values[N_ROWS * LENGTH];
@@ -647,8 +647,8 @@ TEST(a_wait_ends_when_the_time_is_up_or_the_rows_are_there)
     tokmap_loader_info info = TOKMAP_INIT(tokmap_loader_info);
     CHECK_INT(tokmap_loader_get_info(b, &info), TOKMAP_OK);
     CHECK_EQ(info.n_waits, 1);
-    CHECK(info.ns_waited >= 30000000);
-    CHECK_EQ(info.ns_waited, info.wait_max_ns);
+    CHECK(info.waited_ns >= 30000000);
+    CHECK_EQ(info.waited_ns, info.wait_max_ns);
     tokmap_status status;
     while (!(status = tokmap_loader_next(b, &y, &err)))
         CHECK_INT(tokmap_loader_wait(b, UINT64_MAX, &err), TOKMAP_OK);

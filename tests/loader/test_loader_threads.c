@@ -10,7 +10,7 @@
 #include "support/loader_corpus.h"
 
 static corpus_shape data = {.name = "data", .n_tokens = 1003, .token_bytes = 2};
-static const tokmap_dataset *datasets[1];
+static tokmap_dataset *datasets[1];
 static tokmap_loader_source source;
 
 static tokmap_loader *open_loader(tokmap_io io)

@@ -56,13 +56,13 @@ static tokmap_dataset *make(const char *name, const char *metadata, uint64_t voc
 }
 
 /* As shards of one source, or as two sources. */
-static tokmap_status open_both(const tokmap_dataset *const *datasets, uint32_t n_sources,
-                               int32_t mixed, size_t struct_size, tokmap_error *err)
+static tokmap_status open_both(tokmap_dataset *const *datasets, uint32_t n_sources, int32_t mixed,
+                               tokmap_error *err)
 {
     const tokmap_loader_source sources[2] = {
         {.datasets = datasets, .n_datasets = 3 - n_sources, .weight = 1},
         {.datasets = datasets + 1, .n_datasets = 1, .weight = 1}};
-    const tokmap_loader_options o = {.struct_size = struct_size,
+    const tokmap_loader_options o = {.struct_size = sizeof o,
                                      .sources = sources,
                                      .n_sources = n_sources,
                                      .source_stride = sizeof(tokmap_loader_source),
@@ -82,21 +82,16 @@ TEST(datasets_of_different_tokenizers_are_refused_unless_they_may_differ)
         tokmap_dataset *const datasets[2] = {
             make("a", pairs[i].metadata[0], pairs[i].vocab_size[0]),
             make("b", pairs[i].metadata[1], pairs[i].vocab_size[1])};
-        const tokmap_dataset *const both[2] = {datasets[0], datasets[1]};
+        tokmap_dataset *const both[2] = {datasets[0], datasets[1]};
         const tokmap_status wanted = pairs[i].differ ? TOKMAP_ERR_MISMATCH : TOKMAP_OK;
         tokmap_error err;
         if (tokmap_dataset_check_tokenizers(both, 2, &err) != wanted)
             CHECK_FAIL("pair %zu: %s", i, err.text);
         CHECK(!wanted || (strstr(err.text, "/a.tmi") && strstr(err.text, "/b.tmi")));
         for (uint32_t n_sources = 1; n_sources <= 2; n_sources++) {
-            CHECK_INT(open_both(both, n_sources, 0, sizeof(tokmap_loader_options), &err), wanted);
+            CHECK_INT(open_both(both, n_sources, 0, &err), wanted);
             CHECK(!wanted || strstr(err.text, "mixed_tokenizers"));
-            CHECK_INT(open_both(both, n_sources, 1, sizeof(tokmap_loader_options), &err),
-                      TOKMAP_OK);
-            /* a program whose struct ends before it */
-            CHECK_INT(open_both(both, n_sources, 0,
-                                offsetof(tokmap_loader_options, mixed_tokenizers), &err),
-                      TOKMAP_OK);
+            CHECK_INT(open_both(both, n_sources, 1, &err), TOKMAP_OK);
         }
         tokmap_dataset_close(datasets[0]);
         tokmap_dataset_close(datasets[1]);
@@ -105,12 +100,12 @@ TEST(datasets_of_different_tokenizers_are_refused_unless_they_may_differ)
 
 TEST(what_cannot_be_compared_is_refused)
 {
-    const tokmap_dataset *none[1] = {NULL};
+    tokmap_dataset *none[1] = {NULL};
     tokmap_error err;
     CHECK_INT(tokmap_dataset_check_tokenizers(NULL, 0, &err), TOKMAP_OK);
     CHECK_INT(tokmap_dataset_check_tokenizers(NULL, 1, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_dataset_check_tokenizers(none, 1, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK_INT(open_both(none, 1, 2, sizeof(tokmap_loader_options), &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(open_both(none, 1, 2, &err), TOKMAP_ERR_ARGUMENT);
 }
 
 /* 80 bytes, the first of which is the quotation mark. */
@@ -123,7 +118,7 @@ TEST(of_a_long_name_80_bytes_are_shown)
     snprintf(metadata, sizeof metadata, TOKENIZER("\"name\": \"%s\""), name);
     tokmap_dataset *a = make("a", metadata, 9);
     tokmap_dataset *b = make("b", TOKENIZER("\"name\": \"words\""), 9);
-    const tokmap_dataset *const both[] = {a, b};
+    tokmap_dataset *const both[] = {a, b};
     CHECK_INT(tokmap_dataset_check_tokenizers(both, 2, &err), TOKMAP_ERR_MISMATCH);
     snprintf(wanted, sizeof wanted, "\"%.79s", name);
     CHECK_SAYS(err.text, wanted);

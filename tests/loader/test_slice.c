@@ -86,7 +86,7 @@ static void add_up(const gathered *part, uint32_t n, int64_t sums[4])
 static void try_slices(int mode, uint32_t size, tokmap_cp_mode cp)
 {
     static gathered whole, part;
-    const tokmap_dataset *ds = shape.ds;
+    tokmap_dataset *ds = shape.ds;
     const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1};
     tokmap_loader_options o = options_of(&source, mode, TOKMAP_CP_CONTIGUOUS);
     tokmap_loader *l = corpus_open_loader(&o), *of_rank[4];
@@ -131,7 +131,7 @@ TEST(slices_of_all_ranks_make_the_whole)
 static void stage_slices(int mode, uint32_t size, tokmap_cp_mode cp)
 {
     static gathered wanted;
-    const tokmap_dataset *ds = shape.ds;
+    tokmap_dataset *ds = shape.ds;
     const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1};
     tokmap_loader_options o = options_of(&source, mode, cp);
     tokmap_error err;
@@ -196,7 +196,7 @@ TEST(a_stage_has_the_same_slices)
 
 static uint64_t bytes_of_a_step(uint32_t size)
 {
-    const tokmap_dataset *ds = shape.ds;
+    tokmap_dataset *ds = shape.ds;
     const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1};
     tokmap_loader_options o = options_of(&source, 0, TOKMAP_CP_ZIGZAG);
     tokmap_stage_info info = {.struct_size = sizeof info};
@@ -237,7 +237,7 @@ TEST(what_needs_whole_rows_is_refused)
     tokmap_error err;
     tokmap_stage *s;
     corpus_shape_open(&shape);
-    const tokmap_dataset *ds = shape.ds;
+    tokmap_dataset *ds = shape.ds;
     const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1};
     tokmap_loader_options o = options_of(&source, 0, TOKMAP_CP_ZIGZAG);
     o.cp_size = 2;

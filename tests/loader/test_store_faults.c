@@ -44,7 +44,7 @@ static void use_everything(const char *name, int mode)
     if (tokmap_dataset_open_from(&ds, name, &store.source, &err))
         return;
     const tokmap_loader_source source = {
-        .datasets = (const tokmap_dataset *const[]){ds}, .n_datasets = 1, .weight = 1};
+        .datasets = (tokmap_dataset *const[]){ds}, .n_datasets = 1, .weight = 1};
     tokmap_loader_options o = {LOADER_SIZES,
                                .sources = &source,
                                .n_sources = 1,

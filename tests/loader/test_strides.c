@@ -26,7 +26,7 @@ typedef struct newer_row {
 } newer_row;
 
 typedef struct older_source {
-    const tokmap_dataset *const *datasets;
+    tokmap_dataset *const *datasets;
     uint32_t n_datasets;
     int32_t masked;
     double weight;
@@ -40,7 +40,7 @@ typedef struct older_row {
 
 static corpus_shape narrow = {.name = "narrow", .n_tokens = 3000, .token_bytes = 2},
                     wide = {.name = "wide", .n_tokens = 1777, .first_id = 100000, .token_bytes = 4};
-static const tokmap_dataset *lists[2];
+static tokmap_dataset *lists[2];
 static const double later[] = {1, 3, 2};
 static tokmap_loader_source sources[3];
 static tokmap_loader_phase phases[2];
@@ -117,6 +117,19 @@ static void check_same(const tokmap_loader_options *a, const tokmap_loader_optio
     }
     for (int i = 0; i < 2; i++)
         tokmap_loader_close(loaders[i]);
+}
+
+TEST(a_caller_without_macros_gets_the_same_options)
+{
+    tokmap_loader_options o, wanted = TOKMAP_LOADER_OPTIONS_INIT;
+    memset(&o, 0xaa, sizeof o);
+    tokmap_loader_options_init(&o, sizeof o);
+    CHECK(memcmp(&o, &wanted, sizeof o) == 0);
+    memset(&o, 0xaa, sizeof o);
+    tokmap_loader_options_init(&o, offsetof(tokmap_loader_options, seed));
+    CHECK_EQ(o.struct_size, offsetof(tokmap_loader_options, seed));
+    CHECK_EQ(o.source_stride, sizeof(tokmap_loader_source));
+    CHECK_EQ(o.seed, 0xaaaaaaaaaaaaaaaa);
 }
 
 TEST(arrays_of_a_newer_caller_give_the_same_rows)
@@ -196,7 +209,7 @@ TEST(a_stride_that_is_not_set_is_refused)
 TEST(no_element_ends_with_padding)
 {
 #define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
-    CHECK_EQ(ENDS_AT(tokmap_loader_source, lacks_lanes), sizeof(tokmap_loader_source));
+    CHECK_EQ(ENDS_AT(tokmap_loader_source, train_roles), sizeof(tokmap_loader_source));
     CHECK_EQ(ENDS_AT(tokmap_loader_phase, weights), sizeof(tokmap_loader_phase));
     CHECK_EQ(ENDS_AT(tokmap_row, n_pieces), sizeof(tokmap_row));
 }

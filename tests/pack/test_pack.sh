@@ -250,7 +250,7 @@ same a_bad_document_is_skipped "0 good fine" "$? $(texts bad | tr '\n' ' ' | sed
 same skipped_documents_are_counted "3 left 3" \
     "$(json .report bad_documents) left $(grep -c '^tokmap pack: bad.jsonl:[0-9]*: byte' .err)"
 same the_report_names_the_record_of_each "2 17 10 3 28 14 5 60 7" \
-    "$(grep -o '"line": [0-9]*, "byte": [0-9]*, "bytes": [0-9]*' .report | tr -cd '0-9 \n' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//')"
+    "$(grep -o '"line": [0-9]*, "offset": [0-9]*, "n_bytes": [0-9]*' .report | tr -cd '0-9 \n' | tr -s ' \n' ' ' | sed 's/^ //;s/ $//')"
 same and_no_file_is_left "bad.bin bad.jsonl bad.tmi" "$(ls bad* | tr '\n' ' ' | sed 's/ $//')"
 cp bad.bin before.bin
 awk 'BEGIN { for (i = 0; i < 20000; i++) print i % 3 ? "{\"text\": \"word " i "\"}" : "bad " i }' >third.jsonl

@@ -319,7 +319,7 @@ def columns_are_added_from_tables(folder):
     (folder / "b.csv").write_text("score\n1\n2,3\n")
     refused(folder, "columns", "add", "o", "b.csv", "-f", command=run, words=["b.csv:3: byte 8: the row has 2 fields"])
     (folder / "c.csv").write_text("text,n\nword word word word word,1\n12345,2\n")
-    said = run(folder, "scan", "o", "--against", "c.csv", "--field", "text", "-n", "5", "--name", "found")
+    said = run(folder, "scan", "o", "--against", "c.csv", "--fields", "text", "-n", "5", "--name", "found")
     expect("2 examples" in said and "3 documents with one, of 1 example" in said, said)
 
 

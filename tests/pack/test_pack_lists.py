@@ -494,7 +494,7 @@ def what_is_wrong_is_told_with_its_place(folder):
         pack(folder, "c%d" % i, ["a.jsonl"], *options, "--on-error", "skip", "--restart", "--report", "r%d" % i)
         bad, = json.loads((folder / ("r%d" % i)).read_text())["skipped"]
         data = (folder / "a.jsonl").read_bytes()
-        expect_equal(data[bad["byte"]:][:bad["bytes"]], line.encode(), "the bad line")
+        expect_equal(data[bad["offset"]:][:bad["n_bytes"]], line.encode(), "the bad line")
         expect(reason in bad["reason"] and bad["line"] == 2, bad)
         check(folder, "c%d" % i, [([7, 8], [True, False])] * 2, masked="l" in options)
 

@@ -396,8 +396,8 @@ def unfinished_cells_of_another_plan_are_named(folder):
     tokmap(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "cells", "-o", "other.plan")
     kill_in_the_first_cell(folder, "other.plan")
     expect("an unfinished run of another plan" in pack_all(folder, code=4), "refused")
-    expect_equal(json.loads(tokmap(folder, "status", "--json", "run.plan", code=4))["failed"]["cells"], 1, "failed")
-    expect_equal(json.loads(tokmap(folder, "status", "--json", "other.plan"))["unfinished"]["cells"], 1, "unfinished")
+    expect_equal(json.loads(tokmap(folder, "status", "--json", "run.plan", code=4))["failed"]["n_cells"], 1, "failed")
+    expect_equal(json.loads(tokmap(folder, "status", "--json", "other.plan"))["unfinished"]["n_cells"], 1, "unfinished")
     pack_all(folder, "--force", "-q")
     expect_equal(dataset_id(folder, "cells/000000"), dataset_id(folder, "flat"), "dataset id")
 
@@ -410,7 +410,7 @@ def a_cell_that_another_process_packs_is_left_to_it(folder):
         got = pack_all(folder, code=75)
         expect("cell 000001: being packed by another process" in got, got)
         status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
-        expect_equal((status["done"]["cells"], status["left"]["cells"]), (work.n_cells - 1, 1), "done and left")
+        expect_equal((status["done"]["n_cells"], status["left"]["n_cells"]), (work.n_cells - 1, 1), "done and left")
     expect("1 cell packed, %d done before" % (work.n_cells - 1) in pack_all(folder), "the second time")
     work.check_whole()
     expect(not list((folder / "cells").glob("*.lock")), "a lock is left")
@@ -426,16 +426,16 @@ def a_task_reports_what_its_cells_left_out(folder):
     for task in range(2):
         tokmap(folder, "pack", "--plan", "run.plan", "--task", "%d/2" % task, "-q", "--report", "r%d" % task)
         for cell in json.loads((folder / ("r%d" % task)).read_text())["cells"]:
-            found += [(bad["file"], bad["byte"], bad["bytes"]) for bad in cell["skipped"]]
+            found += [(bad["file"], bad["offset"], bad["n_bytes"]) for bad in cell["skipped"]]
             number = int(os.path.basename(cell["datasets"][0]["token_file"]).split(".")[0])
-            counts += [{"cell": number, "documents": len(cell["skipped"])}] if cell["skipped"] else []
+            counts += [{"cell": number, "n_documents": len(cell["skipped"])}] if cell["skipped"] else []
     status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
     expect_equal(status["bad_documents"], sorted(counts, key=lambda one: one["cell"]), "status")
     expect("5 bad documents in %d cells" % len(counts) in tokmap(folder, "status", "run.plan"), "status as text")
     data = (folder / "a.jsonl").read_bytes()
     said = ref_protocol.run_program("tokmap", "join", "run.plan", "-o", "j", cwd=folder).stderr.decode()
     expect(len(counts) > 3, "only %d cells left something out" % len(counts))
-    cells = ", ".join("%d in cell %d" % (one["documents"], one["cell"]) for one in status["bad_documents"][:3])
+    cells = ", ".join("%d in cell %d" % (one["n_documents"], one["cell"]) for one in status["bad_documents"][:3])
     expect_equal(said, "tokmap join: the cells have left out 5 bad documents: %s, ...; tokmap status --json has the "
                  "counts of all cells\n" % cells, "join")
     wanted = [("a.jsonl", data.index(line.encode() + b"\n"), len(line)) for line in bad]
@@ -530,19 +530,19 @@ def a_repaired_input_changes_only_the_cells_that_read_it(folder):
         done = update(folder)
         updated = ref_plan.read_plan((folder / "run.plan").read_bytes())
         touched = touched_cells(plan, updated)
-        expect_equal((done["changed_inputs"], done["changed_cells"], updated["origin"]), (1, len(touched), plan["hash"]), name)
+        expect_equal((done["n_changed_inputs"], done["n_changed_cells"], updated["origin"]), (1, len(touched), plan["hash"]), name)
         expect(0 < len(touched) < len(updated["cells"]) == len(plan["cells"]), "cells: %s" % touched)
         outdated = any("%06d.tmi" % i in before for i in touched)  # else they are missing
         tokmap(folder, "join", "run.plan", "-o", "joined", "-f", code=4 if outdated else 3)
         status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
-        expect_equal((status["left"]["cells"], status["failed"]["cells"]), (len(touched), 0), name + ": left and failed")
+        expect_equal((status["left"]["n_cells"], status["failed"]["n_cells"]), (len(touched), 0), name + ": left and failed")
         said = pack_all(folder)
         expect("%d cells packed, %d done before" % (len(touched), len(plan["cells"]) - len(touched)) in
                said.replace("1 cell packed", "1 cells packed"), said)
         after = cell_files(folder)
         kept = [file for file in before if int(file[:6]) not in touched and "partial" not in file]
         expect(kept and all(after[file] == before[file] for file in kept), "cells that were not touched")
-        expect_equal(update(folder)["changed_inputs"], 0, "a second update")
+        expect_equal(update(folder)["n_changed_inputs"], 0, "a second update")
         expect_equal(ref_plan.read_plan((folder / "run.plan").read_bytes()), updated, "it is left alone")
         tokmap(folder, "join", "run.plan", "-q", "-o", "joined", "--force")
         for split in work.splits:
@@ -574,7 +574,7 @@ def an_updated_plan_takes_cells_of_its_earlier_ones(folder):
     tokmap(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
     tokmap(folder, "join", "run.plan", "-q", "-o", "joined")
     expect_equal(dataset_id(folder, "joined"), dataset_id(folder, "flat"), "dataset id")
-    left = json.loads(tokmap(folder, "status", "--json", "old.plan"))["left"]["cells"]
+    left = json.loads(tokmap(folder, "status", "--json", "old.plan"))["left"]["n_cells"]
     expect_equal(left, len(touched), "cells that the old plan does not have")
     tokmap(folder, "pack", "--plan", "old.plan", code=4)  # and cannot pack
     expect("0 cells packed" in pack_all(folder), "the cells")
@@ -615,7 +615,7 @@ def a_new_plan_takes_the_cells_that_are_the_same(folder):
     tokmap(folder, "plan", "-qf", *work.arguments)
     plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
     status = json.loads(tokmap(folder, "status", "--json", "run.plan", code=4))
-    expect_equal((status["failed"]["cells"], status["done"]["cells"]),
+    expect_equal((status["failed"]["n_cells"], status["done"]["n_cells"]),
                  (len(touched_cells(work.plan, plan)), work.n_cells - len(touched_cells(work.plan, plan))), "cells")
 
 
@@ -658,7 +658,7 @@ def inputs_that_are_left_out_change_only_the_cells_that_read_them(folder):
         plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
         rest = [name for name in names if name not in skipped]
         touched = touched_cells(work.plan, plan)
-        expect_equal((done["skipped_inputs"], done["changed_cells"]), (len(skipped), len(touched)), "counts")
+        expect_equal((done["n_skipped_inputs"], done["n_changed_cells"]), (len(skipped), len(touched)), "counts")
         expect_equal([name for *_, name in plan["inputs"]], [os.fsencode(name) for name in rest], "inputs")
         expect_equal(len(plan["cells"]), work.n_cells, "cells")
         pack_all(folder, "-q")
@@ -709,7 +709,7 @@ def unfinished_work_of_an_earlier_plan_is_discarded(folder):
     path = folder / "3.jsonl"
     kill_in_the_first_cell(folder, "run.plan")
     path.write_text('{"text": "short"}\n')
-    expect_equal(update(folder)["changed_cells"], work.n_cells, "cells")
+    expect_equal(update(folder)["n_changed_cells"], work.n_cells, "cells")
     pack_all(folder, "-q")
     tokmap(folder, "pack", "*.jsonl", "--split", "v=0.3", "-o", "flat", "-qf")
     expect_equal(dataset_id(folder, "cells/000000"), dataset_id(folder, "flat"), "dataset id")
@@ -794,7 +794,7 @@ def inputs_that_changed_after_they_were_packed_are_named(folder):
                       ["status", "--verify", "run.plan"]):
         said = tokmap(folder, *arguments, code=4)
         expect("3.jsonl: has changed since the plan was made" in said and "tokmap plan --update" in said, said)
-    failed = json.loads(tokmap(folder, "status", "--verify", "--json", "run.plan", code=4))["failed"]["cells"]
+    failed = json.loads(tokmap(folder, "status", "--verify", "--json", "run.plan", code=4))["failed"]["n_cells"]
     n_readers = sum(3 in ref_plan.cell_ends(work.plan, i)[0] for i in range(work.n_cells))
     expect_equal(failed, n_readers, "cells that read it")
     tokmap(folder, "status", "run.plan")  # reads only the cells
@@ -977,9 +977,9 @@ def the_status_says_how_far_the_work_is(folder):
     work = small_work(folder)
     status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
     total = sum(size for size, *_ in work.plan["inputs"])
-    nothing = {"cells": 0, "input_bytes": 0}
+    nothing = {"n_cells": 0, "input_bytes": 0}
     expect_equal((status["all"], status["left"], status["done"]),
-                 ({"cells": work.n_cells, "input_bytes": total},) * 2 + (nothing,), "before")
+                 ({"n_cells": work.n_cells, "input_bytes": total},) * 2 + (nothing,), "before")
     expect_equal((status["bytes_per_second"], status["seconds_left"]), (None, None), "rate before")
     expect_equal((status["schema_version"], status["plan_hash"]), (1, work.plan["hash"]), "which plan")
     again = json.loads(tokmap(folder, "plan", "--json", "-f", *work.arguments))
@@ -989,7 +989,7 @@ def the_status_says_how_far_the_work_is(folder):
     for i, path in enumerate(done):
         os.utime(path, (1000 + 10 * i, 1000 + 10 * i))
     status = json.loads(tokmap(folder, "status", "--json", "run.plan"))
-    expect_equal(status["done"]["cells"], len(done), "done")
+    expect_equal(status["done"]["n_cells"], len(done), "done")
     expect_equal(status["done"]["input_bytes"] + status["left"]["input_bytes"], total, "bytes")
     expect(0.7 < status["bytes_per_second"] / 200 < 1.4, "2,000 bytes in 10 s, but %s" % status["bytes_per_second"])
     expect(0.7 < status["seconds_left"] * 200 / status["left"]["input_bytes"] < 1.4, "%s" % status["seconds_left"])

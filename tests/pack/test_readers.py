@@ -310,11 +310,11 @@ def json_says_what_the_threads_used_and_what_limited_them(folder):
     expect_equal(done.returncode, 0, done.stderr.decode())
     report, (first, second) = json.loads((folder / "r.json").read_text()), map(json.loads, done.stdout.splitlines())
     for found in (report, first):
-        expect_equal(sorted(found["threads"]), ["decompress", "encode", "flush", "main", "read"], "threads")
-        expect(found["threads"]["encode"] > 0 and found["threads"]["main"] > 0, str(found["threads"]))
+        expect_equal(sorted(found["cpu_seconds"]), ["decompress", "encode", "flush", "main", "read"], "cpu_seconds")
+        expect(found["cpu_seconds"]["encode"] > 0 and found["cpu_seconds"]["main"] > 0, str(found["cpu_seconds"]))
         expect(found["limited_by"] in ("read", "decompress", "encode", "write", "memory"), found["limited_by"])
         expect(found["limit_bytes_per_second"] > 0 and found["spilled_bytes"] == 0, str(found))
-    expect("threads" not in second, str(second))
+    expect("cpu_seconds" not in second, str(second))
 
 
 def a_file_with_other_bytes_than_were_written_is_an_error(folder):

@@ -89,7 +89,7 @@ def a_run_without_a_ledger_is_that_of_a_loader(folder):
         loaders = [tokmap.Loader(folder / name, LENGTH, 3, ranks=tokmap.Ranks(rank=rank, n_ranks=2), seed=5,
                                  shuffle="block", max_epochs=2,
                                  order=tokmap.Order(drop_last=False)) for rank in range(2)]
-        options = (folder / name, *ORDER, "--max-epochs", 2, "--ranks", 2, "--batch-rows", 3)
+        options = (folder / name, *ORDER, "--max-epochs", 2, "--n-ranks", 2, "--batch-rows", 3)
         steps, tokens = [], collections.Counter()
         documents = collections.defaultdict(set)
         for step, batches in enumerate(itertools.zip_longest(*loaders)):
@@ -121,15 +121,15 @@ def a_run_without_a_ledger_is_that_of_a_loader(folder):
         assert every == answer("trace", *options, "--input", os.path.basename(dataset.inputs[0].name))
         assert {r["sample"] for r in every} == {g for n in range(dataset.inputs[0].n_documents) for g in documents[n]}
         report = answer("report", *options, "--by", "input")
-        assert report["tokens"] == sum(tokens.values())
+        assert report["n_labels"] == sum(tokens.values())
         ends = np.cumsum([one.n_documents for one in dataset.inputs])
         wanted = collections.Counter()
         for number, n in tokens.items():
             wanted[dataset.inputs[int(np.searchsorted(ends, number, "right"))].name] += n
-        assert {one["name"]: one["tokens"] for one in report["shares"]} == wanted
+        assert {one["name"]: one["n_labels"] for one in report["shares"]} == wanted
         assert not any("path" in one for one in report["shares"])
         (share,) = answer("report", *options)["shares"]
-        assert (share["name"], share["path"], share["tokens"]) == (0, f"{folder / name}.tmi", sum(tokens.values()))
+        assert (share["name"], share["path"], share["n_labels"]) == (0, f"{folder / name}.tmi", sum(tokens.values()))
 
 
 def a_run_of_a_loader_has_its_micro_batches(folder):
@@ -202,7 +202,7 @@ def attempts_are_shown_if_asked_for(folder):
     assert [r["given_up"] for r in answer("trace", *run_of, "--sample", 20, "--all-attempts")] == [True]
     assert "given up: step 3 " in says("trace", *run_of, "--sample", 20, "--all-attempts")
     refused(2, "sample 20 is not before sample 8", "trace", *run_of, "--sample", 20)
-    tokens = [answer("report", *run_of, *more)["tokens"] for more in ((), ("--all-attempts",), ("--state", folder / "state"))]
+    tokens = [answer("report", *run_of, *more)["n_labels"] for more in ((), ("--all-attempts",), ("--state", folder / "state"))]
     assert tokens == [8 * LENGTH, 28 * LENGTH, 4 * LENGTH]
     document = answer("trace", *run_of, "--sample", 20, "--all-attempts")[0]["documents"][0]["number"]
     found = answer("trace", *run_of, "--document", f"{folder / 'flat'}:{document}", "--all-attempts")
@@ -267,13 +267,13 @@ def what_is_wrong_is_refused(folder):
                        ((folder / "flat",), "--ledger")):
         refused(2, text, "report", *of_ledger, *what)
     for more, text in ((("--all-attempts",), "needs --ledger"), (("--shuffle", "some"), "shuffle"), (("--seed", -1), "seed"),
-                       (("--windows", "none"), "windows"), (("--ranks", 0), "n_ranks")):
+                       (("--windows", "none"), "windows"), (("--n-ranks", 0), "n_ranks")):
         refused(2, text, "report", *options, *more)
     for given, text in (((), "say which run"), ((folder / "flat",), "say which run"),
                         ((folder / "flat", *ORDER), "say where the run is"),
                         ((folder / "flat", *ORDER, "--max-epochs", 1, "--until", 10**6), "1000000")):
         refused(2, text, "report", *given)
-    refused(2, "--ranks and --batch-rows", "trace", *options, "--step", 0)
+    refused(2, "--n-ranks and --batch-rows", "trace", *options, "--step", 0)
     refused(3, "nothing", "report", "--ledger", folder / "nothing")
     refused(3, "nothing", "report", folder / "nothing", *ORDER, "--until", 1)
     refused(3, "text.jsonl: is not a state", "report", *of_ledger, "--state", folder / "text.jsonl")
@@ -299,13 +299,13 @@ def sources_without_the_column_are_a_group(folder):
     with tokmap.Loader([(folder / "flat", 1), (folder / "joined", 1)], LENGTH, 4, ledger=ledger, seed=5) as loader:
         for _ in range(8):
             next(loader)
-    by_source = {one["name"]: one["tokens"] for one in answer("report", "--ledger", ledger)["shares"]}
+    by_source = {one["name"]: one["n_labels"] for one in answer("report", "--ledger", ledger)["shares"]}
     found = answer("report", "--ledger", ledger, "--by", "year")
-    shares = {one["name"]: one["tokens"] for one in found["shares"]}
-    assert set(shares) == {None, 2024, 2025} and found["tokens"] == sum(shares.values()) == sum(by_source.values())
+    shares = {one["name"]: one["n_labels"] for one in found["shares"]}
+    assert set(shares) == {None, 2024, 2025} and found["n_labels"] == sum(shares.values()) == sum(by_source.values())
     assert shares[None] > by_source[1] and shares[2024] + shares[2025] < by_source[0]  # some documents of the other one lack it
     assert re.search(r"^\(none\) +%d" % shares[None], says("report", "--ledger", ledger, "--by", "year").replace(",", ""), re.M)
-    hosts = {one["name"]: one["tokens"] for one in answer("report", "--ledger", ledger, "--host", "url")["shares"]}
+    hosts = {one["name"]: one["n_labels"] for one in answer("report", "--ledger", ledger, "--host", "url")["shares"]}
     assert hosts == {None: by_source[1], "a.org": hosts["a.org"], "b.de": hosts["b.de"]}, hosts
     refused(2, "no values 'month': there are 'url', 'year'", "report", "--ledger", ledger, "--by", "month")
 

@@ -254,8 +254,8 @@ def what_is_no_dataset_says_what_to_do(folder):
     (folder / "folder").mkdir()
     (folder / "index.tmi").write_text("hello" * 100)
     for name, says in (("text.txt", "pack"), ("folder", "folder"), ("folder/", "folder")):
-        error = raises(FileNotFoundError, tokmap.open, folder / name)
-        assert "not a dataset" in str(error) and says in str(error) and error.errno == 2, error
+        error = raises(tokmap.NotADatasetError, tokmap.open, folder / name)
+        assert "not a dataset" in str(error) and says in str(error) and not isinstance(error, OSError), error
         assert "No such file" not in str(error) and error.file == str(folder / name), error
     assert "No such file" in str(raises(FileNotFoundError, tokmap.open, folder / "nothing"))
     raises(tokmap.NotADatasetError, tokmap.open, folder / "index")

@@ -214,8 +214,8 @@ def runs_and_reports_are_tables(folder):
     report = run.report()
     cells, text = shown(report)
     assert [one.name for one in report] == [0, 1]
-    total = sum(one.tokens for one in report)
-    assert f"{total:,} tokens that were labels" in text and bars(text) == [round(one.tokens / total * 160, 1) / 160 for one in report]
+    total = sum(one.n_labels for one in report)
+    assert f"{total:,} tokens that were labels" in text and bars(text) == [round(one.n_labels / total * 160, 1) / 160 for one in report]
     assert cells[f"0 {a}.tmi"[-60:]].endswith(f", {report[0].tokens} tokens of 1 document"), cells
     assert "by input" in shown(run.report("input"))[1]
     assert set(shown(run.report("input"))[0]) == {"a.txt", "b.txt"}

@@ -128,9 +128,9 @@ def expect_report(run, rows):
     for by, options in (("source", ("source",)), ("lang", ("value", "lang")), ("year", ("value", "year")),
                         ("host", ("host", "url"))):
         found = run.report(*options)
-        assert {one.name: one.tokens for one in found} == wanted[by], (by, found, wanted[by])
-        assert {one.name: one.documents for one in found} == {name: len(some) for name, some in seen[by].items()}
-        assert [one.tokens for one in found] == sorted((one.tokens for one in found), reverse=True)
+        assert {one.name: one.n_labels for one in found} == wanted[by], (by, found, wanted[by])
+        assert {one.name: one.n_documents for one in found} == {name: len(some) for name, some in seen[by].items()}
+        assert [one.n_labels for one in found] == sorted((one.n_labels for one in found), reverse=True)
 
 
 def the_answers_are_those_of_a_list(folder):
@@ -178,7 +178,7 @@ def what_was_given_up_is_known_too(folder):
             of_sources[row.source] = of_sources.get(row.source, 0) + row.n_tokens - 1
             for d in run.documents(row):
                 of_documents.setdefault((row.dataset, d.number), []).append(row)
-        assert {one.name: one.tokens for one in run.report()} == of_sources, seed
+        assert {one.name: one.n_labels for one in run.report()} == of_sources, seed
         for (dataset, document), some in list(of_documents.items())[::7]:
             assert sorted(run.samples(dataset, document)) == sorted(some), seed
         n_given_up += len(every) - len(rows)
@@ -456,7 +456,7 @@ def what_was_moved_ahead_has_a_gap(folder):
     assert [event for event, *_ in events(path)] == ["opened", "closed", "moved", "closed", "resumed", "closed", "moved", "closed"]
     run = tokmap.Run(path, all_attempts=True)
     assert run.given_up == [(40, 44)] and run.n_steps == 3 and [row.sample for row in run.step(2)] == [100, 101, 102, 103]
-    assert run.report()[0].tokens == 16 * LENGTH and "was not used" in str(raises(IndexError, run.row, 30))
+    assert run.report()[0].n_labels == 16 * LENGTH and "was not used" in str(raises(IndexError, run.row, 30))
 
 
 def an_attempt_without_a_state_leads_nowhere(folder):

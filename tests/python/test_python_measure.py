@@ -50,7 +50,7 @@ def waits_and_steps_add_up(folder):
     """5 ms of each 25 ms are a wait; kept batches come at once."""
     with Clock() as clock:
         m = tokmap.measure(batches_of(clock, [3] + [0.005] * 207), step_ms=20, replay=2)
-    expect_equal((m.n_steps, m.tokens, m.ended, round(m.au, 12), m.replay.au), (200, 200 * 512, False, 0.8, 1.0), "what was taken")
+    expect_equal((m.n_steps, m.n_tokens, m.ended, round(m.utilisation, 12), m.replay.utilisation), (200, 200 * 512, False, 0.8, 1.0), "what was taken")
     near(m.first_batch_s, 3, "the first batch")
     near(m.step_s, 0.02, "a step")
     near(m.tokens_per_second, 512 / 0.025, "tokens/s")
@@ -65,15 +65,15 @@ def percentiles_are_waits_that_were_measured(folder):
         m = tokmap.measure(batches_of(clock, [k / 1000 for k in range(1000, 0, -1)]), step_ms=0, steps=1000, warm_up=0, tokens=7)
     for name, wanted in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1)):
         near(getattr(m.wait, name), wanted, name)
-    expect_equal((m.au, m.tokens), (0, 7000), "without steps")
+    expect_equal((m.utilisation, m.n_tokens), (0, 7000), "without steps")
 
 
 def a_step_of_the_model_counts_as_long_as_it_takes(folder):
     with Clock() as clock:
         m = tokmap.measure(batches_of(clock, [0.01] * 30), model_step=lambda batch: clock.pass_by(batch.size / 51200), steps=20,
                            warm_up=2, tokens=lambda batch: 3 * len(batch))
-    expect_equal((m.n_steps, m.tokens, m.simulated), (20, 20 * 12, False), "what was taken")
-    near(m.au, 0.5, "utilisation")
+    expect_equal((m.n_steps, m.n_tokens, m.simulated), (20, 20 * 12, False), "what was taken")
+    near(m.utilisation, 0.5, "utilisation")
 
 
 def a_loader_that_ends_is_measured_as_far_as_it_goes(folder):
@@ -107,7 +107,7 @@ def tokens_are_found_in_what_loaders_give(folder):
                           (({"input": ids}, ids), 16), ([ids, ids], 16), ([1, 2, 3], 3), ({"input_ids": [[1, 2], [3, 4]]}, 4),
                           ([{"input_ids": [1, 2]}] * 3, 6), ([np.int64(1)] * 5, 5), ("text", None), ({}, None), ([], None)):
         m = tokmap.measure([batch] * 3, step_ms=0, warm_up=1)
-        expect_equal((m.n_steps, m.tokens), (2, wanted and 2 * wanted), str(batch))
+        expect_equal((m.n_steps, m.n_tokens), (2, wanted and 2 * wanted), str(batch))
 
 
 def kept_batches_are_copies(folder):
@@ -150,7 +150,7 @@ def the_loaders_of_tokmap(folder):
     ref_writer.write(str(folder / "a"), [i % 251 for i in range(50000)], [500] * 100, vocab=256)
     with tokmap.Loader(folder / "a", 64, 4) as loader:
         m = tokmap.measure(loader, step_ms=1, steps=20, replay=2)
-    expect_equal((m.n_steps, m.tokens, m.replay.tokens), (20, 20 * 256, 20 * 256), "steps and tokens")
+    expect_equal((m.n_steps, m.n_tokens, m.replay.n_tokens), (20, 20 * 256, 20 * 256), "steps and tokens")
     found = json.loads(m.to_json())
     expect_equal((found["schema_version"], found["kind"], found["n_steps"], found["replay"]["n_steps"]), (1, "measure", 20, 20), str(found))
     expect(found["wait_p50_us"] <= found["wait_p99_us"] <= found["wait_p999_us"] <= found["wait_max_us"], str(found))
@@ -169,7 +169,7 @@ def a_slow_disk_is_seen(folder):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         with tokmap.Loader(folder / "mount/a", 64, 4, reading=tokmap.Reading(io="map")) as loader:
             m = tokmap.measure(loader, step_ms=1, steps=4, warm_up=0)
-    expect(m.wait.max >= 0.02 and m.au < 0.9, str(m))
+    expect(m.wait.max >= 0.02 and m.utilisation < 0.9, str(m))
 
 
 sys.exit(run_in_folders("measure_"))

@@ -135,7 +135,7 @@ def notes_and_progress_are_shown(folder):
     code = ("import sys, tokmap\n"
             "seen = []\n"
             "tokmap.pack(sys.argv[1], 'bytes', sys.argv[2], on_error='skip', progress=seen.append)\n"
-            "assert seen[-1].bytes == seen[-1].total_bytes > 0 and seen[-1].seconds >= 0, seen\n"
+            "assert seen[-1].n_bytes == seen[-1].total_bytes > 0 and seen[-1].seconds >= 0, seen\n"
             "assert seen[-1].text.startswith('pack: '), seen\n"
             "tokmap.pack(sys.argv[1], 'bytes', sys.argv[2], on_error='skip', replace=True)\n")
     file = lines_of(folder, 3)

@@ -169,7 +169,9 @@ def what_cannot_be_is_refused(folder):
     state = tokmap.Loader(whole, 8).state()
     for other in (part(0, 70), part(0, n - 1)):
         raises(tokmap.MismatchError, tokmap.Loader(other, 8).restore, state)
-    tokmap.Loader(part(0, n), 8).restore(state)
+    for end in (n, 2**64 - 1):
+        tokmap.Loader(part(0, end), 8).restore(state)
+    tokmap.Loader(part(4, 2**64 - 1), 8).restore(tokmap.Loader(part(4, n), 8).state())
     for bad in (5, (1,), (1, 2, 3), [(1, 2), 3], "12"):
         raises(TypeError, tokmap.Source, [folder / "a", folder / "b"], documents=bad)
     raises(ValueError, tokmap.Source, [folder / "a", folder / "b"], documents=(1, 2))

@@ -37,8 +37,8 @@ def examples_are_found_in_all_datasets(folder):
     ds = _opened(folder)
     wanted = [number for number in range(61) if (number if number < 30 else number - 30) % 3 == 0]
     (folder / "b.jsonl").write_text(json.dumps({"q": "no such text", "a": None}) + "\n" + json.dumps({"q": TEXT}) + "\n")
-    results = [ds.scan("b", against=["no such text", TEXT], report=True),
-               ds.scan("b", against=folder / "b.jsonl", field="q,a", threads=2, replace=True, report=True)]
+    results = [ds.scan("b", against=["no such text", TEXT], matches=True),
+               ds.scan("b", against=folder / "b.jsonl", fields=["q", "a"], threads=2, replace=True, matches=True)]
     expect_equal(results[0], results[1], "a list of texts, and a file")
     found = results[0]
     expect_equal([found["n_examples"], found["n_examples_found"], found["n_documents"]], [2, 1, len(wanted)], "result")
@@ -67,12 +67,12 @@ def what_is_refused(folder):
     ds = _opened(folder)
     _refused(ValueError, "one of against and duplicates=True", lambda: ds.scan("b"))
     _refused(ValueError, "one of against and duplicates=True", lambda: ds.scan("b", against=[TEXT], duplicates=True))
-    _refused(ValueError, "only name and replace go with it", lambda: ds.shards[0].scan("b", duplicates=True, report=True))
+    _refused(ValueError, "only name and replace go with it", lambda: ds.shards[0].scan("b", duplicates=True, matches=True))
     _refused(TypeError, "ngram", lambda: ds.scan("b", against=[TEXT], ngram=1.5))
     _refused(tokmap.ArgumentError, "--ngram", lambda: ds.scan("b", against=[TEXT], ngram=0))
     _refused(FileNotFoundError, "none.jsonl", lambda: ds.scan("b", against=folder / "none.jsonl"))
     _refused(tokmap.ArgumentError, "0.jsonl", lambda: ds.scan("b", against=[TEXT], tokenizer=folder / "0.jsonl"))
-    _refused(ValueError, "field is for the examples of a file", lambda: ds.scan("b", against=[TEXT], field="q"))
+    _refused(ValueError, "fields is for the examples of a file", lambda: ds.scan("b", against=[TEXT], fields="q"))
     ds.shards[1].scan("b", against=[TEXT])
     _refused(tokmap.ExistsError, "1.b_ngrams.tmc: exists already", lambda: ds.scan("b", against=[TEXT]))
     assert not (folder / "0.b_ngrams.tmc").exists()

@@ -200,7 +200,7 @@ def roles_are_chosen_at_load(folder):
         counted = count_labels(loader, 0, 0, 0, 20, loader.n_samples)
     assert counted.tolist() == [sum(role in (None, 131, 4, 129) for role in some_roles[1:]) for some_roles in documents]
     run = tokmap.Run(folder / "ledger")
-    assert run.report()[0].tokens == counted.sum()
+    assert run.report()[0].n_labels == counted.sum()
     by_role = {name: [[role in some_of for role in some_roles[1:]] for some_roles in documents]
                for name, some_of in ((None, (None,)), ("think", (4, 129)), ("unnamed", (131,)))}
     assert {share.name: share[1:] for share in run.report("role")} == {

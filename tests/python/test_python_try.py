@@ -59,7 +59,7 @@ def ids_and_resumes_are_proved(folder):
         expect(len(out.splitlines()) <= 12 and max(map(len, out.splitlines())) <= 80 and "nothing is left" in out, out)
     out, _ = run(folder, "model", "texts.jsonl", "--json", "-o", "kept")
     found = json.loads(out)
-    expect_equal((found["documents"], found["compared"]["documents"], found["training"]["resumed_at"]), (400, 400, 95), "JSON")
+    expect_equal((found["n_documents"], found["compared"]["n_documents"], found["training"]["resumed_at"]), (400, 400, 95), "JSON")
     expect({"packed.bin", "packed.tmi", "text.jsonl"} <= set(os.listdir(folder / "kept")), os.listdir(folder / "kept"))
     _, said = run(folder, "model", "texts.jsonl", "-o", "kept", status=3)
     expect("kept: is not empty" in said, said)
@@ -181,7 +181,7 @@ def other_bytes_after_a_kill_are_found(folder):
         for end in (".bin", ".tmi"):
             (folder / (name + end)).write_text(name)
     kept = module._kill_after_checkpoints, module.run_pack
-    module._kill_after_checkpoints, module.run_pack = lambda *_: True, lambda *_: {"resumed_documents": 3, "n_documents": 9}
+    module._kill_after_checkpoints, module.run_pack = lambda *_: True, lambda *_: {"n_resumed_documents": 3, "n_documents": 9}
     try:
         raises(module._Differs, module._kill_a_pack, str(folder), "x", [], str(folder / "whole"))
         expect_equal(module._kill_a_pack(str(folder), "x", [], str(folder / "killed")), 3, "what was kept")

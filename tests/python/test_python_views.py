@@ -274,8 +274,8 @@ def ledgers_have_views(folder):
         counted[row.source] = counted.get(row.source, 0) + 16
         if traced.source < 2:
             assert row.sample in [one.sample for one in run.samples(folder / "a", documents[-1].number)]
-    assert n_parts > 20 and {share.name: share.tokens for share in run.report()} == counted
-    assert sum(share.tokens for share in run.report("value", "score")) == len(rows) * 16
+    assert n_parts > 20 and {share.name: share.n_labels for share in run.report()} == counted
+    assert sum(share.n_labels for share in run.report("value", "score")) == len(rows) * 16
     printed = printed_by("report", "--ledger", ledger)
     assert "a.tmi where score >= 1 " in printed and "a.tmi through a view " in printed
     gathered = next(row.sample for row in rows if len(run.row(row.sample).parts) > 2)
@@ -284,7 +284,7 @@ def ledgers_have_views(folder):
         with open_loader(source, 16) as loader:  # whose mask is in no file
             os.unlink(wanted.paths[0])
             found = tokmap.Run(loader, until=9)
-            assert [found.loader._sources[0]._used_views()[0][0], sum(share.tokens for share in found.report())] == [wanted.set_hashes[0], 144]
+            assert [found.loader._sources[0]._used_views()[0][0], sum(share.n_labels for share in found.report())] == [wanted.set_hashes[0], 144]
             ds.write_view(keep=mask)
     ds.add_column("score", np.arange(N) % 4, replace=True)
     words = "a.tmi: the run had a view 'score >= 1' with the set ", "has other documents now, and no view file ", "restore the columns"

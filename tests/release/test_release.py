@@ -75,7 +75,7 @@ def all_datasets_are_sound(folder):
         datasets = sorted(path.stem for path in (folder / name).glob("*.tmi") if path.stem != "huge")
         said = tokmap(folder / name, "verify", *datasets)
         expect_equal(said.count(": OK"), len(datasets), said)
-        tokmap(folder / name, "verify", "--sample", "0.005", "huge")
+        tokmap(folder / name, "verify", "--fraction", "0.005", "huge")
 
 
 def moved_plan(place):

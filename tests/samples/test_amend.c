@@ -22,7 +22,7 @@ typedef struct run {
 static corpus_shape shapes[3] = {{.name = "one", .n_tokens = 1500, .token_bytes = 2},
                                  {.name = "two", .n_tokens = 333, .token_bytes = 2},
                                  {.name = "wide", .n_tokens = 900, .token_bytes = 4}};
-static const tokmap_dataset *datasets[3];
+static tokmap_dataset *datasets[3];
 static tokmap_error err;
 
 static void open_shapes(void)

@@ -144,7 +144,7 @@ static void free_made(made *m)
 
 typedef struct source {
     made made[MAX_DATASETS];
-    const tokmap_dataset *ds[MAX_DATASETS], *packed[MAX_DATASETS];
+    tokmap_dataset *ds[MAX_DATASETS], *packed[MAX_DATASETS];
     tokmap_document_list lists[MAX_DATASETS];
     uint64_t n_windows; /* of an epoch, without the list of windows */
     uint32_t n_list;
@@ -512,9 +512,7 @@ static const uint32_t windows_of_0[] = {0, 0}, too_large[] = {0, 999};
 
 static tokmap_loader_options options_of_numbered(const made *m, tokmap_loader_source *s)
 {
-    *s = (tokmap_loader_source){.datasets = (const tokmap_dataset *const *)&m->ds,
-                                .n_datasets = 1,
-                                .document_lists = &m->list};
+    *s = (tokmap_loader_source){.datasets = &m->ds, .n_datasets = 1, .document_lists = &m->list};
     return (tokmap_loader_options){LOADER_SIZES,           .sources = s,
                                    .n_sources = 1,         .sequence_length = 4,
                                    .batch_rows = 1,        .shuffle = TOKMAP_SHUFFLE_NONE,
@@ -551,6 +549,7 @@ TEST(lists_that_break_a_rule_are_refused)
     REFUSED(m->list.document_bytes = 2, wrong, "of 4 or 8 bytes");
     REFUSED(m->list.n_documents = UINT64_MAX, wrong, "1 to 2^48 numbers");
     REFUSED(m->list.keeps_rest = 2, wrong, "keeps_rest is 2");
+    REFUSED(m->list.reserved = 1, wrong, "reserved of a list of documents is 1");
     REFUSED(m->list.n_windows = 1, wrong, "starts of its list of documents");
     REFUSED(m->list.start_bytes = 4, wrong, "starts of its list of documents");
     REFUSED(m->list.starts = m->starts, wrong, "starts of its list of documents");
@@ -564,7 +563,7 @@ TEST(lists_that_break_a_rule_are_refused)
     REFUSED(o.random_offset = 1, wrong, "does not work with random_offset");
     REFUSED(o.weigh_tokens = 1, wrong, "documents does not work with weights that are shares");
     REFUSED(s.documents = some, wrong, "does not work with a range of documents");
-    REFUSED(s.views = (const tokmap_view *const *)&view, wrong, "does not work with a view");
+    REFUSED(s.views = &view, wrong, "does not work with a view");
     REFUSED(s.window_list = windows_of_0, wrong, "window_list_bytes is 0");
     REFUSED(s.window_list_bytes = 4, wrong, "list of windows must have 1 to 2^48 numbers");
     REFUSED(s.n_window_list = 2, wrong, "window_list_bytes is 0");
@@ -575,7 +574,7 @@ TEST(lists_that_break_a_rule_are_refused)
     REFUSED((WINDOWS, o.weigh_tokens = 1), wrong,
             "list of windows does not work with weights that");
     REFUSED((WINDOWS, s.window_list = too_large), wrong, "list of windows has 999 at place 1, but");
-    const tokmap_dataset *const twice[] = {numbers->ds, numbers->ds};
+    tokmap_dataset *const twice[] = {numbers->ds, numbers->ds};
     tokmap_document_list lists[2] = {numbers->list, numbers->list};
     REFUSED((s.datasets = twice, s.n_datasets = 2, s.document_lists = lists), wrong, "named twice");
     tokmap_loader_source s;

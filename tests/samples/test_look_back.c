@@ -16,7 +16,7 @@ static tokmap_error err;
 static tokmap_loader *open_run(int mode)
 {
     static const tokmap_loader_skip skips[] = {{30, 41}, {41, 60}, {395, 400}};
-    const tokmap_dataset *ds = shape.ds;
+    tokmap_dataset *ds = shape.ds;
     const tokmap_loader_source sources[] = {{.datasets = &ds, .n_datasets = 1, .weight = 2},
                                             {.datasets = &ds, .n_datasets = 1, .weight = 0.1}};
     tokmap_loader_options o = {LOADER_SIZES,    .sources = sources,
@@ -114,7 +114,7 @@ TEST(epochs_that_are_skipped_take_no_time)
     const uint64_t far = (uint64_t)1 << 60;
     corpus_cut(&shape, 20);
     corpus_shape_open(&shape);
-    const tokmap_dataset *ds = shape.ds;
+    tokmap_dataset *ds = shape.ds;
     const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1};
     for (int mode = 0; mode < CORPUS_MODES; mode++) {
         for (int i = 0; i < 2; i++) {
@@ -170,7 +170,7 @@ TEST(labels_are_those_of_the_rows_that_were_given)
         while (tokmap_loader_position(l) < 395) {
             const tokmap_batch b = corpus_next(l);
             uint32_t sources[60];
-            CHECK_OK(tokmap_loader_get_sources(l, b.rows[0].sample, 60, sources, &err), err);
+            CHECK_OK(tokmap_loader_sources_of(l, b.rows[0].sample, 60, sources, &err), err);
             for (uint32_t r = 0; r < b.n_rows; r++) {
                 CHECK_EQ(sources[b.rows[r].sample - b.rows[0].sample], b.rows[r].source);
                 add_labels(&b.rows[r], wanted[b.rows[r].source]);
@@ -203,7 +203,7 @@ TEST(labels_are_those_of_the_rows_that_were_given)
 static tokmap_status amend_and_look(const uint8_t *state)
 {
     static const tokmap_loader_skip skip = {30, 60};
-    const tokmap_dataset *ds = shape.ds;
+    tokmap_dataset *ds = shape.ds;
     const double weights[2] = {1, 1};
     const tokmap_loader_source sources[2] = {{.datasets = &ds, .n_datasets = 1, .weight = 1},
                                              {.datasets = &ds, .n_datasets = 1}};
@@ -235,7 +235,7 @@ TEST(memory_that_runs_out_is_an_error_and_nothing_is_lost)
 {
     corpus_cut(&shape, 20);
     corpus_shape_open(&shape);
-    const tokmap_dataset *ds = shape.ds;
+    tokmap_dataset *ds = shape.ds;
     const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1, .weight = 1};
     const tokmap_loader_options o = {LOADER_SIZES,    .sources = &source,
                                      .n_sources = 1,  .sequence_length = LENGTH,

@@ -49,13 +49,13 @@ static tokmap_dataset *make(const char *metadata)
     return make_as("q", metadata);
 }
 
-static tokmap_status open_with(const tokmap_dataset *ds, const char *order_of, tokmap_loader **l,
+static tokmap_status open_with(tokmap_dataset *ds, const char *order_of, tokmap_loader **l,
                                tokmap_error *err)
 {
     static tokmap_dataset *other;
     tokmap_dataset_close(other); /* of the loader before */
     other = make_as("other", "{}");
-    const tokmap_dataset *const both[2] = {other, ds};
+    tokmap_dataset *const both[2] = {other, ds};
     const char *const ids[2] = {NULL, order_of};
     const tokmap_loader_source source = {
         .datasets = both, .n_datasets = 2, .weight = 1, .order_of = ids};
@@ -111,10 +111,8 @@ static tokmap_loader *open_copies(tokmap_dataset *const *copies, uint32_t n, con
     const char *ids[MOST_COPIES];
     for (uint32_t d = 0; d < n; d++)
         ids[d] = id;
-    const tokmap_loader_source source = {.datasets = (const tokmap_dataset *const *)copies,
-                                         .n_datasets = n,
-                                         .weight = 1,
-                                         .order_of = ids};
+    const tokmap_loader_source source = {
+        .datasets = copies, .n_datasets = n, .weight = 1, .order_of = ids};
     const tokmap_loader_options o = {LOADER_SIZES, .sources = &source, .n_sources = 1,
                                      .sequence_length = 3, .batch_rows = 1};
     return corpus_open_loader(&o);

@@ -16,7 +16,7 @@ void open_corpus_of(uint32_t mean)
     corpus_cut(&wide, mean);
     corpus_shape_open(&narrow);
     corpus_shape_open(&wide);
-    static const tokmap_dataset *lists[2];
+    static tokmap_dataset *lists[2];
     lists[0] = narrow.ds;
     lists[1] = wide.ds;
     for (int i = 0; i < 2; i++)

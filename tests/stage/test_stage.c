@@ -469,7 +469,7 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
     static corpus_shape large = {
         .name = "large", .n_tokens = 9, .first_id = INT32_MAX - 7, .token_bytes = 4};
     corpus_shape_open(&large);
-    const tokmap_dataset *datasets[] = {large.ds};
+    tokmap_dataset *datasets[] = {large.ds};
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1, .weight = 1};
     const tokmap_loader_options lo = {LOADER_SIZES, .sources = &source, .n_sources = 1,
                                       .sequence_length = 4, .batch_rows = 1};

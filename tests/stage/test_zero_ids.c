@@ -31,7 +31,7 @@ static tokmap_dataset *write_dataset(int32_t has_eod)
     return ds;
 }
 
-static tokmap_loader *open_loader(const tokmap_dataset *const *ds)
+static tokmap_loader *open_loader(tokmap_dataset *const *ds)
 {
     const tokmap_loader_source source = {.datasets = ds, .n_datasets = 1};
     const tokmap_loader_options o = {LOADER_SIZES,
@@ -53,7 +53,7 @@ static void check_row(const int64_t *inputs, const int64_t *labels, int64_t igno
     }
 }
 
-static void check_gather(const tokmap_dataset *ds, int32_t has_ignore_index)
+static void check_gather(tokmap_dataset *ds, int32_t has_ignore_index)
 {
     int64_t inputs[LENGTH], labels[LENGTH];
     tokmap_gather_options o = TOKMAP_INIT(tokmap_gather_options);
@@ -68,7 +68,7 @@ static void check_gather(const tokmap_dataset *ds, int32_t has_ignore_index)
     tokmap_loader_close(l);
 }
 
-static void check_stage(const tokmap_dataset *ds, int32_t has_ignore_index)
+static void check_stage(tokmap_dataset *ds, int32_t has_ignore_index)
 {
     tokmap_stage_options o = TOKMAP_INIT(tokmap_stage_options);
     tokmap_stage_batch b = TOKMAP_INIT(tokmap_stage_batch);

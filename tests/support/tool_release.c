@@ -224,8 +224,8 @@ static void read_source(setup *s, char *value)
 {
     require(s->o.n_sources < MAX_SOURCES, "too many sources", NULL);
     tokmap_loader_source *source = &s->sources[s->o.n_sources];
-    source->datasets = (const tokmap_dataset *const *)s->datasets[s->o.n_sources];
-    source->views = (const tokmap_view *const *)s->views[s->o.n_sources];
+    source->datasets = s->datasets[s->o.n_sources];
+    source->views = s->views[s->o.n_sources];
     source->documents = s->documents[s->o.n_sources++];
     char *rest, *names = strtok_r(value, ":", &rest);
     source->weight = strtod(rest, &rest);

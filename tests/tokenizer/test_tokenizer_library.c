@@ -166,10 +166,9 @@ static tokmap_encode_options options_of(const tokmap_text *texts, size_t n, uint
 
 static void free_encoding(tokmap_encoding *e)
 {
-    tokmap_tokenizer_free(e->ids);
-    tokmap_tokenizer_free(e->offsets);
-    tokmap_tokenizer_free(e->token_offsets);
-    *e = (tokmap_encoding)TOKMAP_INIT(tokmap_encoding);
+    tokmap_encoding_free(e);
+    CHECK(!e->ids && !e->offsets && !e->token_offsets && e->n_ids == 0);
+    CHECK_EQ(e->struct_size, sizeof *e);
 }
 
 /* ---- Ids ---- */
@@ -478,6 +477,14 @@ TEST(texts_and_tokenizers_without_offsets_are_named)
                  "cannot give offsets: byte 2 of text number 1: its tokens do not spell the text");
     tokmap_encoding older = {.struct_size = offsetof(tokmap_encoding, token_offsets)};
     CHECK_INT(tokmap_tokenizer_encode(t, &o, &older, NULL), TOKMAP_ERR_ARGUMENT);
+    o.token_offsets = 0;
+    o.n_texts = 0;
+    older.token_offsets = (tokmap_byte_range *)&o; /* is not the caller's */
+    CHECK_INT(tokmap_tokenizer_encode(t, &o, &older, NULL), TOKMAP_OK);
+    tokmap_encoding_free(&older);
+    CHECK(!older.ids && older.token_offsets == (tokmap_byte_range *)&o);
+    o.token_offsets = 1;
+    o.n_texts = 2;
     tokmap_tokenizer_close(t);
     t = open_family(&families[2]);
     tokmap_error error;
@@ -599,7 +606,8 @@ TEST(wrong_options_are_refused)
     CHECK_INT(tokmap_tokenizer_encode(t, &o, &e, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_tokenizer_close(t);
     tokmap_tokenizer_close(NULL);
-    tokmap_tokenizer_free(NULL);
+    tokmap_memory_free(NULL);
+    tokmap_encoding_free(NULL);
 }
 
 /* ---- Info and decode ---- */
@@ -670,14 +678,14 @@ TEST(ids_become_text_again)
     CHECK_INT(tokmap_tokenizer_decode(t, e.ids, e.n_ids, &out, &error), TOKMAP_OK);
     CHECK(out.n_bytes == text.n_bytes && memcmp(out.bytes, text.bytes, text.n_bytes) == 0);
     CHECK(out.bytes[out.n_bytes] == '\0');
-    tokmap_tokenizer_free(out.bytes);
+    tokmap_memory_free(out.bytes);
     e.ids[3] = 299;
     CHECK_INT(tokmap_tokenizer_decode(t, e.ids, e.n_ids, &out, &error), TOKMAP_ERR_ARGUMENT);
     CHECK_STR(error.text, "id number 3: the tokenizer ranks.tiktoken has no token with the id 299");
     CHECK(!out.bytes && out.n_bytes == 0);
     CHECK_INT(tokmap_tokenizer_decode(t, NULL, 0, &out, &error), TOKMAP_OK);
     CHECK(out.bytes && out.n_bytes == 0);
-    tokmap_tokenizer_free(out.bytes);
+    tokmap_memory_free(out.bytes);
     CHECK_INT(tokmap_tokenizer_decode(t, NULL, 1, &out, &error), TOKMAP_ERR_ARGUMENT);
     free_encoding(&e);
     tokmap_tokenizer_close(t);
@@ -738,10 +746,8 @@ static tokmap_status run_all(const family *f, const tokmap_encode_options *o)
         status = tokmap_tokenizer_encode(t, o, &e, NULL);
     if (!status)
         status = tokmap_tokenizer_decode(t, e.ids, e.n_ids, &text, NULL);
-    tokmap_tokenizer_free(text.bytes);
-    tokmap_tokenizer_free(e.ids);
-    tokmap_tokenizer_free(e.offsets);
-    tokmap_tokenizer_free(e.token_offsets);
+    tokmap_memory_free(text.bytes);
+    tokmap_encoding_free(&e);
     tokmap_tokenizer_close(t);
     return status;
 }

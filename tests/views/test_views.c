@@ -107,7 +107,7 @@ static tokmap_view *open_view(made *m, bool as_file, const char *name)
         o = (tokmap_view_options){.struct_size = sizeof o, .path = o.path};
     }
     CHECK_OK(tokmap_view_open(&v, m->ds, &o, &err), err);
-    CHECK_OK(tokmap_view_verify(v, &err), err);
+    CHECK_OK(tokmap_view_verify(v, NULL, NULL, &err), err);
     CHECK_INT(tokmap_view_get_info(v, &info), TOKMAP_OK);
     check_numbers(v, m, info.n_documents);
     CHECK(!as_file || (info.set_hash == written.set_hash && info.n_tokens == written.n_tokens));
@@ -375,8 +375,8 @@ static void resume(const pair *p, const tokmap_loader_options *o)
 static bool run(const setting *s, bool large)
 {
     made all[MAX_SOURCES][MAX_DATASETS] = {{{0}}};
-    const tokmap_dataset *ds[MAX_SOURCES][MAX_DATASETS], *kept[MAX_SOURCES][MAX_DATASETS];
-    const tokmap_view *views[MAX_SOURCES][MAX_DATASETS];
+    tokmap_dataset *ds[MAX_SOURCES][MAX_DATASETS], *kept[MAX_SOURCES][MAX_DATASETS];
+    tokmap_view *views[MAX_SOURCES][MAX_DATASETS];
     uint64_t documents[MAX_SOURCES][2 * MAX_DATASETS];
     tokmap_loader_source of_view[MAX_SOURCES] = {{0}}, of_kept[MAX_SOURCES] = {{0}};
     const uint32_t n_sources = large ? 1 : 1 + any(MAX_SOURCES);
@@ -489,7 +489,7 @@ static tokmap_status write_and_open(made *m, const char *path, tokmap_error *e)
     if (!status)
         status = tokmap_view_open(&v, m->ds, &o, e);
     if (!status)
-        status = tokmap_view_verify(v, e);
+        status = tokmap_view_verify(v, NULL, NULL, e);
     tokmap_view_close(v);
     return status;
 }

@@ -90,6 +90,8 @@ static void checkpoint_at_token(uint64_t n_tokens, uint64_t n_more)
     w = must_begin(prefix, &options);
     size_t n_bytes = 1;
     CHECK(tokmap_writer_note(w, &n_bytes) && n_bytes == 0);
+    n_bytes = 5;
+    CHECK(!tokmap_writer_note(NULL, &n_bytes) && n_bytes == 0);
     CHECK_INT(shape_append(&s, w, n_tokens, n_tokens + n_more, NULL), TOKMAP_OK);
     must_finish(w);
     const shape whole = {.name = "whole",
@@ -408,12 +410,26 @@ TEST(without_a_checkpoint_nothing_is_kept)
     CHECK(rmdir(check_dir()) == 0 && mkdir(check_dir(), 0777) == 0);
 }
 
+/* What a writer with these options is told instead of being opened. */
+static tokmap_error told(tokmap_unfinished unfinished)
+{
+    tokmap_error said;
+    tokmap_writer *w;
+    const tokmap_writer_options options = {.struct_size = sizeof options,
+                                           .vocab_size = SMALL.vocab_size,
+                                           .eod_id = TOKMAP_NO_ID,
+                                           .unfinished = unfinished};
+    tokmap_writer_open(&w, prefix, &options, &said);
+    return said;
+}
+
 TEST(what_can_be_resumed_is_kept_until_somebody_says_discard)
 {
     start();
     files left = leave(&SMALL, 5, 17);
     CHECK(left.f[2].data && left.f[3].data && left.f[4].data && !left.f[0].data && !left.f[1].data);
     const char *words = "can be resumed";
+    CHECK_INT(told(TOKMAP_UNFINISHED_REFUSE).reason, TOKMAP_REASON_UNFINISHED);
     expect_refused((run){.plan = &SMALL}, TOKMAP_ERR_EXISTS, words);
     expect_refused((run){.plan = &SMALL, .plain = true}, TOKMAP_ERR_EXISTS, words);
     expect_refused((run){.plan = &SMALL, .replace = true}, TOKMAP_ERR_EXISTS, words);
@@ -589,6 +605,7 @@ TEST(resuming_what_is_complete_says_so_and_changes_nothing)
     run r = run_well((run){.plan = &SMALL, .unfinished = TOKMAP_UNFINISHED_RESUME});
     CHECK(r.complete);
     expect_files(&whole, "resumed");
+    CHECK(strstr(told(TOKMAP_UNFINISHED_RESUME).text, ": is complete"));
     expect_refused((run){.plan = &SMALL}, TOKMAP_ERR_EXISTS, "already exists");
     plan other = SMALL;
     other.vocab_size++;

@@ -420,7 +420,7 @@ TEST(a_caller_that_sets_no_struct_size_is_told)
     w = must_begin(check_path("z"), &plain);
     must_finish(w);
     tokmap_dataset *ds = must_be_sound(check_path("z"));
-    const tokmap_verify_options verify = {.sample = 0.5};
+    const tokmap_verify_options verify = {.fraction = 0.5};
     CHECK_INT(tokmap_dataset_verify(ds, &verify, NULL, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_dataset_close(ds);
 }

@@ -220,6 +220,8 @@ int cli_exit_code(const tokmap_error *err)
         /* Without an errno value, a file was too short. */
         return err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_DATASET;
     case TOKMAP_ERR_NOT_A_DATASET:
+        /* With an errno value, there is no index. */
+        return err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_DATASET;
     case TOKMAP_ERR_VERSION:
     case TOKMAP_ERR_CORRUPT:
     case TOKMAP_ERR_MISMATCH:
@@ -231,10 +233,11 @@ int cli_exit_code(const tokmap_error *err)
         return CLI_EXISTS;
     case TOKMAP_ERR_ARGUMENT:
         return CLI_USAGE;
-    case TOKMAP_IN_PIECES:  /* not an error */
-    case TOKMAP_NOT_READY:  /* not an error */
-    case TOKMAP_ERR_FORKED: /* no command forks */
-    case TOKMAP_ERR_DEVICE: /* no command uses a GPU */
+    case TOKMAP_IN_PIECES:   /* not an error */
+    case TOKMAP_NOT_READY:   /* not an error */
+    case TOKMAP_ERR_FORKED:  /* no command forks */
+    case TOKMAP_ERR_DEVICE:  /* no command uses a GPU */
+    case TOKMAP_ERR_STOPPED: /* no command stops a call */
         break;
     }
     return CLI_INTERNAL;
@@ -484,7 +487,7 @@ static void print_progress_json(const cli_progress *p, const char *text)
     json_out_begin(&o, NULL, '{');
     json_out_begin(&o, "progress", '{');
     json_out_string(&o, "command", p->verb);
-    json_out_number(&o, "bytes", p->bytes_done);
+    json_out_number(&o, "n_bytes", p->bytes_done);
     json_out_known(&o, "total_bytes", p->bytes_total, p->bytes_total > 0);
     json_out_print(&o, "seconds", "%.3f", (double)cli_progress_ns(p) / 1e9);
     json_out_string(&o, "text", text);

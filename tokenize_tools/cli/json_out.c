@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/json_parts.h"
-#include "base/plain_text.h"
-#include "base/utf8.h"
 
 void json_out_key(json_out *o, const char *key)
 {
@@ -86,35 +84,19 @@ void json_out_hash(json_out *o, const char *key, uint64_t hash)
 
 /* ---- JSON text ---- */
 
-/* Prints the first character of s: unchanged if it is plain, else as an escape (characters that
- * are not plain are below U+10000). What is not UTF-8 becomes U+FFFD. Returns the length of what is
- * printed. */
-static size_t print_character(FILE *out, const char *s, size_t n_bytes)
-{
-    uint32_t code_point;
-    const size_t length = utf8_decode((const uint8_t *)s, n_bytes, &code_point);
-    if (length && plain_text_length(s, n_bytes))
-        fwrite(s, 1, length, out);
-    else
-        fprintf(out, "\\u%04x", length ? (unsigned)code_point : 0xfffd);
-    if (length)
-        return length;
-    const size_t n_bad = utf8_bad_bytes((const uint8_t *)s, n_bytes);
-    return n_bad ? n_bad : n_bytes; /* a character that is cut off by the end of the text */
-}
-
 void json_text_print(FILE *out, json_text_span text)
 {
     bool in_string = false, escaped = false;
     for (size_t i = 0, n; i < text.n_bytes; i += n) {
         const char c = text.text[i];
+        char shown[JSON_ESCAPED_BYTES] = {c};
+        size_t n_shown = 1;
         n = 1;
         if (!in_string && json_is_space(c))
             continue;
-        if ((unsigned char)c < 0x7f)
-            putc(c, out);
-        else
-            n = print_character(out, text.text + i, text.n_bytes - i);
+        if ((unsigned char)c >= 0x7f)
+            n = json_text_character(text.text + i, text.n_bytes - i, shown, &n_shown);
+        fwrite(shown, 1, n_shown, out);
         in_string ^= c == '"' && !escaped;
         escaped = in_string && !escaped && c == '\\';
     }
@@ -124,15 +106,10 @@ void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
 {
     putc('"', out);
     while (n_bytes) {
-        size_t length = 1;
-        if (*s == '"' || *s == '\\')
-            fprintf(out, "\\%c", *s);
-        else if (*s == '\n')
-            fputs("\\n", out);
-        else if (*s == '\t')
-            fputs("\\t", out);
-        else
-            length = print_character(out, s, n_bytes);
+        char escaped[JSON_ESCAPED_BYTES];
+        size_t n_escaped;
+        const size_t length = json_text_escape(s, n_bytes, escaped, &n_escaped);
+        fwrite(escaped, 1, n_escaped, out);
         s += length;
         n_bytes -= length;
     }

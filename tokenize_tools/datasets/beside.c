@@ -256,7 +256,8 @@ static tokmap_status check_one(const tokmap_dataset *ds, const char *name, const
     tokmap_status status =
         is_view ? tokmap_view_open(&view, ds, &o, err) : tokmap_column_open(&column, ds, name, err);
     if (status == TOKMAP_OK && verify)
-        status = is_view ? tokmap_view_verify(view, err) : tokmap_column_verify(column, err);
+        status = is_view ? tokmap_view_verify(view, NULL, NULL, err)
+                         : tokmap_column_verify(column, NULL, NULL, err);
     tokmap_column_close(column);
     tokmap_view_close(view);
     return status;

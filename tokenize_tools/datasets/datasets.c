@@ -250,8 +250,7 @@ int dataset_list_open(dataset_list *list, const input_list *names)
         if (!named && cli_dataset_info(list->datasets[i]).vocab_size != 0)
             named = list->datasets[i];
     }
-    if (code == CLI_OK && tokmap_dataset_check_files((const tokmap_dataset *const *)list->datasets,
-                                                     list->n, &err) != TOKMAP_OK)
+    if (code == CLI_OK && tokmap_dataset_check_files(list->datasets, list->n, &err) != TOKMAP_OK)
         code = cli_fail(&err);
     return code;
 }

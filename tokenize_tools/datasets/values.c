@@ -80,7 +80,7 @@ static int open_column(value_columns *v, const tokmap_dataset *ds, const char *n
         return cli_no_memory();
     if (tokmap_column_open(&v->columns[v->n], ds, name, &err) != TOKMAP_OK)
         return cli_fail(&err);
-    if (verify && tokmap_column_verify(v->columns[v->n], &err) != TOKMAP_OK) {
+    if (verify && tokmap_column_verify(v->columns[v->n], NULL, NULL, &err) != TOKMAP_OK) {
         tokmap_column_close(v->columns[v->n]);
         return cli_fail(&err);
     }

@@ -78,18 +78,3 @@ bool hub_find(input_list *list, const hub_request *request, failure *err)
         input_list_sort(list, first);
     return ok;
 }
-
-void hub_revision_of(const char *path, char text[HUB_REVISION_BYTES])
-{
-    static const char snapshots[] = "/snapshots/";
-    const char *owner = strstr(path, "/models--"), *name, *commit;
-    owner = owner ? owner + strlen("/models--") : "";
-    name = strstr(owner, "--");
-    commit = name ? strstr(name, snapshots) : NULL;
-    *text = '\0';
-    if (!commit)
-        return;
-    const char *begin = commit + strlen(snapshots);
-    snprintf(text, HUB_REVISION_BYTES, "%.*s/%.*s@%.*s", (int)(name - owner), owner,
-             (int)(commit - name - 2), name + 2, (int)strcspn(begin, "/"), begin);
-}

@@ -21,7 +21,3 @@ typedef struct hub_request {
  * folder of the cache whose name is that of a commit. Reports which commit it is. False: *err says
  * why. */
 bool hub_find(input_list *list, const hub_request *request, failure *err);
-
-#define HUB_REVISION_BYTES 256
-/* Makes OWNER/NAME@COMMIT from the path of a model's file in the cache; "" from any other path. */
-void hub_revision_of(const char *path, char text[HUB_REVISION_BYTES]);

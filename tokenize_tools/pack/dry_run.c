@@ -299,9 +299,9 @@ static void put_seen(json_out *o, const pack_seen *seen, bool looked_at)
     if (summary->why_column && *summary->why_column)
         json_out_string(o, "column_reason", summary->why_column);
     if (summary->n_records != READER_UNKNOWN)
-        json_out_number(o, "records", summary->n_records);
+        json_out_number(o, "n_records", summary->n_records);
     if (summary->n_groups)
-        json_out_number(o, "row_groups", summary->n_groups);
+        json_out_number(o, "n_row_groups", summary->n_groups);
 }
 
 static void put_inputs(json_out *o, const pack_inputs *in)

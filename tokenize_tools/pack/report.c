@@ -9,7 +9,6 @@
 #include "request/look.h"
 #include "plan/cell_metadata.h"
 #include "system/process.h"
-#include "input/hub.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
 /* ---- Notes ---- */
@@ -74,23 +73,7 @@ void pack_report_notes(const pack_work *w)
 
 static void put_tokenizer(json_out *o, const tokenizer_file *t)
 {
-    char revision[HUB_REVISION_BYTES];
-    json_out_begin(o, "tokenizer", '{');
-    json_out_string(o, "name", t->name);
-    if (t->from_file) {
-        hub_revision_of(t->path, revision);
-        if (*revision)
-            json_out_string(o, "repository", revision);
-        json_out_hash(o, "file_xxh3", t->file_xxh3);
-        if (t->merges_xxh3)
-            json_out_hash(o, "merges_xxh3", t->merges_xxh3);
-        if (t->specials_xxh3)
-            json_out_hash(o, "specials_xxh3", t->specials_xxh3);
-        json_out_string(o, "family", tokenizer_get_info(t->tokenizer)->family);
-        json_out_string(o, "pattern", t->pattern);
-        json_out_string(o, "unicode", tokenizer_get_info(t->tokenizer)->unicode);
-    }
-    json_out_end(o, '}');
+    json_out_print(o, "tokenizer", "%.*s", (int)t->metadata_bytes, t->metadata);
 }
 
 static void put_list(json_out *o, const char *name, const char *const *list, size_t n)
@@ -262,7 +245,7 @@ int pack_report_print(json_out *o, const pack_work *w)
     json_out_number(o, "n_threads", w->parts->options->n_threads);
     pack_use_print(&w->use, o);
     json_out_bool(o, "resumed", w->from.checkpoint > 0);
-    json_out_number(o, "resumed_documents",
+    json_out_number(o, "n_resumed_documents",
                     w->from.checkpoint > 0 ? w->from.note.position.documents : 0);
     json_out_print(o, "seconds", "%.3f", (double)cli_progress_ns(&w->progress) / 1e9);
     json_out_number(o, "peak_memory_bytes", process_peak_bytes());

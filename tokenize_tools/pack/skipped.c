@@ -73,8 +73,8 @@ int pack_skipped_add(pack_skipped *s, const skipped_document *d, pack_error *err
         json_out_number(&o, "row", d->at.line);
     } else {
         json_out_known(&o, "line", d->at.line + 1, !d->at.no_number);
-        json_out_number(&o, "byte", d->at.offset);
-        json_out_number(&o, "bytes", d->at.n_bytes);
+        json_out_number(&o, "offset", d->at.offset);
+        json_out_number(&o, "n_bytes", d->at.n_bytes);
     }
     json_out_text(&o, "reason", d->reason, d->reason_bytes);
     json_out_end(&o, '}');

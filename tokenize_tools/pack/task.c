@@ -390,13 +390,13 @@ int pack_task_run(const pack_task_options *options)
             json_out_string(json, "version", tokmap_version());
             json_out_hash(json, "plan_hash", t->plan.hash);
             json_out_number(json, "task", options->task.i);
-            json_out_number(json, "tasks", options->task.n);
+            json_out_number(json, "n_tasks", options->task.n);
             json_out_begin(json, "cells", '[');
         }
         code = pack_cells(t);
         if (json->out) {
             json_out_end(json, ']');
-            json_out_number(json, "cells_done_before", t->n_before);
+            json_out_number(json, "n_cells_done_before", t->n_before);
             json_out_end(json, '}');
         }
         code = pack_report_end(&t->report, code);

@@ -82,7 +82,7 @@ void pack_use_print(const pack_use *u, json_out *o)
                    {"main", u->main},
                    {"flush", u->flush}};
     const pack_limit limit = pack_use_limit(u);
-    json_out_begin(o, "threads", '{');
+    json_out_begin(o, "cpu_seconds", '{');
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
         json_out_print(o, threads[i].name, "%.3f", (double)threads[i].ns / 1e9);
     json_out_end(o, '}');

@@ -252,8 +252,9 @@ const cli_option pack_document_rows[] = {
              "that must not count in the loss"},
     {"loss-mask", 0, CLI_TEXT, TARGET(loss_mask), "PATH",
      .help = "with --tokens: the field that is a list of 1 for ids that count in the loss, and 0"},
-    {"where", 0, CLI_TEXT, TARGET(where_text), "EXPR",
-     .help = "pack only records for which EXPR holds, such as 'score >= 3 and lang == \"en\"'"},
+    {"where", 0, CLI_TEXT, TARGET(where_text), "EXPRESSION",
+     .help =
+         "pack only records for which EXPRESSION holds, such as 'score >= 3 and lang == \"en\"'"},
     {"meta", 0, CLI_TEXT, TARGET(meta), "FIELD,...",
      .help = "keep these fields of each document in the dataset, such as score,lang; @row is the "
              "number of the record in its input"},

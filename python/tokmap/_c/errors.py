@@ -22,6 +22,7 @@ class Error(Exception):
                  file: Optional[str] = None) -> None:
         super().__init__(text)
         self.status, self.offset, self.reason, self.file = status, offset, reason, file
+        self._errno = errno
         if isinstance(self, OSError):
             setattr(self, "errno", errno or None)  # plain assignments would declare them in this class
             setattr(self, "filename", self.file)
@@ -30,8 +31,7 @@ class Error(Exception):
         return str(self.args[0])
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        errno = getattr(self, "errno", None) or 0
-        return make_error, (str(self), self.status, errno, self.offset, self.reason, self.file)
+        return make_error, (str(self), self.status, self._errno, self.offset, self.reason, self.file)
 
 
 class ArgumentError(Error, ValueError):
@@ -48,7 +48,7 @@ class FileError(Error, OSError):
 
 
 class NotADatasetError(Error, ValueError):
-    """The file is something other than a dataset."""
+    """The file is something other than a dataset, or it has no index: pack it, or index it."""
 
 
 class VersionError(Error, ValueError):

@@ -80,7 +80,7 @@ class MetaColumn(Sized):
 
 
 class ColumnOptions(Sized):
-    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("replace", c_int64)]
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("replace", c_int32), ("reserved", c_int32)]
 
 
 class LaneInfo(Sized):
@@ -100,7 +100,7 @@ class Value(ctypes.Structure):
 
 
 class VerifyOptions(Sized):
-    _fields_ = [("struct_size", c_size_t), ("n_threads", c_uint32), ("sample", c_double),
+    _fields_ = [("struct_size", c_size_t), ("n_threads", c_uint32), ("fraction", c_double),
                 ("seed", c_uint64), ("context", c_void_p), ("on_progress", c_void_p),
                 ("on_damage", c_void_p), ("first_segment", c_uint64), ("n_segments", c_uint64)]
 
@@ -108,7 +108,8 @@ class VerifyOptions(Sized):
 class WriterOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("has_eod", c_int32),
                 ("eod_id", c_uint32), ("token_bytes", c_uint32), ("replace", c_int32), ("resumable", c_int32),
-                ("unfinished", c_int), ("resume_checkpoint", c_uint64), ("has_spans", c_int32), ("n_threads", c_uint32)]
+                ("unfinished", c_int), ("resume_checkpoint", c_uint64), ("has_spans", c_int32), ("n_threads", c_uint32),
+                ("context", c_void_p), ("on_progress", c_void_p)]
 
 
 class Span(ctypes.Structure):
@@ -116,7 +117,8 @@ class Span(ctypes.Structure):
 
 
 class ViewOptions(Sized):
-    _fields_ = [("struct_size", c_size_t), ("where", c_char_p), ("keep", c_void_p), ("n_keep", c_uint64), ("path", c_char_p)]
+    _fields_ = [("struct_size", c_size_t), ("where", c_char_p), ("keep", c_void_p), ("n_keep", c_uint64), ("path", c_char_p),
+                ("context", c_void_p), ("on_progress", c_void_p)]
 
 
 class ViewInfo(Sized):
@@ -126,7 +128,8 @@ class ViewInfo(Sized):
 
 class DocumentList(ctypes.Structure):
     _fields_ = [("documents", c_void_p), ("n_documents", c_uint64), ("starts", c_void_p), ("n_windows", c_uint64),
-                ("document_bytes", c_uint32), ("start_bytes", c_uint32), ("keeps_rest", c_int64)]
+                ("document_bytes", c_uint32), ("start_bytes", c_uint32), ("keeps_rest", c_int32),
+                ("reserved", c_int32)]
 
 
 class LoaderSource(ctypes.Structure):
@@ -134,7 +137,7 @@ class LoaderSource(ctypes.Structure):
                 ("weight", c_double), ("max_epochs", c_uint64), ("rows_files", POINTER(c_char_p)),
                 ("order_of", POINTER(c_char_p)), ("documents", POINTER(c_uint64)), ("views", POINTER(c_void_p)),
                 ("document_lists", POINTER(DocumentList)), ("window_list", c_void_p), ("n_window_list", c_uint64),
-                ("window_list_bytes", c_int64), ("train_roles", c_char_p), ("lacks_lanes", c_uint64)]
+                ("window_list_bytes", c_uint32), ("lacks_lanes", c_uint32), ("train_roles", c_char_p)]
 
 
 class LoaderPhase(ctypes.Structure):
@@ -147,17 +150,16 @@ class LoaderSkip(ctypes.Structure):
 
 class LoaderOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("sources", POINTER(LoaderSource)),
-                ("n_sources", c_uint32), ("source_stride", c_uint32),
+                ("n_sources", c_uint32), ("source_stride", c_uint32), ("sequence_length", c_uint32), ("batch_rows", c_uint32),
+                ("seed", c_uint64), ("shuffle", c_int), ("windows", c_int), ("block_windows", c_uint64), ("group_blocks", c_uint64),
+                ("random_offset", c_int32), ("weigh_tokens", c_int32),
                 ("phases", POINTER(LoaderPhase)), ("n_phases", c_uint32), ("phase_stride", c_uint32),
-                ("row_stride", c_uint32), ("sequence_length", c_uint32), ("batch_rows", c_uint32), ("rank", c_uint32),
-                ("n_ranks", c_uint32), ("row_parts", c_uint32), ("seed", c_uint64), ("shuffle", c_int),
-                ("windows", c_int), ("block_windows", c_uint64), ("group_blocks", c_uint64),
-                ("random_offset", c_int32), ("io", c_int), ("look_ahead", c_uint32),
-                ("drop_behind", c_int32), ("mixed_tokenizers", c_int64), ("skips", POINTER(LoaderSkip)),
-                ("n_skips", c_uint32), ("skip_stride", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
-                ("whole_documents", c_int), ("weigh_tokens", c_int32), ("cp_rank", c_uint32), ("cp_size", c_uint32),
-                ("cp_mode", c_int64), ("view_pieces", c_int64),
-                ("lanes", POINTER(c_char_p)), ("n_lanes", c_uint64), ("verify_blocks", c_int64)]
+                ("skips", POINTER(LoaderSkip)), ("n_skips", c_uint32), ("skip_stride", c_uint32),
+                ("row_stride", c_uint32), ("row_parts", c_uint32), ("align", c_uint32), ("max_documents", c_uint32),
+                ("whole_documents", c_int), ("view_pieces", c_int32),
+                ("rank", c_uint32), ("n_ranks", c_uint32), ("cp_rank", c_uint32), ("cp_size", c_uint32), ("cp_mode", c_int),
+                ("io", c_int), ("look_ahead", c_uint32), ("drop_behind", c_int32), ("mixed_tokenizers", c_int32),
+                ("verify_blocks", c_int32), ("lanes", POINTER(c_char_p)), ("n_lanes", c_uint64)]
 
 
 class Row(ctypes.Structure):
@@ -217,11 +219,11 @@ class LoaderSourceInfo(Sized):
 
 
 class LoaderInfo(Sized):
-    _fields_ = [("struct_size", c_size_t), ("n_sources", c_uint64), ("n_samples", c_uint64),
+    _fields_ = [("struct_size", c_size_t), ("n_sources", c_uint32), ("direct_failed", c_int32), ("n_samples", c_uint64),
                 ("resident_bytes", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
-                ("bytes_read", c_uint64), ("n_waits", c_uint64), ("ns_waited", c_uint64),
+                ("bytes_read", c_uint64), ("n_waits", c_uint64), ("waited_ns", c_uint64),
                 ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64), ("wait_p999_ns", c_uint64),
-                ("wait_max_ns", c_uint64), ("io_reason", c_char_p), ("direct_failed", c_int64)]
+                ("wait_max_ns", c_uint64), ("io_reason", c_char_p)]
 
 
 class GatherOptions(Sized):
@@ -260,7 +262,7 @@ class StageInfo(Sized):
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("n_rows", c_uint32), ("sequence_length", c_uint32), ("max_boundaries", c_uint32),
                 ("device_bytes", c_uint64), ("host_bytes", c_uint64), ("n_batches", c_uint64),
                 ("n_tokens", c_uint64), ("bytes_moved", c_uint64), ("n_waits", c_uint64),
-                ("ns_waited", c_uint64), ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64),
+                ("waited_ns", c_uint64), ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64),
                 ("wait_p999_ns", c_uint64), ("wait_max_ns", c_uint64), ("n_late", c_uint64)]
 
 
@@ -292,7 +294,7 @@ SIGNATURES = {
     "tokmap_column_close": (None, [c_void_p]),
     "tokmap_column_get_info": (c_int, [c_void_p, POINTER(MetaColumn)]),
     "tokmap_column_get_value": (c_int, [c_void_p, c_uint64, POINTER(Value)]),
-    "tokmap_column_verify": _call(),
+    "tokmap_column_verify": _call(c_void_p, c_void_p),
     "tokmap_column_writer_open": _call(c_void_p, POINTER(ColumnOptions), of=POINTER(c_void_p)),
     "tokmap_column_writer_put": _call(c_uint64, c_void_p, c_uint64),
     "tokmap_column_writer_finish": _call(),
@@ -326,7 +328,7 @@ SIGNATURES = {
     "tokmap_view_close": (None, [c_void_p]),
     "tokmap_view_documents": _call(c_uint64, c_uint64, c_void_p),
     "tokmap_view_get_info": (c_int, [c_void_p, POINTER(ViewInfo)]),
-    "tokmap_view_verify": _call(),
+    "tokmap_view_verify": _call(c_void_p, c_void_p),
     "tokmap_view_write": _call(POINTER(ViewOptions), POINTER(ViewInfo)),
     "tokmap_loader_open": _call(POINTER(LoaderOptions), of=POINTER(c_void_p)),
     "tokmap_loader_close": (None, [c_void_p]),
@@ -344,7 +346,7 @@ SIGNATURES = {
     "tokmap_loader_gather_lane": _call(c_uint32, c_void_p),
     "tokmap_loader_get_lane": (c_int, [c_void_p, c_uint32, POINTER(LaneInfo)]),
     "tokmap_loader_count_labels": _call(POINTER(LoaderLabels)),
-    "tokmap_loader_get_sources": _call(c_uint64, c_size_t, c_void_p),
+    "tokmap_loader_sources_of": _call(c_uint64, c_size_t, c_void_p),
     "tokmap_loader_count_samples": _call(c_uint64, c_void_p),
     "tokmap_loader_ledger_line": _call(POINTER(LedgerEntry), c_char_p, POINTER(c_size_t)),
     "tokmap_ledger_check": _call(c_size_t, c_char_p, of=c_char_p),

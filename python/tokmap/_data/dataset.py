@@ -606,8 +606,8 @@ class Dataset:
             _meta.add_column(shard, name, array[first:first + shard.info.n_documents], flag("replace", replace))
 
     def scan(self, name: str, *, against: Union[None, Path, Sequence[str]] = None, duplicates: bool = False,
-             field: str = "text", ngram: int = 13, tokenizer: Optional[Path] = None, pattern: Optional[str] = None,
-             report: bool = False, replace: bool = False, threads: int = 0) -> Dict[str, Any]:
+             fields: Union[str, Sequence[str]] = "text", ngram: int = 13, tokenizer: Optional[Path] = None, pattern: Optional[str] = None,
+             matches: bool = False, replace: bool = False, threads: int = 0) -> Dict[str, Any]:
         """Adds late columns about tokens that documents have in common with others, by the command `tokmap scan`, and
         returns what it prints as JSON.
 
@@ -616,30 +616,31 @@ class Dataset:
         NAME_example, the number of its example, from 1 on. duplicates: the column NAME has the first document with the
         same tokens.
 
-        field: the fields of an example, with commas between them. ngram: tokens of an n-gram. tokenizer: the file of the
-        tokenizer that made the dataset; None: "bytes". pattern: as for `Tokenizer`. report: the result also has the 20
+        fields: those of an example that are looked for, each on its own: a list, or with commas between them. ngram: tokens of an n-gram. tokenizer: the file of the
+        tokenizer that made the dataset; None: "bytes". pattern: as for `Tokenizer`. matches: the result also has the 20
         longest matches of each example. replace: whether late columns of these names may be replaced. threads: 0: one
         for each processor. Several datasets are scanned one after another; after an error, those before it have their
         columns."""
         from .scan import scan  # here, because few programs need it
 
         self._need_files("scan")
-        for what, given in (("field", field), ("pattern", "" if pattern is None else pattern)):
-            arguments.text(what, given, "a string")
+        chosen = fields if isinstance(fields, str) else ",".join(fields)
+        arguments.text("fields", chosen, "a list of names")
+        arguments.text("pattern", "" if pattern is None else pattern, "a string")
         threads = number("threads", threads, 64)
         if flag("duplicates", duplicates) == (against is not None):
             raise ValueError("scan needs one of against and duplicates=True")
         if duplicates:
             self._only("duplicates")
-            if (field, ngram, tokenizer, pattern, report, threads) != ("text", 13, None, None, False, 0):
+            if (chosen, ngram, tokenizer, pattern, matches, threads) != ("text", 13, None, None, False, 0):
                 raise ValueError("duplicates=True needs no examples: only name and replace go with it")
             options = ["--duplicates"]
         else:
-            options = ["--field", field, "--ngram", str(integer("ngram", ngram))]
+            options = ["--fields", chosen, "--ngram", str(integer("ngram", ngram))]
             options += ["--threads", str(threads)] if threads else []
             options += ["--tokenizer", os.fsdecode(encode_path(tokenizer, "tokenizer"))] if tokenizer is not None else []
             options += ["--pattern", pattern] if pattern is not None else []
-            options += ["--report"] if flag("report", report) else []
+            options += ["--matches"] if flag("matches", matches) else []
         arguments.text("name", name, "the name of a column")
         options += ["--name", name, *(["--force"] if flag("replace", replace) else [])]
         if isinstance(against, (str, os.PathLike)):
@@ -647,8 +648,8 @@ class Dataset:
         elif against is not None and (isinstance(against, (bytes, type)) or not hasattr(against, "__iter__")
                                       or not all(isinstance(one, str) for one in against)):
             raise TypeError(f"against is {against!r:.80}: must be the path of a file, or a list of texts")
-        elif against is not None and field != "text":
-            raise ValueError("field is for the examples of a file, not for a list of texts")
+        elif against is not None and chosen != "text":
+            raise ValueError("fields is for the examples of a file, not for a list of texts")
         names = [name + end for end in ("_ngrams", "_longest", "_example")] if not duplicates else [name]
         return scan([path[:-4] for path in self.paths], self._first_documents, options, against, names, replace)
 
@@ -765,13 +766,13 @@ class Dataset:
 
     # ---- Checks ----
 
-    def verify(self, threads: int = 0, sample: float = 1.0) -> None:
-        """Reads and checks every byte, or a share of the blocks, and then the late columns, the views and the lanes beside
+    def verify(self, threads: int = 0, fraction: float = 1.0) -> None:
+        """Reads and checks every byte, or this fraction of the blocks, and then the late columns, the views and the lanes beside
         each dataset. Raises DamagedError, or FileError if the system could not read; MismatchError for a late column or a
         view of other documents, or a lane of other tokens."""
         from .lanes import verify_lanes
 
-        options = _lib.VerifyOptions(n_threads=number("threads", threads, 64), sample=real("sample", sample))
+        options = _lib.VerifyOptions(n_threads=number("threads", threads, 64), fraction=real("fraction", fraction))
         for shard in self._shards():
             call(lib.tokmap_dataset_verify, shard.handle.pointer, ctypes.byref(options), None)
             _meta.verify_beside(shard)

@@ -32,12 +32,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 class PackProgress(NamedTuple):
     """How far `pack` is: what a function that is given as `progress` is called with.
 
-    bytes       of the inputs, as they are stored, that were packed
+    n_bytes     of the inputs, as they are stored, that were packed
     total_bytes     of all inputs; None: not known, as for a pipe
     seconds     since the run began
     text        the line that the command would draw"""
 
-    bytes: int
+    n_bytes: int
     total_bytes: Optional[int]
     seconds: float
     text: str
@@ -234,7 +234,7 @@ def _line_on(out: Any) -> Optional[Callable[[str, bool], None]]:
 def _reporter(progress: Any) -> Callable[[Dict[str, Any]], None]:
     """What is done with each progress of the command."""
     if callable(progress):
-        return lambda found: progress(PackProgress(found["bytes"], found["total_bytes"], found["seconds"], found["text"]))
+        return lambda found: progress(PackProgress(found["n_bytes"], found["total_bytes"], found["seconds"], found["text"]))
     if progress is not None:
         flag("progress", progress)
     draw = _line_on(sys.stderr) if progress is None or progress else None

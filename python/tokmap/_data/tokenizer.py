@@ -34,7 +34,7 @@ class TokenText(ctypes.Structure):
 
 class EncodeOptions(Sized):
     _fields_ = [("struct_size", c_size_t), ("texts", c_void_p), ("n_texts", c_uint64), ("text_stride", c_uint32),
-                ("n_threads", c_uint32), ("specials", c_int), ("token_offsets", c_int64)]
+                ("n_threads", c_uint32), ("specials", c_int), ("token_offsets", c_int32)]
 
 
 class Encoding(Sized):
@@ -55,7 +55,7 @@ TOKENIZER_SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
     "tokmap_tokenizer_close": (None, [c_void_p]),
     "tokmap_tokenizer_encode": (c_int, [c_void_p, POINTER(EncodeOptions), POINTER(Encoding), POINTER(ErrorDetail)]),
     "tokmap_tokenizer_decode": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(TokenText), POINTER(ErrorDetail)]),
-    "tokmap_tokenizer_free": (None, [c_void_p]),
+    "tokmap_memory_free": (None, [c_void_p]),
     "tokmap_tokenizer_token": (c_int, [c_void_p, c_uint32, POINTER(TokenText)]),
     "tokmap_tokenizer_find": (c_uint32, [c_void_p, c_char_p, c_size_t]),
     "tokmap_tokenizer_get_info": (c_int, [c_void_p, POINTER(TokenizerInfo)]),
@@ -72,7 +72,7 @@ class _Memory:
     """An array that the library has allocated, freed when nothing refers to it any longer."""
 
     def __init__(self, address: int, shape: Tuple[int, ...], kind: str) -> None:
-        self._free = _library().tokmap_tokenizer_free
+        self._free = _library().tokmap_memory_free
         self._address = address
         self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": kind, "version": 3}
 
@@ -257,7 +257,7 @@ class Tokenizer:
             one = TokenText(data.ctypes.data, len(data) - 1)
         out = self._encode(ctypes.addressof(one), 1, specials, 1, offsets)
         del data  # until here the address is valid
-        _library().tokmap_tokenizer_free(out.offsets)
+        _library().tokmap_memory_free(out.offsets)
         ids = _array(out.ids, (out.n_ids,), "=u4")
         return (ids, _array(out.token_offsets, (out.n_ids, 2), "=i8")) if offsets else ids
 
@@ -305,7 +305,7 @@ class Tokenizer:
         try:
             return ctypes.string_at(out.bytes, out.n_bytes)
         finally:
-            _library().tokmap_tokenizer_free(out.bytes)
+            _library().tokmap_memory_free(out.bytes)
 
     def decode(self, ids: Any, *, errors: str = "replace") -> str:
         """The text of the ids. Special tokens become their content.

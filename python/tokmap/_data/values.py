@@ -48,7 +48,7 @@ class Column:
 
     def verify(self) -> "Column":
         """Compares a late column with its checksums, before all of it is used."""
-        call(lib.tokmap_column_verify, self.handle.pointer)
+        call(lib.tokmap_column_verify, self.handle.pointer, None, None)
         return self
 
     def _view(self, address: Optional[int], dtype: str, n: int) -> Array:
@@ -184,7 +184,7 @@ def verify_beside(shard: Any) -> None:
         handle = Handle(lib.tokmap_view_close, shard.handle)
         options = _lib.ViewOptions(path=os.fsencode(os.path.join(folder, found)))
         call(lib.tokmap_view_open, ctypes.byref(handle.pointer), shard.handle.pointer, ctypes.byref(options))
-        call(lib.tokmap_view_verify, handle.pointer)
+        call(lib.tokmap_view_verify, handle.pointer, None, None)
 
 
 def join(columns: Sequence[Column]) -> Array:

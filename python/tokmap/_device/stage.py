@@ -485,7 +485,7 @@ class Stage:
     @property
     def stats(self) -> Dict[str, Any]:
         """Memory ("device_bytes", "host_bytes", "pinned"), and how often and how long next waited
-        ("n_waits", "ns_waited", "wait_p99_ns", ...)."""
+        ("n_waits", "waited_ns", "wait_p99_ns", ...)."""
         info = _lib.StageInfo()
         with self._core as core:
             lib.tokmap_stage_get_info(core.pointer, ctypes.byref(info))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     _Stream = datasets.IterableDataset
 
-_LOGGED = ("position", "samples_skipped", "bytes_read", "n_waits", "ns_waited", "wait_p99_ns")
+_LOGGED = ("position", "samples_skipped", "bytes_read", "n_waits", "waited_ns", "wait_p99_ns")
 
 
 class _Rows(datasets.iterable_dataset._BaseExamplesIterable):  # type: ignore[misc,unused-ignore]

@@ -166,7 +166,7 @@ def _no_rows(generation: int) -> None:
 def sources_of(handle: Handle, first: int, end: int) -> Array:
     """The source of each of the samples [first, end)."""
     sources = np.empty(end - first, np.uint32)
-    call(lib.tokmap_loader_get_sources, handle.pointer, first, len(sources), sources.ctypes.data)
+    call(lib.tokmap_loader_sources_of, handle.pointer, first, len(sources), sources.ctypes.data)
     return sources
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .batch import Batch
     from .options import Options
 
-_TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
+_TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(1, 6)  # tokmap_gather_format
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
 _batch_gather, _cu_seqlens, _set_parts = lib.tokmap_batch_gather, lib.tokmap_batch_cu_seqlens, lib.tokmap_loader_set_parts

@@ -94,7 +94,8 @@ class Loader(Of[T]):
                 "best_fit": rows of whole documents, and of pieces of longer ones, with almost no padding. The label
                 between two documents is masked. More than 10,000,000 documents need `tokmap rows` first
     max_epochs  the loader ends before a source begins more epochs than this; a Source can set its own. None, 0: no end
-    outputs     some of "inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens". With (),
+    outputs     some of "inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"; "lane:NAME", the numbers
+                of a lane; and "loss_weight", weights for the labels from the lane that Rows(loss_weight=) names. With (),
                 a batch has only its `rows`, which are not copied
     dtype       the type of inputs and labels: int32 or int64, as text, or of NumPy or PyTorch
     framework   "numpy" or "torch": what the outputs are. With a GPU, tensors are pinned, except in forks and workers
@@ -647,7 +648,7 @@ class Loader(Of[T]):
     @property
     def stats(self) -> Dict[str, Any]:
         """How it reads ("io", "look_ahead") and why ("io_reason"), its memory ("resident_bytes"), how many steps had
-        to wait and how long ("n_waits", "ns_waited", ...). With io="map" and outputs=() no waits are counted, because a
+        to wait and how long ("n_waits", "waited_ns", ...). With io="map" and outputs=() no waits are counted, because a
         step waits where its rows are used. With data in a store, "store" has the requests to it since the datasets were opened: how
         many, the bytes of their answers, hedges (second requests in place of slow ones), retries and failed requests. With a device:
         Stage.stats."""

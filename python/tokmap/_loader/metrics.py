@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from .._c.errors import Error, LockedError
 from .._c.output import check_own, complete_file
 
-STATS = ("bytes_read", "n_waits", "ns_waited")
+STATS = ("bytes_read", "n_waits", "waited_ns")
 WAITS = {"wait_p50_ns": "0.5", "wait_p99_ns": "0.99", "wait_p999_ns": "0.999", "wait_max_ns": "1"}
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
@@ -46,7 +46,7 @@ def as_text(found: Dict[str, Any], of_run: bool, up: int = 1) -> str:
         add("process_read_bytes_total", "counter", "Bytes that were requested from the system.", [("", [rank], found["bytes_read"])])
     waits = [("", (rank, ("quantile", quantile)), found[name] / 1e9) for name, quantile in WAITS.items() if name in found]
     add("process_wait_seconds", "summary", "How long steps had to wait for their data.",
-        [*waits, ("_sum", [rank], found["ns_waited"] / 1e9), ("_count", [rank], found["n_waits"])])
+        [*waits, ("_sum", [rank], found["waited_ns"] / 1e9), ("_count", [rank], found["n_waits"])])
     return "\n".join([*lines, ""])
 
 

@@ -101,7 +101,7 @@ class Source:
             if one is not None and not (isinstance(one, (tuple, list)) and len(one) == 2):
                 raise TypeError(f"documents is {documents!r}: must be (first, end), or a list of them")
             if one is not None:
-                self.documents[i] = number("documents", one[0], 2**63), number("documents", one[1], 2**63)
+                self.documents[i] = number("documents", one[0], 2**63), number("documents", one[1], 2**64 - 1)
         self.document_lists: List[Any] = list(document_list) if isinstance(document_list, (list, tuple)) else [document_list]
         if any(one is not None and not isinstance(one, DocumentList) for one in self.document_lists):
             raise TypeError(f"document_list is {document_list!r:.80}: must be a tokmap.DocumentList, or a list of them")

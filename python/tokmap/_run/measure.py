@@ -35,7 +35,7 @@ class Waits(NamedTuple):
 class Measurement:
     """What measure() has found. print(m) is a table, m.to_json() what `tokbench compare` takes.
 
-    n_steps: the steps that count, which are those after the first warm_up ones. tokens: of their batches; None if they
+    n_steps: the steps that count, which are those after the first warm_up ones. n_tokens: of their batches; None if they
     could not be counted. waits: seconds that each step waited, in their order. step_s: seconds of a step without its
     wait, on average. first_batch_s: seconds from iter(loader) to the first batch. cpu_s: processor seconds of this
     process in the steps that count, a model's too, and cpu_children_s: those of its descendants. memory_bytes: of this
@@ -44,7 +44,7 @@ class Measurement:
     if none were."""
 
     n_steps: int
-    tokens: Optional[int]
+    n_tokens: Optional[int]
     waits: Tuple[float, ...] = field(repr=False)
     step_s: float
     first_batch_s: float
@@ -62,8 +62,8 @@ class Measurement:
         return Waits(*(ordered[max(math.ceil(self.n_steps * part / 1000), 1) - 1] for part in (500, 990, 999, 1000)))
 
     @property
-    def au(self) -> float:
-        """The accelerator utilisation: the share of the time that steps computed. 0 if steps take no time."""
+    def utilisation(self) -> float:
+        """Of the accelerator: the share of the time that steps computed. 0 if steps take no time."""
         computed = self.n_steps * self.step_s
         return computed / (computed + sum(self.waits)) if computed else 0.0
 
@@ -71,16 +71,16 @@ class Measurement:
     def tokens_per_second(self) -> Optional[float]:
         """Tokens of a second of steps with their waits; None if tokens could not be counted."""
         seconds = self.n_steps * self.step_s + sum(self.waits)
-        return None if self.tokens is None else self.tokens / seconds
+        return None if self.n_tokens is None else self.n_tokens / seconds
 
     @property
     def verdict(self) -> str:
         """One sentence: "fed", or how much of the time is lost."""
         if not self.step_s:
             return f"a batch in {_time(sum(self.waits) / self.n_steps)}, without steps between them"
-        if self.au >= FED:
-            return f"fed: waits are {100 * (1 - self.au):.2f} % of the time"
-        lost = f"waits: {100 * (1 - self.au):.1f} % of the time"
+        if self.utilisation >= FED:
+            return f"fed: waits are {100 * (1 - self.utilisation):.2f} % of the time"
+        lost = f"waits: {100 * (1 - self.utilisation):.1f} % of the time"
         if self.replay is None:
             return lost
         of_loader = max(sum(self.waits) / self.n_steps - sum(self.replay.waits) / self.replay.n_steps, 0)
@@ -91,12 +91,12 @@ class Measurement:
     def to_json(self) -> str:
         """This measurement as JSON, with the keys of `tokbench fit --json` where they mean the same."""
         return json.dumps({"schema_version": 1, "kind": "measure", "tokmap": lib.tokmap_version().decode(),
-                           "verdict": None if not self.step_s else "fed" if self.au >= FED else "waits", "text": self.verdict, **self._numbers()}, indent=2)
+                           "verdict": None if not self.step_s else "fed" if self.utilisation >= FED else "waits", "text": self.verdict, **self._numbers()}, indent=2)
 
     def _numbers(self) -> Dict[str, Any]:
-        tokens = self.tokens
+        tokens = self.n_tokens
         return {"n_steps": self.n_steps, "step_ms": round(self.step_s * 1e3, 9), "n_tokens": tokens,
-                "tokens_per_second": self.tokens_per_second, "utilisation": self.au,
+                "tokens_per_second": self.tokens_per_second, "utilisation": self.utilisation,
                 **{f"wait_{name}_us": value * 1e6 for name, value in self.wait._asdict().items()},
                 "wait_mean_us": sum(self.waits) / self.n_steps * 1e6, "first_batch_ms": self.first_batch_s * 1e3,
                 "cpu_us_per_million_tokens": (self.cpu_s + self.cpu_children_s) / tokens * 1e12 if tokens else None,
@@ -105,14 +105,14 @@ class Measurement:
 
     def rows(self) -> List[Tuple[str, str]]:
         """The table that print() shows: names, and values with their units."""
-        wait, tokens = self.wait, self.tokens
+        wait, tokens = self.wait, self.n_tokens
         given = [(self, "")] + ([] if self.replay is None else [(self.replay, " of replay")])
         return [
             ("steps", f"{self.n_steps:,} of {_time(self.step_s)}" + ", simulated" * self.simulated +
              ", then the loader ended" * self.ended),
             ("wait, p50", _time(wait.p50)), ("wait, p99", _time(wait.p99)), ("wait, p99.9", _time(wait.p999)),
             ("wait, longest", _time(wait.max)),
-            *((f"utilisation (AU){name}", f"{one.au:.4f}") for one, name in given if one.step_s),
+            *((f"utilisation (AU){name}", f"{one.utilisation:.4f}") for one, name in given if one.step_s),
             ("first batch", _time(self.first_batch_s)),
             ("tokens/s", "not counted: see tokens=" if tokens is None else _short(self.tokens_per_second or 0)),
             ("processor, 10^6 tokens" if tokens else "processor, a step",

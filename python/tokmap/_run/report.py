@@ -22,12 +22,12 @@ _Groups = Callable[[int, Array], Tuple[Array, List[Any]]]
 
 
 class Share(NamedTuple):
-    """What a run had of a source, an input, a value or a host: how many tokens were labels, each counted as often as it
-    was a label, and how many documents had a label."""
+    """What a run had of a source, an input, a value or a host, which has this name. n_labels: how often a token was a label.
+    n_documents: how many documents had a label."""
 
     name: Any
-    tokens: int
-    documents: int
+    n_labels: int
+    n_documents: int
 
 
 class Report(List[Share]):
@@ -127,12 +127,12 @@ def shares(spans: List[Tuple[Loader[Any], List[int], int, int, bool]], by: str, 
         check_boundaries(dataset)
         groups = _inputs_of(dataset) if by == "input" else _values_of(dataset, column, by) if column else _none
         chunks = go_through(range(0, dataset.n_documents, CHUNK))
-        for name, tokens, documents in _count(some, chunks, dataset.n_documents, groups):
+        for name, n_labels, n_documents in _count(some, chunks, dataset.n_documents, groups):
             name = k if by == "source" else host_of(name) if by == "host" else math.nan if name != name else name
             total = found.setdefault(name, [0, 0])
-            total[0] += tokens
-            total[1] += documents
-    return sorted((Share(name, *total) for name, total in found.items()), key=lambda share: (-share.tokens, str(share.name)))
+            total[0] += n_labels
+            total[1] += n_documents
+    return sorted((Share(name, *total) for name, total in found.items()), key=lambda share: (-share.n_labels, str(share.name)))
 
 
 def count_labels(loader: Loader[Any], source: int, dataset: int, first_document: int, n_documents: int,

@@ -282,7 +282,7 @@ class Run:
             # The labels of one role are those that count beside labels without a role.
             uses = self._uses(names) + (self._uses(without, is_added=False) if names else [])
             found += [share._replace(name=names[0] if names else None) for share in shares(uses, "role", "", go_through)]
-        return sorted(found, key=lambda share: (-share.tokens, str(share.name)))
+        return sorted(found, key=lambda share: (-share.n_labels, str(share.name)))
 
     def _uses(self, roles: Optional[List[str]] = None, is_added: bool = True) -> List[Tuple[Loader[Any], List[int], int, int, bool]]:
         """The samples that were used, or skipped, of each loader: its sources that are not counted, from which sample, and

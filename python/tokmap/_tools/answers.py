@@ -49,7 +49,7 @@ def _run_of(given: Given) -> Run:
             until = file.read(129)
         if len(until) != 128:
             raise Refused(f"{given.state}: is not a state, which is a file of 128 bytes")
-    names = ("sequence_length", "seed", "shuffle", "windows", "max_epochs", "ranks", "batch_rows")
+    names = ("sequence_length", "seed", "shuffle", "windows", "max_epochs", "n_ranks", "batch_rows")
     options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
     if given.ledger is not None:
         if given.operands or given.order_of or options:
@@ -59,9 +59,9 @@ def _run_of(given: Given) -> Run:
         raise WrongUse("--all-attempts needs --ledger")
     if not given.operands or "sequence_length" not in options:
         raise WrongUse("say which run: --ledger FILE, or datasets and --sequence-length")
-    if given.step is not None and not {"ranks", "batch_rows"} <= options.keys():
-        raise WrongUse("--step without a ledger needs --ranks and --batch-rows")
-    n_ranks = options.pop("ranks", 1)
+    if given.step is not None and not {"n_ranks", "batch_rows"} <= options.keys():
+        raise WrongUse("--step without a ledger needs --n-ranks and --batch-rows")
+    n_ranks = options.pop("n_ranks", 1)
     loader = Loader([Source(given.operands, order_of=given.order_of)], ranks=Ranks(rank=0, n_ranks=n_ranks),
                     reading=Reading(io="map"), order=Order(drop_last=False), **options)
     until = loader.n_samples if until is None else until
@@ -165,12 +165,12 @@ def _report(run: Run, given: Given) -> None:
     if given.host is not None:
         by, column = "host", given.host
     found = run._shares(by, column, lambda chunks: show_count(chunks, "report", "documents", step=CHUNK))
-    total = sum(one.tokens for one in found)
+    total = sum(one.n_labels for one in found)
     if top is not None:
         found = found[:math.ceil(len(found) * top / 100)]
     name = column or by
     if given.json:
-        print_json(until=run.end, tokens=total, by=by, column=column or None, not_counted=[
+        print_json(until=run.end, n_labels=total, by=by, column=column or None, not_counted=[
             {"source": k, "path": run._path_of_source(k)} for k in run._not_counted()], shares=[{
             **one._asdict(), "name": value_for_json(one.name), **({"path": run._path_of_source(one.name)} if by == "source" else {})}
             for one in found])
@@ -178,8 +178,8 @@ def _report(run: Run, given: Given) -> None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files are bytes
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow([name, "tokens", "documents", "share"])
-        writer.writerows([name_of(one), one.tokens, one.documents, f"{one.tokens / max(total, 1):.9f}"] for one in found)
+        writer.writerow([name, "n_labels", "n_documents", "share"])
+        writer.writerows([name_of(one), one.n_labels, one.n_documents, f"{one.n_labels / max(total, 1):.9f}"] for one in found)
     else:
         if by == "source":
             found = [one._replace(name=run._name_of_source(one.name)) for one in found]
@@ -190,7 +190,7 @@ def _report(run: Run, given: Given) -> None:
 
 def _print_table(name: str, found: List[Share], total: int) -> None:
     rows = [[plain(name), "tokens", "documents", "share"]]
-    rows += [[plain(name_of(one)) or "(none)", f"{one.tokens:,}", f"{one.documents:,}", f"{100 * one.tokens / max(total, 1):.3f} %"]
+    rows += [[plain(name_of(one)) or "(none)", f"{one.n_labels:,}", f"{one.n_documents:,}", f"{100 * one.n_labels / max(total, 1):.3f} %"]
              for one in found]
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for row in rows:

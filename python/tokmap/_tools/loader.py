@@ -66,4 +66,4 @@ def main(arguments: List[str]) -> None:
         sys.stdout.flush()
         os.dup2(out, sys.stdout.fileno())
         print(found.to_json() if given.json else found)
-    sys.exit(_WAITS if found.step_s and found.au < FED else 0)
+    sys.exit(_WAITS if found.step_s and found.utilisation < FED else 0)

@@ -157,11 +157,11 @@ def of_run(run: Any) -> str:
 
 
 def of_report(report: Any) -> str:
-    total = sum(one.tokens for one in report)
+    total = sum(one.n_labels for one in report)
     facts = [("not counted", html.escape(why)) for why in report.not_counted.values()]
     return _page(f"{total:,} tokens that were labels", ("", facts), (f"by {report.what}", _shares(
-        [(report.shown.get(one.name) or name_of(one) or "(none)", one.tokens) for one in report],
-        [f", {one.tokens:,} tokens of {one.documents:,} document{'s' * (one.documents != 1)}" for one in report])))
+        [(report.shown.get(one.name) or name_of(one) or "(none)", one.n_labels) for one in report],
+        [f", {one.n_labels:,} tokens of {one.n_documents:,} document{'s' * (one.n_documents != 1)}" for one in report])))
 
 
 def of_measurement(found: Any) -> str:

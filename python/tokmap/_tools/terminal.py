@@ -107,6 +107,8 @@ def _exit_status(error: Exception, other: int) -> int:
         return 5
     if isinstance(error, MemoryError) or isinstance(error, OSError) and error.errno in _AGAIN:
         return 75
+    if isinstance(error, NotADatasetError) and error._errno:
+        return 3  # there is no index
     if isinstance(error, (NotADatasetError, VersionError, DamagedError, MismatchError)):
         return 4
     if isinstance(error, WrongUse):

@@ -124,7 +124,7 @@ def _compare(reference: _Reference, texts: List[str], found: Dataset) -> Dict[st
                 raise _Differs(_difference(reference.name, texts[i], ours, list(ids)))
             n_ids += len(ours)
         n_documents, n_bytes = end, n_bytes + size
-    return {"package": reference.name, "documents": n_documents, "tokens": n_ids, "bytes": n_bytes, "seconds": seconds}
+    return {"package": reference.name, "n_documents": n_documents, "n_tokens": n_ids, "text_bytes": n_bytes, "seconds": seconds}
 
 
 def _difference(name: str, text: str, ours: List[int], theirs: List[int]) -> str:
@@ -172,7 +172,7 @@ def _kill_a_pack(folder: str, text: str, options: List[str], wanted: str) -> int
         report = run_pack(options, [text])
         if _file_bytes(output + ".bin", output + ".tmi") != _file_bytes(wanted + ".bin", wanted + ".tmi"):
             raise _Differs("a pack that was killed and resumed wrote other bytes")
-        n_documents = int(report["resumed_documents"])
+        n_documents = int(report["n_resumed_documents"])
         if 0 < n_documents < report["n_documents"]:
             return n_documents
     return 0
@@ -311,23 +311,23 @@ def _try(given: Given, folder: str) -> Dict[str, Any]:
             compared = _compare(reference, texts, ds) if reference else None
         except _NotCompared as error:
             compared, why_not = None, str(error)
-    return {"documents": report["n_documents"], "text_bytes": report["text_bytes"], "tokens": report["n_tokens"],
+    return {"n_documents": report["n_documents"], "text_bytes": report["text_bytes"], "n_tokens": report["n_tokens"],
             "token_file_bytes": os.path.getsize(output + ".bin"), "pack_seconds": report["seconds"], "n_threads": report["n_threads"],
-            "compared": compared, "not_compared": why_not or None, "kept_documents": _kill_a_pack(folder, text, options, output),
+            "compared": compared, "not_compared": why_not or None, "n_kept_documents": _kill_a_pack(folder, text, options, output),
             "training": _kill_a_training(folder, output, report["n_tokens"]), "seconds": time.perf_counter() - started}
 
 
 def _rows(found: Dict[str, Any], folder: Optional[str]) -> Iterator[Tuple[str, str]]:
     compared, training, seconds = found["compared"], found["training"], found["pack_seconds"]
-    text_bytes, tokens = found["text_bytes"], found["tokens"]
+    text_bytes, tokens = found["text_bytes"], found["n_tokens"]
     measured = seconds >= _LEAST_SECONDS and text_bytes >= _LEAST_BYTES
-    plural = "s" * (found["documents"] != 1)
-    yield "text", (f"{text_bytes / 1e6:.1f} MB in {found['documents']:,} document{plural}: {tokens:,} tokens of "
+    plural = "s" * (found["n_documents"] != 1)
+    yield "text", (f"{text_bytes / 1e6:.1f} MB in {found['n_documents']:,} document{plural}: {tokens:,} tokens of "
                    f"{text_bytes / max(tokens, 1):.2f} bytes")
     yield "on disk", f"{found['token_file_bytes'] / 1e6:.1f} MB"
     if compared:
-        part = "" if compared["documents"] == found["documents"] else f", in {_REFERENCE_SECONDS:.0f} s"
-        yield "ids", f"all equal to those of {compared['package']} ({compared['tokens']:,}{part})"
+        part = "" if compared["n_documents"] == found["n_documents"] else f", in {_REFERENCE_SECONDS:.0f} s"
+        yield "ids", f"all equal to those of {compared['package']} ({compared['n_tokens']:,}{part})"
     else:
         yield "ids", f"not compared: {found['not_compared']}"
     if measured:
@@ -336,11 +336,11 @@ def _rows(found: Dict[str, Any], folder: Optional[str]) -> Iterator[Tuple[str, s
     else:
         yield "rates", "too little text to measure"
     if compared and compared["seconds"] >= _LEAST_SECONDS and measured:
-        theirs = compared["bytes"] / compared["seconds"]
-        yield compared["package"].split()[0], (f"{theirs / 1e6:.1f} MB/s, {compared['tokens'] / compared['seconds'] / 1e6:.2f} M "
+        theirs = compared["text_bytes"] / compared["seconds"]
+        yield compared["package"].split()[0], (f"{theirs / 1e6:.1f} MB/s, {compared['n_tokens'] / compared['seconds'] / 1e6:.2f} M "
                                                f"tokens/s (all threads); tokmap: {text_bytes / seconds / theirs:.0f} times")
-    yield "kill -9", (f"of a pack: {found['kept_documents']:,} documents were kept; the end has the same bytes"
-                      if found["kept_documents"] else "of a pack: none was killed in the middle: give more text")
+    yield "kill -9", (f"of a pack: {found['n_kept_documents']:,} documents were kept; the end has the same bytes"
+                      if found["n_kept_documents"] else "of a pack: none was killed in the middle: give more text")
     if training:
         yield "kill -9", (f"of a training at step {training['killed_at']}: resumed at {training['resumed_at']}, same samples "
                           "and tokens")

@@ -345,7 +345,7 @@ static int open_key(add_job *job)
         return CLI_OK;
     if (tokmap_column_open(&job->key, job->ds, job->options->key, &err) != TOKMAP_OK)
         return cli_error(CLI_INPUT, "%s (--key)", err.text);
-    if (tokmap_column_verify(job->key, &err) != TOKMAP_OK)
+    if (tokmap_column_verify(job->key, NULL, NULL, &err) != TOKMAP_OK)
         return cli_fail(&err);
     tokmap_column_get_info(job->key, &info);
     return info.type == TOKMAP_VALUE_INT64 || info.type == TOKMAP_VALUE_STRING

@@ -95,9 +95,9 @@ static const cli_option option_table[] = {
      .help = "for add: a row belongs to the document with the same value of NAME, which P must "
              "have as a column ('tokmap pack --meta NAME') and the files as a field: integers or "
              "strings, each once, in any order [row i belongs to document i]"},
-    {"fields", 0, CLI_TEXT, TARGET(add.fields), "LIST",
+    {"fields", 0, CLI_TEXT, TARGET(add.fields), "FIELD,...",
      .help =
-         "for add: only these fields, with commas between them [all fields of the first "
+         "for add: only these fields [all fields of the first "
          "file, of JSON lines those of its first row, that are numbers, strings or truth values, "
          "but for the key]"},
     {"meta-text", 0, CLI_CALL, 0, "FIELD",
@@ -108,7 +108,7 @@ static const cli_option option_table[] = {
     {"missing", 0, CLI_WORD, TARGET(add.missing_is_null), "WORD",
      .help = "for add with --key: how to handle a document without a row [error]",
      .words = missing_words},
-    {"memory", 0, CLI_NUMBER, TARGET(add.memory), "BYTES",
+    {"memory", 0, CLI_NUMBER, TARGET(add.memory), "SIZE",
      .help = "for add with --key: the most that a table of the keys may take; it is needed only if "
              "the rows are not in the order of the documents, and takes up to 6 bytes for each "
              "document [1GiB]",

@@ -408,8 +408,8 @@ static void put_lengths(json_out *o, const length_table *table)
         json_out_begin(o, NULL, '{');
         json_out_number(o, "from", bucket_first(b));
         json_out_number(o, "to", bucket_last(b));
-        json_out_number(o, "documents", table->buckets[b].n_documents);
-        json_out_number(o, "tokens", table->buckets[b].n_tokens);
+        json_out_number(o, "n_documents", table->buckets[b].n_documents);
+        json_out_number(o, "n_tokens", table->buckets[b].n_tokens);
         json_out_end(o, '}');
     }
     json_out_end(o, ']');
@@ -512,8 +512,8 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
         if (kept) {
             n_counted = table.n_tokens;
             json_out_begin(&o, "kept", '{');
-            json_out_number(&o, "documents", table.n_documents);
-            json_out_number(&o, "tokens", table.n_tokens);
+            json_out_number(&o, "n_documents", table.n_documents);
+            json_out_number(&o, "n_tokens", table.n_tokens);
             json_out_end(&o, '}');
         }
         if (table.n_documents && code == CLI_OK && !options->no_lengths)

@@ -13,6 +13,7 @@
 #include "datasets/beside.h"
 #include "datasets/values.h"
 #include "cli/json_out.h"
+#include "base/base.h"
 #include "base/json_text.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"
@@ -156,8 +157,7 @@ static int check_inputs(merge_state *s)
         code = check_input(s, &s->inputs[i]);
     for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
         code = check_roles(s, &s->inputs[i]);
-    if (code == CLI_OK && tokmap_dataset_check_tokenizers(
-                              (const tokmap_dataset *const *)s->list.datasets, s->n_inputs, &err))
+    if (code == CLI_OK && tokmap_dataset_check_tokenizers(s->list.datasets, s->n_inputs, &err))
         code = cli_fail(&err);
     if (code == CLI_OK)
         code = choose_vocab_size(s);
@@ -209,31 +209,49 @@ static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, t
     return status;
 }
 
+/* The progress through all inputs. */
+typedef struct merge_progress {
+    cli_progress line;
+    uint64_t n_before, n_input, n_bytes; /* of the inputs before this one, of it, and of all */
+} merge_progress;
+
+/* Documents come after the tokens of an input, and do not count. */
+static int on_progress(void *context, uint64_t n_done, uint64_t n_total)
+{
+    merge_progress *p = context;
+    (void)n_total;
+    if (p->n_input > 0) /* else finish */
+        cli_progress_update(&p->line, p->n_before + MIN(n_done, p->n_input), p->n_bytes);
+    return 0;
+}
+
 static int write_merged(const merge_state *s)
 {
     tokmap_writer *writer;
     tokmap_error err;
+    merge_progress progress = {.n_bytes = s->n_bytes};
     tokmap_writer_options options = cli_writer_options_like(s->inputs[0].ds);
     options.vocab_size = s->vocab_size;
     options.replace = s->options->force;
     options.has_spans = s->has_spans;
+    options.context = &progress;
+    options.on_progress = on_progress;
     int code = output_make_folders(s->prefix);
     if (code != CLI_OK)
         return code;
-    cli_progress progress;
-    uint64_t n_done = 0;
     tokmap_status status = tokmap_writer_open(&writer, s->options->output, &options, &err);
-    cli_progress_begin(&progress, "merge", s->options->quiet);
+    cli_progress_begin(&progress.line, "merge", s->options->quiet);
     for (size_t i = 0; i < s->n_inputs && status == TOKMAP_OK; i++) {
         const merge_input *in = &s->inputs[i];
+        progress.n_input = in->info.n_tokens * in->info.token_bytes;
         status = tokmap_writer_append_dataset(writer, in->ds, &err);
-        n_done += in->info.n_tokens * in->info.token_bytes;
-        cli_progress_update(&progress, n_done, s->n_bytes);
+        progress.n_before += progress.n_input;
     }
+    progress.n_input = 0;
     if (status == TOKMAP_OK)
-        cli_progress_end(&progress, n_done);
+        cli_progress_end(&progress.line, progress.n_before);
     else
-        cli_progress_clear(&progress);
+        cli_progress_clear(&progress.line);
     if (status == TOKMAP_OK)
         status = set_metadata(s, writer, &err);
     if (status == TOKMAP_OK)

@@ -141,9 +141,10 @@ static int print_result(const char *prefix, const selection *s, const tokmap_red
 {
     char counts[320];
     snprintf(counts, sizeof counts,
-             "\"documents\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"linked_files\": %" PRIu64
-             ", \"shared_bytes\": %" PRIu64 ", \"copied_bytes\": %" PRIu64
-             ", \"read_bytes\": %" PRIu64 ", \"written_bytes\": %" PRIu64,
+             "\"n_redacted_documents\": %" PRIu64 ", \"n_redacted_tokens\": %" PRIu64
+             ", \"n_linked_files\": %" PRIu64 ", \"bytes_shared\": %" PRIu64
+             ", \"bytes_copied\": %" PRIu64 ", \"bytes_read\": %" PRIu64
+             ", \"bytes_written\": %" PRIu64,
              s->n, done->n_tokens, done->n_linked, done->bytes_shared, done->bytes_copied,
              done->bytes_read, done->bytes_written);
     const int code = cli_print_result(prefix, NULL, counts, o->json, o->quiet);
@@ -205,7 +206,7 @@ static int redact_column(const selection *s, const tokmap_dataset *q, const char
     tokmap_error err;
     int code = CLI_OK;
     if (tokmap_column_open(&from, s->ds, name, &err) != TOKMAP_OK ||
-        tokmap_column_verify(from, &err) != TOKMAP_OK ||
+        tokmap_column_verify(from, NULL, NULL, &err) != TOKMAP_OK ||
         tokmap_column_writer_open(&to, q, &options, &err) != TOKMAP_OK)
         code = cli_fail(&err);
     if (code == CLI_OK)

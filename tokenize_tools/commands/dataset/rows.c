@@ -18,12 +18,13 @@ typedef struct rows_command_options {
     bool json, quiet;
 } rows_command_options;
 
-static void on_progress(void *context, uint64_t n_done, uint64_t n_documents)
+static int on_progress(void *context, uint64_t n_done, uint64_t n_documents)
 {
     cli_progress *progress = context;
     if (cli_progress_is_due(progress))
         cli_progress_draw(progress, "rows: %s of %s", cli_count(n_done).s,
                           cli_count_of(n_documents, "document").s);
+    return 0;
 }
 
 static void print_result(const char *path, const tokmap_rows_info *info,
@@ -105,7 +106,7 @@ static const cli_option option_table[] = {
      .lowest = 1, .highest = 1 << 24},
     {"max-documents", 0, CLI_NUMBER, TARGET(max_documents), "N",
      .help = "documents in a row, at most [any number]", .lowest = 1, .highest = UINT32_MAX},
-    {"whole-documents", 0, CLI_WORD, TARGET(whole_documents), "WHAT",
+    {"whole-documents", 0, CLI_WORD, TARGET(whole_documents), "WORD",
      .help = "how to handle a document that is longer than a row [it is cut into pieces]",
      .words = whole_documents},
     {"view", 0, CLI_TEXT, TARGET(view), "FILE",

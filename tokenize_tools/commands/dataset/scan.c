@@ -38,14 +38,14 @@ typedef struct scan_options {
     const char *against, *fields, *name;
     tokenizer_choice tokenizer;
     uint64_t n, n_threads, memory;
-    bool duplicates, report, force, json, quiet;
+    bool duplicates, shows_matches, force, json, quiet;
 } scan_options;
 
 typedef struct example {
     uint64_t n_ngrams, n_documents;
     uint64_t last_document; /* the last one that n_documents counts */
     bool is_short;          /* all of its texts are too short to be looked for */
-    scan_matches matches;   /* for --report */
+    scan_matches matches;   /* for --matches */
 } example;
 
 typedef struct scan_state {
@@ -245,7 +245,7 @@ static tokmap_status record_match(void *context, uint64_t number, const ngrams_f
         example *const e = &s->examples[r->example - 1];
         e->n_documents += e->n_documents == 0 || e->last_document != number;
         e->last_document = number;
-        if (s->options->report && !scan_matches_add(&e->matches, &match))
+        if (s->options->shows_matches && !scan_matches_add(&e->matches, &match))
             status = FAIL_MEMORY(err);
     }
     return status;
@@ -332,7 +332,7 @@ static int print_json(const scan_state *s, const totals *t, scan_texts *texts)
         json_out_number(&o, "example", i + 1);
         json_out_number(&o, "n_ngrams", s->examples[i].n_ngrams);
         json_out_number(&o, "n_documents", s->examples[i].n_documents);
-        if (s->options->report)
+        if (s->options->shows_matches)
             code = scan_texts_print(texts, &s->examples[i].matches, &o);
         json_out_end(&o, '}');
     }
@@ -348,7 +348,7 @@ static int print_lines(const scan_state *s, const totals *t, scan_texts *texts)
            cli_count_of(t->n_ngrams, "n-gram").s);
     printf("%s with one, of %s\n", cli_count_of(s->n_found, "document").s,
            cli_count_of(t->n_seen, "example").s);
-    for (size_t i = 0; i < s->n_examples && s->options->report && code == CLI_OK; i++) {
+    for (size_t i = 0; i < s->n_examples && s->options->shows_matches && code == CLI_OK; i++) {
         const example *e = &s->examples[i];
         if (e->n_documents == 0)
             continue;
@@ -371,9 +371,9 @@ static int print_result(const scan_state *s)
     if (!s->options->quiet && t.n_short)
         cli_warn("%s shorter than %d tokens: not looked for", cli_count_of(t.n_short, "example").s,
                  LEAST_SHORT);
-    const int code = s->options->json                           ? print_json(s, &t, &texts)
-                     : s->options->report || !s->options->quiet ? print_lines(s, &t, &texts)
-                                                                : CLI_OK;
+    const int code = s->options->json                                  ? print_json(s, &t, &texts)
+                     : s->options->shows_matches || !s->options->quiet ? print_lines(s, &t, &texts)
+                                                                       : CLI_OK;
     scan_texts_free(&texts);
     return code;
 }
@@ -462,8 +462,8 @@ static int run_scan(scan_state *s)
         s->tokenizer_path = dataset_find_tokenizer(s->ds);
         choice.name = *s->tokenizer_path.s ? s->tokenizer_path.s : BYTES_TOKENIZER_NAME;
     }
-    int code = s->options->report ? tokenizer_choice_open_decoder(&s->tokenizer, &choice)
-                                  : tokenizer_choice_open(&s->tokenizer, &choice);
+    int code = s->options->shows_matches ? tokenizer_choice_open_decoder(&s->tokenizer, &choice)
+                                         : tokenizer_choice_open(&s->tokenizer, &choice);
     if (code == CLI_OK)
         code = dataset_check_tokenizer(
             s->ds, s->tokenizer.from_file || s->options->tokenizer.name ? choice.name : NULL,
@@ -498,7 +498,7 @@ static const cli_option option_table[] = {
     {"duplicates", 0, CLI_FLAG, TARGET(duplicates),
      .help = "look for documents with the same tokens; the column NAME has the number of the first "
              "such document, and no value for that document itself"},
-    {"field", 0, CLI_TEXT, TARGET(fields), "LIST",
+    {"fields", 0, CLI_TEXT, TARGET(fields), "FIELD,...",
      .help = "for --against: the fields of an example that are looked for, each on its own [text]"},
     {"name", 0, CLI_TEXT, TARGET(name), "NAME",
      .help = "the column, or the beginning of the names of columns", .is_required = true},
@@ -513,11 +513,11 @@ static const cli_option option_table[] = {
     {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
      .help = "for --against: threads that read, 1 to 64 [one per processor]", .lowest = 1,
      .highest = 64},
-    {"memory", 0, CLI_NUMBER, TARGET(memory), "BYTES",
+    {"memory", 0, CLI_NUMBER, TARGET(memory), "SIZE",
      .help = "for --duplicates: about what a table may take, of 24 bytes for each document; with "
              "less, the tokens are read several times [1GiB]",
      .lowest = 1},
-    {"report", 0, CLI_FLAG, TARGET(report),
+    {"matches", 0, CLI_FLAG, TARGET(shows_matches),
      .help = "for --against: print the 20 longest matches of each example, with the text of 60 "
              "tokens before and after each"},
     {"force", 'f', CLI_FLAG, TARGET(force),
@@ -545,7 +545,7 @@ static const cli_manual manual = {
         "with a blank before it. A text of fewer than N tokens is looked for whole, if it has "
         "at least 8. Special tokens in a text become what they became when P was packed ('tokmap "
         "pack --specials'); if the metadata of P does not say it, such an example is refused.",
-    .examples = "  tokmap scan data/web --against mmlu.jsonl --field question --name mmlu\n"
+    .examples = "  tokmap scan data/web --against mmlu.jsonl --fields question --name mmlu\n"
                 "  tokmap scan data/scored --duplicates --name same_as\n"
                 "  tokmap view data/scored --where 'same_as is null'\n",
     .operand = "dataset",
@@ -562,9 +562,9 @@ static int complete_options(void *options, const input_list *names)
         return cli_usage("a scan needs one of --against and --duplicates");
     if (o->duplicates &&
         (o->fields || o->n || o->tokenizer.name || o->tokenizer.pattern || o->tokenizer.specials ||
-         o->tokenizer.download || o->n_threads || o->report))
+         o->tokenizer.download || o->n_threads || o->shows_matches))
         return cli_usage(
-            "--field, --ngram, --threads, --report and the tokenizer are for --against");
+            "--fields, --ngram, --threads, --matches and the tokenizer are for --against");
     if (o->against && o->memory)
         return cli_usage("--memory is for --duplicates");
     o->fields = o->fields ? o->fields : "text";

@@ -21,7 +21,7 @@
 typedef struct verify_command_options {
     uint64_t n_threads, seed;
     uint64_t first_segment, n_segments;
-    double sample;
+    double fraction;
     bool json, quiet, files;
 } verify_command_options;
 
@@ -34,10 +34,11 @@ typedef struct verify_view {
     uint64_t n_damages, n_bad_blocks, n_unreadable;
 } verify_view;
 
-static void on_progress(void *context, uint64_t bytes_done, uint64_t bytes_total)
+static int on_progress(void *context, uint64_t bytes_done, uint64_t bytes_total)
 {
     verify_view *view = context;
     cli_progress_update(&view->progress, bytes_done, bytes_total);
+    return 0;
 }
 
 static bool is_block(const tokmap_damage *d)
@@ -152,7 +153,7 @@ static tokmap_verify_options verify_options_of(const verify_command_options *opt
     return (tokmap_verify_options){
         .struct_size = sizeof(tokmap_verify_options),
         .n_threads = (uint32_t)options->n_threads,
-        .sample = options->sample,
+        .fraction = options->fraction,
         .seed = options->seed,
         .first_segment = options->first_segment,
         .n_segments = options->n_segments,
@@ -227,13 +228,13 @@ static int verify_one(void *command_options, const char *path, const tokmap_data
 
 /* ---- Command ---- */
 
-static int parse_sample(void *options, const char *text)
+static int parse_fraction(void *options, const char *text)
 {
     char *end;
-    double *sample = &((verify_command_options *)options)->sample;
-    *sample = real_read(text, &end);
-    if (end == text || *end || !(*sample > 0 && *sample <= 1))
-        return cli_usage("--sample %s: must be a number above 0 and at most 1", text);
+    double *fraction = &((verify_command_options *)options)->fraction;
+    *fraction = real_read(text, &end);
+    if (end == text || *end || !(*fraction > 0 && *fraction <= 1))
+        return cli_usage("--fraction %s: must be a number above 0 and at most 1", text);
     return CLI_OK;
 }
 
@@ -267,13 +268,13 @@ static const cli_option option_table[] = {
     {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
      .help = "number of reading threads, 1 to 64 [one per processor, at most 16]", .lowest = 1,
      .highest = 64},
-    {"sample", 0, CLI_CALL, 0, "F",
+    {"fraction", 0, CLI_CALL, 0, "F",
      .help =
          "read only this fraction of the token blocks, above 0 and at most 1; the index is always "
          "read completely [1]",
-     .call = parse_sample},
+     .call = parse_fraction},
     {"seed", 0, CLI_NUMBER, TARGET(seed), "N",
-     .help = "chooses the blocks that --sample reads [0]"},
+     .help = "chooses the blocks that --fraction reads [0]"},
     {"segments", 0, CLI_CALL, 0, "A-B",
      .help = "of a joined dataset, read only the token files number A to B, counted from 0 in the "
              "order of 'tokmap info --segments', and their lanes; the index and the files beside "
@@ -295,12 +296,12 @@ static const cli_manual manual = {
     .usage = "tokmap verify [OPTION]... P...",
     .about = "Reads every byte of each dataset P, compares all checksums, checks the rules of the "
              "format, and lists each damaged block with its tokens and documents; then checks the "
-             "late columns and the views beside P. P may be a pattern such as 'data/*'.",
+             "late columns, the views and the lanes beside P. P may be a pattern such as 'data/*'.",
     .options = option_table,
     .notes = "Exit status: 0 if all datasets are OK, 4 if one is damaged, 75 if a file cannot be "
              "read. With several datasets, the first one that is not OK decides it.",
     .examples = "  tokmap verify data/train\n"
-                "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n"
+                "  tokmap verify --fraction 0.01 --seed 7 data/*.tmi\n"
                 "  tokmap verify --files data/train >copy-again.txt\n",
     .operand = "dataset",
     .n_least = 1,

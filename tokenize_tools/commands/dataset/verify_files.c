@@ -104,9 +104,10 @@ static void on_damage(void *context, const tokmap_damage *d)
         add_name(bad, path_last_part(bad->info.token_path), &d->error);
 }
 
-static void on_progress(void *context, uint64_t bytes_done, uint64_t bytes_total)
+static int on_progress(void *context, uint64_t bytes_done, uint64_t bytes_total)
 {
     cli_progress_update(&((bad_files *)context)->progress, bytes_done, bytes_total);
+    return 0;
 }
 
 /* Takes a file beside the dataset, or beside one of its token files. */

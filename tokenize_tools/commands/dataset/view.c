@@ -190,8 +190,8 @@ static int write_views_by(const tokmap_dataset *ds, const view_options *o)
                                "--by needs a column of integers or strings; '%s' has numbers with "
                                "a point: use --where '%s >= ...'",
                                o->by, o->by)
-               : tokmap_column_verify(column, &err) ? cli_fail(&err)
-                                                    : find_values(set, ds, column);
+               : tokmap_column_verify(column, NULL, NULL, &err) ? cli_fail(&err)
+                                                                : find_values(set, ds, column);
         for (size_t i = 0; i < set->n && code == CLI_OK; i++)
             code = check_value(set, ds, i);
         for (size_t i = 0; i < set->n && code == CLI_OK; i++) {

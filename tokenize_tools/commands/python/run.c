@@ -54,7 +54,7 @@ static const cli_option run_rows[] = {
     {"shuffle", 0, CLI_TEXT, 0, "NAME", AS_FOR_THE_LOADER},
     {"windows", 0, CLI_TEXT, 0, "NAME", AS_FOR_THE_LOADER},
     {"max-epochs", 0, CLI_NUMBER, 0, "N", AS_FOR_THE_LOADER},
-    {"ranks", 0, CLI_NUMBER, 0, "N", AS_FOR_THE_LOADER},
+    {"n-ranks", 0, CLI_NUMBER, 0, "N", AS_FOR_THE_LOADER},
     {"batch-rows", 0, CLI_NUMBER, 0, "N", AS_FOR_THE_LOADER},
     {"order-of", 0, CLI_LIST, 0, "ID",
      .help = "for each dataset, the id that it had before it was redacted, or its own"},
@@ -88,7 +88,7 @@ static const cli_manual trace_manual = {
     .most_used = " step sample document input ledger until text json ",
     .examples = "  tokmap trace --ledger run.ledger --step 48211\n"
                 "  tokmap trace --ledger run.ledger --document data/train:1234\n"
-                "  tokmap trace data/train --sequence-length 4096 --ranks 8 \\\n"
+                "  tokmap trace data/train --sequence-length 4096 --n-ranks 8 \\\n"
                 "      --batch-rows 4 --until 9000 --step 100\n",
     .operand = "dataset",
 };

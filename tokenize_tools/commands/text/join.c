@@ -50,7 +50,7 @@ static tokmap_column *open_in_cell(const tokmap_dataset *ds, const char *name,
     if (!file_name_exists(beside_path(ds, name, BESIDE_COLUMNS).s))
         return NULL;
     if (tokmap_column_open(&column, ds, name, &err) != TOKMAP_OK ||
-        tokmap_column_verify(column, &err) != TOKMAP_OK) {
+        tokmap_column_verify(column, NULL, NULL, &err) != TOKMAP_OK) {
         *code = cli_fail(&err);
         tokmap_column_close(column);
         return NULL;

@@ -142,9 +142,9 @@ static int print_result(const pack_planner *p, const plan_options *options)
         json_out_number(&o, "largest_cell_bytes", largest);
         if (!options->update) /* then the inputs are those of the plan */
             unsuitable_print_counts(&p->inputs->unsuitable, &o);
-        json_out_number(&o, "skipped_inputs", p->n_skipped);
-        json_out_number(&o, "changed_inputs", p->n_changed);
-        json_out_number(&o, "changed_cells", p->n_touched);
+        json_out_number(&o, "n_skipped_inputs", p->n_skipped);
+        json_out_number(&o, "n_changed_inputs", p->n_changed);
+        json_out_number(&o, "n_changed_cells", p->n_touched);
         puts("}");
     } else if (!options->pack.quiet) {
         cli_print_plain(stdout, options->pack.output, strlen(options->pack.output));

@@ -258,7 +258,7 @@ static void print_text(const plan_status *s, const char *plan)
 static void put_share(json_out *o, const char *name, const plan_share *share)
 {
     json_out_begin(o, name, '{');
-    json_out_number(o, "cells", share->n_cells);
+    json_out_number(o, "n_cells", share->n_cells);
     json_out_number(o, "input_bytes", share->input_bytes);
     json_out_end(o, '}');
 }
@@ -292,7 +292,7 @@ static void print_json(const plan_status *s, const plan_file *plan)
             continue;
         json_out_begin(&o, NULL, '{');
         json_out_number(&o, "cell", i);
-        json_out_number(&o, "documents", s->n_bad[i]);
+        json_out_number(&o, "n_documents", s->n_bad[i]);
         json_out_end(&o, '}');
     }
     json_out_end(&o, ']');

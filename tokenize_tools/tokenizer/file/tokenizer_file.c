@@ -9,7 +9,9 @@
 
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "base/base.h"
+#include "base/json_text.h"
 #include "tokenizer/model/bytes_tokenizer.h"
 #include "tokenizer/load/model_load.h"
 
@@ -139,7 +141,85 @@ static bool is_folder(const char *name)
     return file_describe(name, &facts) == 0 && facts.kind == FILE_FOLDER;
 }
 
-bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, failure *err)
+/* ---- Metadata: docs/FORMAT.md, section 3.6 ---- */
+
+static bool add_text(tokmap_i_bytes *out, const char *text)
+{
+    return tokmap_i_bytes_append(out, text, strlen(text));
+}
+
+/* Adds a value that is a string; null if it is NULL. */
+static bool add_string(tokmap_i_bytes *out, const char *key, const char *s)
+{
+    size_t n_left = s ? strlen(s) : 0;
+    bool added = add_text(out, key) && add_text(out, s ? "\"" : "null");
+    while (added && n_left > 0) {
+        char escaped[JSON_ESCAPED_BYTES];
+        size_t n_escaped;
+        const size_t n = json_text_escape(s, n_left, escaped, &n_escaped);
+        added = tokmap_i_bytes_append(out, escaped, n_escaped);
+        s += n;
+        n_left -= n;
+    }
+    return added && (!s || add_text(out, "\""));
+}
+
+static bool add_hash(tokmap_i_bytes *out, const char *key, uint64_t hash)
+{
+    char text[17];
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    return add_string(out, key, text);
+}
+
+/* Makes OWNER/NAME@COMMIT from the path of a model's file in the cache of the Hub; "" from any
+ * other path. */
+static void find_revision(const char *path, char text[256])
+{
+    static const char snapshots[] = "/snapshots/";
+    const char *owner = strstr(path, "/models--"), *name, *commit;
+    owner = owner ? owner + strlen("/models--") : "";
+    name = strstr(owner, "--");
+    commit = name ? strstr(name, snapshots) : NULL;
+    *text = '\0';
+    if (!commit)
+        return;
+    const char *begin = commit + strlen(snapshots);
+    snprintf(text, 256, "%.*s/%.*s@%.*s", (int)(name - owner), owner, (int)(commit - name - 2),
+             name + 2, (int)strcspn(begin, "/"), begin);
+}
+
+static bool add_file(tokmap_i_bytes *out, const tokenizer_file *file)
+{
+    const tokenizer_info *info = tokenizer_get_info(file->tokenizer);
+    char revision[256];
+    find_revision(file->path, revision);
+    return (!*revision || add_string(out, ", \"repository\": ", revision)) &&
+           add_hash(out, ", \"file_xxh3\": ", file->file_xxh3) &&
+           (!file->merges_xxh3 || add_hash(out, ", \"merges_xxh3\": ", file->merges_xxh3)) &&
+           (!file->specials_xxh3 || add_hash(out, ", \"specials_xxh3\": ", file->specials_xxh3)) &&
+           add_string(out, ", \"family\": ", info->family) &&
+           add_string(out, ", \"pattern\": ", file->pattern) &&
+           add_string(out, ", \"unicode\": ", info->unicode);
+}
+
+static bool add_metadata(tokmap_i_bytes *out, const tokenizer_file *file)
+{
+    return add_string(out, "{\"name\": ", file->name) &&
+           (!file->from_file || add_file(out, file)) && add_text(out, "}");
+}
+
+static bool make_metadata(tokenizer_file *file, failure *err)
+{
+    tokmap_i_bytes json = {0};
+    const bool made = add_metadata(&json, file) && tokmap_i_bytes_append(&json, "", 1);
+    file->metadata = (char *)json.data;
+    file->metadata_bytes = made ? json.n_bytes - 1 : 0;
+    return made || fail_memory(err);
+}
+
+/* ---- Open and close ---- */
+
+static bool open_tokenizer(tokenizer_file *file, const tokenizer_choice *choice, failure *err)
 {
     *file = (tokenizer_file){.path = choice->name, .pattern = choice->pattern};
     if (strcmp(choice->name, BYTES_TOKENIZER_NAME) != 0) {
@@ -147,21 +227,26 @@ bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, f
         if (is_folder(choice->name) && !find_in_folder(file, choice->name, err))
             return false;
         in_folder.name = file->path;
-        if (open_file(file, &in_folder, err))
-            return true;
-        free(file->found_path);
-        file->found_path = NULL;
-        return false;
+        return open_file(file, &in_folder, err);
     }
     snprintf(file->name, sizeof file->name, "%s", BYTES_TOKENIZER_NAME);
     file->tokenizer = tokenizer_new_bytes();
     return file->tokenizer || fail_memory(err);
 }
 
+bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, failure *err)
+{
+    const bool opened = open_tokenizer(file, choice, err) && make_metadata(file, err);
+    if (!opened)
+        tokenizer_file_close(file);
+    return opened;
+}
+
 void tokenizer_file_close(tokenizer_file *file)
 {
     tokenizer_free(file->tokenizer);
     free(file->found_path);
+    free(file->metadata);
     file->tokenizer = NULL;
-    file->found_path = NULL;
+    file->found_path = file->metadata = NULL;
 }

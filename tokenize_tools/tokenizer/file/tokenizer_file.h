@@ -34,6 +34,8 @@ typedef struct tokenizer_file {
     uint64_t specials_xxh3; /* of the file of --specials-file, or 0 */
     file_facts read[TOKENIZER_MAX_FILES];
     size_t n_read;
+    char *metadata; /* the JSON object of it in the metadata of a dataset */
+    size_t metadata_bytes;
 } tokenizer_file;
 
 /* Loads the tokenizer. false: err names the file, its place is a byte or 0, and nothing is open. */

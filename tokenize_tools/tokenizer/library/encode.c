@@ -161,7 +161,7 @@ static bool grow_result(void *result, size_t old_bytes, size_t n_bytes)
     if (!grown)
         return false;
     memcpy(grown, *memory, old_bytes);
-    tokmap_tokenizer_free(*memory);
+    tokmap_memory_free(*memory);
     *memory = grown;
     return true;
 }
@@ -481,9 +481,11 @@ static tokmap_status check_options(tokmap_encode_options *o, const tokmap_encode
     return tokmap_i_check_flag("token_offsets", o->token_offsets, err);
 }
 
-tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_options *options,
-                                      tokmap_encoding *out, tokmap_error *err)
+tokmap_status tokmap_tokenizer_encode(const tokmap_tokenizer *of,
+                                      const tokmap_encode_options *options, tokmap_encoding *out,
+                                      tokmap_error *err)
 {
+    tokmap_tokenizer *t = (tokmap_tokenizer *)(uintptr_t)of; /* keeps the states of threads */
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_encoding, offsets)};
     tokmap_encoding full = {0};
     encode_run run = {0};
@@ -539,9 +541,9 @@ tokmap_status tokmap_tokenizer_encode(tokmap_tokenizer *t, const tokmap_encode_o
     }
     for (uint32_t i = 0; i < run.n_workers; i++)
         tokmap_i_return_state(t, run.workers[i].state);
-    tokmap_tokenizer_free(run.output.ids);
-    tokmap_tokenizer_free(run.output.offsets);
-    tokmap_tokenizer_free(run.output.ranges);
+    tokmap_memory_free(run.output.ids);
+    tokmap_memory_free(run.output.offsets);
+    tokmap_memory_free(run.output.ranges);
     tokmap_i_mutex_free(&run.output.lock);
     tokmap_i_condition_free(&run.output.changed);
     free(run.output.jobs);

@@ -62,7 +62,7 @@ void *result_memory_shrink(void *memory, size_t n_bytes)
     return memory;
 }
 
-void tokmap_tokenizer_free(const void *memory)
+void tokmap_memory_free(const void *memory)
 {
     if (!memory)
         return;
@@ -71,6 +71,34 @@ void tokmap_tokenizer_free(const void *memory)
         tokmap_i_big_memory_free(header, header->mapped_bytes);
     else
         free(header);
+}
+
+void tokmap_encoding_free(tokmap_encoding *e)
+{
+    if (!e)
+        return;
+    tokmap_memory_free(e->ids);
+    tokmap_memory_free(e->offsets);
+    e->ids = NULL;
+    e->n_ids = 0;
+    e->offsets = NULL;
+    if (e->struct_size < SIZE_UP_TO(tokmap_encoding, token_offsets))
+        return; /* the caller's header is older */
+    tokmap_memory_free(e->token_offsets);
+    e->token_offsets = NULL;
+}
+
+/* ---- Structs of callers without macros ---- */
+
+void tokmap_tokenizer_struct_init(void *out, size_t size)
+{
+    tokmap_i_init_struct(out, size, NULL, 0);
+}
+
+void tokmap_encode_options_init(tokmap_encode_options *out, size_t size)
+{
+    static const tokmap_encode_options full = TOKMAP_ENCODE_OPTIONS_INIT;
+    tokmap_i_init_struct(out, size, &full, sizeof full);
 }
 
 /* ---- Errors ---- */
@@ -268,6 +296,17 @@ tokmap_status tokmap_tokenizer_get_info(const tokmap_tokenizer *t, tokmap_tokeni
         .bos_reason = t->bos_reason,
     };
     return tokmap_i_give_struct(info, &full, &kind, NULL);
+}
+
+tokmap_status tokmap_tokenizer_metadata(const tokmap_tokenizer *t, const char **json,
+                                        size_t *n_bytes, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!t || !json || !n_bytes)
+        return FAIL_NULL(err);
+    *json = t->file.metadata;
+    *n_bytes = t->file.metadata_bytes;
+    return TOKMAP_OK;
 }
 
 tokmap_status tokmap_tokenizer_token(const tokmap_tokenizer *t, uint32_t id, tokmap_text *out)

@@ -40,7 +40,7 @@ struct tokmap_tokenizer {
 worker_state *tokmap_i_take_state(tokmap_tokenizer *t);
 void tokmap_i_return_state(tokmap_tokenizer *t, worker_state *state);
 
-/* Allocates what a call returns, and tokmap_tokenizer_free frees: in huge pages when it is
+/* Allocates what a call returns, and tokmap_memory_free frees: in huge pages when it is
  * large, because small ones would cost a fifth of the time of encoding. NULL: out of memory. */
 void *result_memory_new(size_t n_bytes);
 /* Gives back what is behind the first n_bytes, and returns the memory, which may have moved. */
