@@ -249,6 +249,16 @@ def an_input_that_changes_before_its_turn_is_an_error(case):
     case.remove("out")
 
 
+def a_failure_at_the_last_name_leaves_no_split_of_a_pipe(case):
+    """The run cannot be resumed, so the next one must not be refused."""
+    code, said = with_first_input_held(case, "out", lambda: (case.folder / "out.tmi").write_text("of somebody else"))
+    expect_equal((code, case.outputs("out")), (5, {".tmi": b"of somebody else"}), "exit status and files; %s" % said)
+    (case.folder / "out.tmi").unlink()
+    expect_equal(with_first_input_held(case, "out", lambda: None)[0], 0, "exit status")
+    expect_equal(case.named("out"), sorted(end + name for end in ("", "-t", "-v") for name in (".bin", ".tmi")), "files")
+    case.remove("out")
+
+
 def an_input_that_changes_while_it_is_read_is_an_error(case):
     path = case.folder / "big.jsonl"
     for how, (change, _) in CHANGES.items():

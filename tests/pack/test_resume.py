@@ -237,7 +237,7 @@ def bytes_of_bad_documents_are_those_of_the_report(corpus):
     said = some.pack("some", *names, "--tokenizer", "special.json", "--specials", "error", "--on-error", "skip", "--report", "some.json")
     report = json.loads((corpus.folder / "some.json").read_text())
     expect_equal((len(report["skipped"]), report["bad_documents"]), (64, 64), "documents")
-    expect_equal(report["bad_bytes"], sum(one["bytes"] for one in report["skipped"]), "bytes")
+    expect_equal(report["bad_bytes"], sum(one["n_bytes"] for one in report["skipped"]), "bytes")
     expect_equal([said.count(name + ": document") for name in names], [10, 10], said)
 
 # ---- A full disk ----

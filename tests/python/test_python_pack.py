@@ -87,6 +87,13 @@ def values_are_what_the_command_takes(folder):
     expect('use format="text"' in seen.refused[os.path.join(folder, "x.pdf")] and "is a PDF document" in repr(seen), repr(seen))
 
 
+def the_memory_of_the_report_is_not_that_of_python(folder):
+    (folder / "a.txt").write_text("text")
+    ballast = b"x" * (400 << 20)
+    peak = tokmap.pack(folder / "a.txt", "bytes", folder / "P").values["peak_memory_bytes"]
+    expect(0 < peak < len(ballast) / 2, f"{peak:,} bytes")
+
+
 def tables_have_columns(folder):
     path = folder / "a.csv"
     path.write_text('one,1,x\ntwo,2,y\n')

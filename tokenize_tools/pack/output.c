@@ -239,6 +239,14 @@ bool pack_outputs_keep(const pack_outputs *outputs)
     return true;
 }
 
+void pack_outputs_withdraw(const pack_outputs *outputs, size_t end)
+{
+    for (size_t i = 1; i < end; i++) {
+        output_try_remove(outputs->list[i].index_path); /* first: a dataset is complete or absent */
+        output_try_remove(path_of(outputs->list[i].prefix, ".bin").s);
+    }
+}
+
 void pack_outputs_close(pack_outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) {

@@ -50,4 +50,7 @@ int pack_outputs_remove_also(const pack_outputs *outputs, const pack_options *op
 int pack_outputs_write_also(const pack_outputs *outputs, const pack_options *options, bool rest);
 /* Whether there is a checkpoint, so that work is kept on closing. */
 bool pack_outputs_keep(const pack_outputs *outputs);
+/* Takes the names from the outputs 1 to end - 1, which have just got them, when a later one failed
+ * and the run cannot be resumed: else the next run would be refused. */
+void pack_outputs_withdraw(const pack_outputs *outputs, size_t end);
 void pack_outputs_close(pack_outputs *outputs);

@@ -65,9 +65,16 @@ static int finish_outputs(pack_work *w, pack_error *err)
     }
     if (code == CLI_OK)
         code = pack_outputs_remove_also(&w->outputs, w->parts->options, err);
-    for (size_t i = 1; i < w->outputs.n && code == CLI_OK; i++)
-        code = finish_output(w, i, err);
-    return code == CLI_OK ? finish_output(w, 0, err) : code;
+    if (code != CLI_OK)
+        return code;
+    size_t next = 1;
+    while (next < w->outputs.n && (code = finish_output(w, next, err)) == CLI_OK)
+        next++;
+    if (code == CLI_OK)
+        code = finish_output(w, 0, err);
+    if (code != CLI_OK && w->parts->inputs->once && !w->parts->options->force)
+        pack_outputs_withdraw(&w->outputs, next);
+    return code;
 }
 
 static int print_results(pack_work *w, json_out *json)

@@ -137,9 +137,15 @@ void process_prepare_threads(void)
 
 uint64_t process_peak_bytes(void)
 {
-    struct rusage usage = {0};
-    getrusage(RUSAGE_SELF, &usage);
-    return (uint64_t)usage.ru_maxrss * 1024;
+    /* Not ru_maxrss, in which the memory of the program that called exec counts too. */
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[256];
+    unsigned long kib = 0;
+    while (status && kib == 0 && fgets(line, sizeof line, status))
+        sscanf(line, "VmHWM: %lu", &kib);
+    if (status)
+        fclose(status);
+    return (uint64_t)kib * 1024;
 }
 
 bool process_is_terminal(FILE *file)
