@@ -8,6 +8,7 @@ PREFIX = /usr/local
 LIBDIR = $(PREFIX)/lib
 T = 60
 .DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
 , := ,
 # A copy of include/ and src/ alone can be built, too.
 PARTS := $(wildcard tests/sanitizers.mk bench/bench.mk docs/packaging/release.mk)
@@ -412,9 +413,9 @@ install: all
 	ln -sf tokmap.fish $(FISH_COMPLETIONS)/tokbench.fish
 	$(foreach page,$(MAN_PAGES),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
 	@$(call each_call,echo ".so man3/$$page" >$(DEST)/share/man/man3/$$call.3)
-	$(if $(STRIP),$(STRIP_TOOL) --strip-unneeded $(DEST)/bin/tokmap $(DEST)/bin/tokbench \
+	$(if $(filter 1,$(STRIP)),$(STRIP_TOOL) --strip-unneeded $(DEST)/bin/tokmap $(DEST)/bin/tokbench \
 	    $(LIBRARIES:%=$(DESTDIR)$(LIBDIR)/%.$(VERSION)) && $(STRIP_TOOL) --strip-debug $(ARCHIVES:%=$(DESTDIR)$(LIBDIR)/%))
-	@echo 'Libraries and programs $(if $(STRIP),were stripped.,have symbols for debuggers; STRIP=1 leaves them out.)'
+	@echo 'Libraries and programs $(if $(filter 1,$(STRIP)),were stripped.,have symbols for debuggers; STRIP=1 leaves them out.)'
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || echo 'Run ldconfig, so that programs find libtokmap.so.')
 
 #: uninstall: remove what install has installed

@@ -146,8 +146,9 @@ typedef struct tokmap_error {
 
 /* Receives how far a long call is: n_done of n_total, in the unit that the call names. Called
  * during the call, by the thread that made it or by a thread of the call, but never in two threads
- * at the same time. A result other than 0 stops the call, which returns TOKMAP_ERR_STOPPED and
- * leaves everything as after any other error; also the result of the last call, with n_total. */
+ * at the same time, and not if n_total is 0. A result other than 0 stops the call, which returns
+ * TOKMAP_ERR_STOPPED and leaves everything as after any other error; also the result of the last
+ * call, with n_total. */
 typedef int tokmap_on_progress(void *context, uint64_t n_done, uint64_t n_total);
 
 /* Returns the version of the linked library, like TOKMAP_VERSION_TEXT. */

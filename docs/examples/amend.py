@@ -28,4 +28,4 @@ with tokmap.Loader({web: 0.5, code: 0.5}, sequence_length=64, batch_rows=4, seed
 run = tokmap.Run("run.ledger")
 print(f"step 12 had the samples {[row.sample for row in run.step(12)]}")
 for share in run.report("source"):
-    print(f"{share.name}: {share.tokens} tokens of {share.documents} documents")
+    print(f"{share.name}: {share.n_labels} tokens of {share.n_documents} documents")

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tokmap_loader.h"
 
@@ -58,7 +59,7 @@ static inline void dataloader_init(DataLoader *loader, const char *filename_patt
                                    int should_shuffle)
 {
     tokmap_error err;
-    *loader = (DataLoader){0};
+    memset(loader, 0, sizeof *loader);
     loader->B = B;
     loader->T = T;
     loader->inputs = (int *)malloc(B * T * sizeof(int));

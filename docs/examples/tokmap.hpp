@@ -59,9 +59,8 @@ class loader {
   public:
     loader(dataset_handle data, tokmap_loader_options options, uint64_t max_epochs = 0,
            std::array<uint64_t, 2> documents = {0, UINT64_MAX})
-        : data_(std::move(data))
     {
-        tokmap_dataset *const datasets[] = {data_.get()};
+        tokmap_dataset *const datasets[] = {data.get()};
         tokmap_loader_source source{};
         source.datasets = datasets;
         source.n_datasets = 1;
@@ -71,7 +70,7 @@ class loader {
         options.n_sources = 1;
         tokmap_loader *l = nullptr;
         call(tokmap_loader_open, &l, &options);
-        loader_.reset(l, tokmap_loader_close);
+        loader_.reset(l, [data](tokmap_loader *p) { tokmap_loader_close(p); }); // the data stay open until then
         inputs.resize(static_cast<size_t>(options.batch_rows) * options.sequence_length);
         labels.resize(inputs.size());
     }
@@ -92,8 +91,7 @@ class loader {
     std::vector<int64_t> inputs, labels;
 
   private:
-    dataset_handle data_;
-    loader_handle loader_; // closed first
+    loader_handle loader_;
 };
 
 } // namespace tokmap

@@ -16,7 +16,7 @@ typedef struct tokmap_i_progress {
 static inline tokmap_status tokmap_i_progress_add(tokmap_i_progress *p, uint64_t n,
                                                   tokmap_error *err)
 {
-    if (!p || !p->on_progress)
+    if (!p || !p->on_progress || p->n_total == 0)
         return TOKMAP_OK;
     p->n_done = MIN(p->n_done + n, p->n_total);
     return p->on_progress(p->context, p->n_done, p->n_total) == 0

@@ -419,6 +419,8 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
         status = FAIL_IO(&w->failure, EIO, "%s: cannot read", w->names.values);
     if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
         status = FAIL_IO(&w->failure, EIO, "%s: cannot read", w->names.token_partial);
+    if (!status) /* before anybody sees the dataset */
+        status = tokmap_i_progress_add(&progress, progress.n_total, &w->failure);
     if (!status)
         status = tokmap_i_names_publish(&w->names, &w->failure);
     w->finished = status == TOKMAP_OK;

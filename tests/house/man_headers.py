@@ -61,7 +61,7 @@ def introduction(text):
 def items(text):
     """(comment or None, code or None) of all that follows the first comment, in order. What is for C++ alone is left out."""
     text = re.sub(r"#ifdef __cplusplus\n(.*?)#endif\n", lambda m: m[1].partition("#else\n")[2], text, flags=re.S)
-    text = re.sub(r"#(ifndef|endif|include)\b.*\n|^#define \w+_H\n", "", text, flags=re.M)
+    text = re.sub(r"#(ifndef|endif|include)\b.*\n|^#define (\w+_H|TOKMAP_API .*)\n", "", text, flags=re.M)
     at = 0
     comment = None
     while at < len(text):

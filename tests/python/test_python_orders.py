@@ -206,7 +206,7 @@ def a_report_goes_on_without_sources_with_lists(folder):
             warnings.simplefilter("ignore")
             found = [tokmap.Run(one, 240).report(by) for one in (loader, folder / "run.ledger") for by in ("source", "input")]
             wanted = [one for one in tokmap.Run(other).report() if one.name == 1]
-        assert found[0] == found[2] == wanted and wanted[0].tokens == 60 * 8
+        assert found[0] == found[2] == wanted and wanted[0].n_labels == 60 * 8
         assert found[1] == found[3] == [wanted[0]._replace(name=None)]
         assert all(list(one.not_counted) == [0, 2] for one in found) and "not counted" in found[3]._repr_html_()
         run = tokmap.Run(folder / "run.ledger", 240)
@@ -217,7 +217,7 @@ def a_report_goes_on_without_sources_with_lists(folder):
         raises(tokmap.MismatchError, run.samples, b, 0)
     told = subprocess.run([program("tokmap"), "report", "--ledger", folder / "run.ledger", *("--json",)], check=True, capture_output=True)
     told = json.loads(told.stdout)
-    assert [one["source"] for one in told["not_counted"]] == [0, 2] and told["tokens"] == 480 and len(told["shares"]) == 1
+    assert [one["source"] for one in told["not_counted"]] == [0, 2] and told["n_labels"] == 480 and len(told["shares"]) == 1
     told = subprocess.run([program("tokmap"), "report", "--ledger", folder / "run.ledger"], check=True, capture_output=True, text=True)
     assert told.stdout.endswith("480 tokens in all\n") and told.stderr.count("tokmap report: not counted: source ") == 2, told
 

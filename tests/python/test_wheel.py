@@ -229,7 +229,7 @@ def the_program_runs_the_commands_in_python(folder):
                      {"PYTHONSAFEPATH": "1"}):
             said = run(program, "report", "../text", "--sequence-length", 4, "--until", 1, "--json",
                        cwd=folder / "here", **{"PATH": "/usr/bin:/bin", **more})
-            expect_equal(json.loads(said)["tokens"], 4, "tokens of the report")
+            expect_equal(json.loads(said)["n_labels"], 4, "tokens of the report")
     os.mkfifo(folder / "ledger")
     command = [scripts / "tokmap", "report", "--ledger", folder / "ledger"]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as running, \

@@ -125,7 +125,7 @@ def a_plan_of_a_release_is_shown_and_joined(folder):
         there = (folder / name).resolve()
         plan = moved_plan(there)
         status = json.loads(tokmap(there, "status", "--json", "run.plan"))
-        n_cells = {"cells": len(plan["cells"]), "input_bytes": sum(size for size, *_ in plan["inputs"])}
+        n_cells = {"n_cells": len(plan["cells"]), "input_bytes": sum(size for size, *_ in plan["inputs"])}
         expect_equal((status["plan_hash"], status["done"]), (plan["hash"], n_cells), "status")
         tokmap(there, "join", "run.plan", "-o", "again")
         for split in ("", "-held"):

@@ -127,7 +127,7 @@ def describe(error: Exception) -> str:
 def _as_json(error: Exception, text: str) -> Dict[str, Any]:
     """As the program prints it."""
     own = error if isinstance(error, Error) else Error(text, -3 if isinstance(error, OSError) else -1)
-    return {"status": own.status, "errno": getattr(error, "errno", None) or 0, "text": text, "file": own.file,
+    return {"status": own.status, "errno": own._errno or getattr(error, "errno", None) or 0, "text": text, "file": own.file,
             "offset": own.offset, "reason": own.reason}
 
 
