@@ -216,7 +216,7 @@ def runs_and_reports_are_tables(folder):
     assert [one.name for one in report] == [0, 1]
     total = sum(one.n_labels for one in report)
     assert f"{total:,} tokens that were labels" in text and bars(text) == [round(one.n_labels / total * 160, 1) / 160 for one in report]
-    assert cells[f"0 {a}.tmi"[-60:]].endswith(f", {report[0].tokens} tokens of 1 document"), cells
+    assert cells[f"0 {a}.tmi"[-60:]].endswith(f", {report[0].n_labels} tokens of 1 document"), cells
     assert "by input" in shown(run.report("input"))[1]
     assert set(shown(run.report("input"))[0]) == {"a.txt", "b.txt"}
     for by in ("source", "input"):  # each name stays with its share

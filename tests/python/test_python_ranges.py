@@ -199,7 +199,7 @@ def a_ledger_knows_the_ranges(folder):
     assert sum(len(run.row(g).parts) > 1 for g in range(240)) > 2
     assert run.samples(folder / "a", 100, 20) == [] != run.samples(folder / "a", 125)
     shares = run.report("source")
-    assert sum(share.tokens for share in shares) == 240 * 16 and all(share.documents <= 90 for share in shares)
+    assert sum(share.n_labels for share in shares) == 240 * 16 and all(share.n_documents <= 90 for share in shares)
     error = raises(tokmap.MismatchError, next, open_run(91, 120))
     assert "source 0 has other datasets" in str(error)
     with open_run(90, 120) as loader:

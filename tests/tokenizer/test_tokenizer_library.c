@@ -579,8 +579,10 @@ TEST(wrong_options_are_refused)
                  "tokmap_encode_options: struct_size is 0: set it to its sizeof");
     o = options_of(&text, 1, 0);
     o.text_stride = 0;
-    expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT,
-                 "stride of tokmap_text is 0: set it to sizeof(tokmap_text)");
+    expect_wrong(
+        t, &o, TOKMAP_ERR_ARGUMENT,
+        "stride of tokmap_text is 0: begin with the initializer of the options, or set it to "
+        "sizeof(tokmap_text)");
     o = options_of(&text, 1, 1025);
     expect_wrong(t, &o, TOKMAP_ERR_ARGUMENT, "n_threads is 1025: at most 1024");
     const tokmap_text too_long = {"a", ((size_t)2 << 30) + 1};
