@@ -216,11 +216,8 @@ int cli_exit_code(const tokmap_error *err)
         return CLI_OK;
     case TOKMAP_ERR_MEMORY:
         return CLI_AGAIN;
-    case TOKMAP_ERR_IO:
-        /* Without an errno value, a file was too short. */
-        return err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_DATASET;
-    case TOKMAP_ERR_NOT_A_DATASET:
-        /* With an errno value, there is no index. */
+    case TOKMAP_ERR_IO:            /* without an errno value: a file was too short */
+    case TOKMAP_ERR_NOT_A_DATASET: /* with one: there is no index */
         return err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_DATASET;
     case TOKMAP_ERR_VERSION:
     case TOKMAP_ERR_CORRUPT:
