@@ -140,12 +140,13 @@ uint64_t process_peak_bytes(void)
     /* Not ru_maxrss, in which the memory of the program that called exec counts too. */
     FILE *status = fopen("/proc/self/status", "r");
     char line[256];
-    unsigned long kib = 0;
+    uint64_t kib = 0;
     while (status && kib == 0 && fgets(line, sizeof line, status))
-        sscanf(line, "VmHWM: %lu", &kib);
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kib = strtoull(line + 6, NULL, 10);
     if (status)
         fclose(status);
-    return (uint64_t)kib * 1024;
+    return kib * 1024;
 }
 
 bool process_is_terminal(FILE *file)
