@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pack_streams.py [--tokmap FILE] [-o RESULT] - how many slow inputs one `tokmap pack` reads at the same time.
+"""pack_streams.py [--tokmap FILE] [--tokenizer FILE] [-o RESULT] - how many slow inputs one `tokmap pack` reads at the same time.
 
 Each input is a pipe that gives 2 MB/s of JSON lines while it is read, and nothing while it is not: time that a reader does not
 use is lost. Inputs that are read one after the other make 1.0 stream at a time; all of 8 at the same time would make 8. What
@@ -46,8 +46,8 @@ def run(options, n_pipes, memory, with_file):
             thread.start()
         environment = dict(os.environ) if with_file else dict(os.environ, TOKMAP_TEST_SPILL="0")
         start = time.perf_counter()
-        subprocess.run([options.tokmap, "pack", *pipes, "--format", "jsonl", "-j", "2", "--memory", memory, "-q", "--report",
-                        folder / "report.json", "-o", folder / "out"], env=environment, check=True)
+        subprocess.run([options.tokmap, "pack", *pipes, "--format", "jsonl", "-j", "2", "--memory", memory, "-q",
+                        "--tokenizer", options.tokenizer, "--report", folder / "report.json", "-o", folder / "out"], env=environment, check=True)
         seconds = time.perf_counter() - start
         spilled = json.loads((folder / "report.json").read_text())["spilled_bytes"]
     slept = len(data) / int(RATE * STEP) * STEP  # the least time of one pipe
@@ -57,12 +57,14 @@ def run(options, n_pipes, memory, with_file):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokmap", default=str(HERE.parent / "build/tokmap"))
+    parser.add_argument("--tokenizer", default="bytes", help="[bytes, whose tokens take twice the memory of the text]")
     parser.add_argument("--dir", default=None, help="where the output goes [the folder for temporary files]")
     parser.add_argument("--seconds", type=float, default=8, help="of each pipe")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
-    rows = []
+    rows, command = [], "bench/pack_streams.py --tokenizer %s --seconds %g --rounds %d" % (
+        pathlib.Path(options.tokenizer).name, options.seconds, options.rounds)
     for n_pipes, memory in ((8, "32M"), (32, "128M")):
         for with_file in (True, False):
             found = [run(options, n_pipes, memory, with_file) for _ in range(options.rounds)]
@@ -73,7 +75,7 @@ def main():
             print("%-46s %5.2f at a time, %d bytes in the file" % (name, rows[-1]["median"], found[-1][1]), flush=True)
     if options.output:
         version = subprocess.run([options.tokmap, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[1]
-        options.output.write_text(as_text({"schema": 1, "tokmap": version, "command": "bench/pack_streams.py", "machine": machine(),
+        options.output.write_text(as_text({"schema": 1, "tokmap": version, "command": command, "machine": machine(),
                                            "rows": rows}))
 
 
