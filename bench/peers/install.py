@@ -10,6 +10,7 @@ requirements, it only retries the packages that failed."""
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -58,7 +59,8 @@ def install_all(python, text, chosen=None):
     packages, options = wanted(text)
     failed = {}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
-        constraints.write("".join(package.split()[0] + "\n" for package in packages if "==" in package))
+        pinned = [package.split()[0] for package in packages if "==" in package]
+        constraints.write("".join(re.sub(r"\[.*\]", "", package) + "\n" for package in pinned))  # extras are not allowed there
         constraints.flush()
         for requirement in packages:
             name = requirement.split("==")[0]
