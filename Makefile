@@ -54,6 +54,7 @@ ARCHIVES := libtokmap.a libtokmap_tokenizer.a
 PRODUCTS := $(addprefix $(BUILD)/,$(ARCHIVES) $(LIBRARIES) tokmap tokbench $(notdir $(wildcard python/tokmap-python)))
 C_FILES := $(sort $(shell find include src tokenize_tools bench $(wildcard tests) -name '*.[ch]'))
 MAN_PAGES := $(wildcard docs/man/*.[1357])
+CPPCHECKS := $(addprefix lint-cppcheck-,tests tokenize_tools src bench)
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wundef -Wvla -Wwrite-strings -Wformat=2 -Wno-missing-field-initializers $(if $(WERROR),-Werror)
@@ -178,9 +179,9 @@ $(BUILD)/completion_scripts.h: $(COMPLETIONS)
 	@mkdir -p $(@D)
 	@for script in $(COMPLETIONS); do echo "static const char completion_$$(basename $$script | tr . _)[] ="; \
 	    sed -e 's/["\\]/\\&/g' -e 's/.*/    "&\\n"/' $$script; echo '    ;'; done >$@
-$(foreach f,tokenize_tools/completion/completion,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) lint-cppcheck: \
+$(foreach f,tokenize_tools/completion/completion,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) $(CPPCHECKS): \
     $(BUILD)/completion_scripts.h
-$(foreach f,src/stage/open tests/stage/test_gpu,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) lint-cppcheck: \
+$(foreach f,src/stage/open tests/stage/test_gpu,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) $(CPPCHECKS): \
     $(BUILD)/expand_ptx.h
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
@@ -344,21 +345,22 @@ fmt:
 ## lint: format, cppcheck, rooms and rules: about half a minute, later 10 seconds
 lint:
 	@sh .ci/need -n lint
-	@$(again) -k lint-format lint-rules lint-cppcheck
+	@$(again) -k lint-cppcheck lint-rules lint-format
 lint-format:
 	$(call say,LINT,format) printf "%s\n" $(C_FILES) | xargs -P 4 -n 24 clang-format --dry-run -Werror || \
 	    { echo 'make fmt mends this'; exit 1; }
 lint-rules:
 	$(call say,LINT,rules) $(PYTHON) tests/house/lint_rules.py && $(PYTHON) tests/house/rooms.py --sizes
-# Not the generated tables of Unicode, which hold nothing to find and take a third of the time. One process more
-# than processors: cppcheck's own counts as one, and does little.
-lint-cppcheck: $(BUILD)/config.h
-	@mkdir -p $(BUILD)/lint
-	$(call say,LINT,cppcheck) cppcheck --quiet -j $$(($(shell nproc) + 1)) --std=c11 --error-exitcode=1 --inline-suppr \
-	    --enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/lint \
+# A process for each tree, the longest first: cppcheck's own -j uses little more than one processor. Not the generated tables of
+# Unicode, which hold nothing to find and take a third of the time.
+lint-cppcheck: $(CPPCHECKS)
+$(CPPCHECKS): lint-cppcheck-%: $(BUILD)/config.h
+	@mkdir -p $(BUILD)/cppcheck/$*
+	$(call say,LINT,cppcheck-$*) cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \
+	    --enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/cppcheck/$* \
 	    --suppress=missingInclude --suppress=selfAssignment --suppress=uninitvar \
 	    --suppress=ctuuninitvar -I$(BUILD) -Iinclude -Isrc -Itokenize_tools -Ibench -Itests \
-	    $(filter-out %_tables.c,$(filter %.c,$(C_FILES)))
+	    $(filter-out %_tables.c,$(filter $*/%.c,$(C_FILES)))
 
 #: tidy: clang-tidy on all C files: five minutes, later only on those that changed (NODES=100000: less deep, half the time)
 tidy:
@@ -438,5 +440,5 @@ list = sed -n 's/^$1 \([a-z0-9-]*\): /\1|/p' Makefile $(PARTS) | awk -F'|' '{ pr
 help:
 	@$(call list,\#\#); echo; echo Also:; $(call list,\#:)
 
-.PHONY: all deps $(DEPS) demo docs check check-all test test-long test-bench test-builds slow first-day abi fmt lint lint-format lint-rules lint-cppcheck tidy \
+.PHONY: all deps $(DEPS) demo docs check check-all test test-long test-bench test-builds slow first-day abi fmt lint lint-format lint-rules lint-cppcheck $(CPPCHECKS) tidy \
     tidy-files install uninstall clean help FORCE

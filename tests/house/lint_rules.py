@@ -7,6 +7,7 @@ not do, what depends on the order of evaluation, forgotten notes.
 Prints each breach as `file:line: text`; exit status 1 when there is one. Lengths are advice, for code outside tests:
 printed with --advice, and no breach."""
 
+import functools
 import os
 import pathlib
 import re
@@ -125,7 +126,7 @@ def code_only(text):
 
 def includes_of(code):
     for number, line in enumerate(code.split("\n"), 1):
-        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        match = "#" in line and re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
         if match:
             yield number, match.group(2)
 
@@ -146,8 +147,13 @@ def rows_of_rooms(root):
 
 def find_header(root, path, target):
     """The file that an include means: headers are named by folder and name, or stand beside."""
-    trees = [path.parts[0], "src", "tokenize_tools", "bench", "tests"]
-    for folder in ["include", path.parent, *trees]:
+    return find_header_from(root, path.parent, target)
+
+
+@functools.lru_cache(maxsize=None)
+def find_header_from(root, beside, target):
+    trees = [beside.parts[0], "src", "tokenize_tools", "bench", "tests"]
+    for folder in ["include", beside, *trees]:
         if (root / folder / target).is_file():
             return pathlib.Path(os.path.normpath(folder / pathlib.Path(target)))
     return None

@@ -60,8 +60,13 @@ class Code:
                 stack.pop()
 
     def word_before(self, at):
-        match = re.search(r"([\w\])]+)\s*$", self.text[max(0, at - 80):at])
-        return match.group(1) if match and self.text[at] == "(" else ""
+        if self.text[at] != "(":
+            return ""
+        before = self.text[max(0, at - 80):at].rstrip()
+        begin = len(before)
+        while begin > 0 and (before[begin - 1].isalnum() or before[begin - 1] in "_])"):
+            begin -= 1
+        return before[begin:]
 
     def is_call(self, at):
         word = self.word_before(at)
@@ -109,6 +114,8 @@ class Code:
 
 
 def is_used(path, is_address, text):
+    if path not in text:  # the usual case, without compiling expressions
+        return False
     path = re.escape(path)
     text = re.sub(r"\bsizeof \(?[^)\n]*", "", text)
     text = re.sub(rf"(?<![\w.>*&]){path}((->|\.)\w+(\.\w+)*)?\s*=(?!=)", "", text)  # assigned when all is evaluated
