@@ -323,7 +323,7 @@ SLOW_SECONDS = 20
 slow:
 	@rm -f $(BUILD)/seconds.txt
 	@TOKMAP_SECONDS=$(abspath $(BUILD))/seconds.txt $(MAKE) --no-print-directory test
-	@{ sed -n '/^\#/p' tests/slow.txt; sort -k2,2nr -k1,1 $(BUILD)/seconds.txt | awk '$$2 >= $(SLOW_SECONDS)'; } >$(BUILD)/slow.txt
+	@{ sed -n '/^\#/p' tests/slow.txt; sort -k2,2nr -k1,1 $(BUILD)/seconds.txt | awk '$$2 >= $(SLOW_SECONDS) { print $$1, $$2 }'; } >$(BUILD)/slow.txt
 	@mv $(BUILD)/slow.txt tests/slow.txt
 
 #: first-day: commands as new users type them, and what they must say: a quarter of an hour, and a network for bare.sh

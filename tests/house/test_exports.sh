@@ -59,17 +59,6 @@ else
     header_names include/tokmap_tokenizer.h >"$work/own"
     diff "$work/own" <(archive_names "$build/libtokmap_tokenizer.a") >"$work/diff"
     verdict libtokmap_tokenizer_a_defines_the_header_names_only "$(head -n 5 "$work/diff")"
-
-    # gcc that optimizes when it links would leave all names in the archive.
-    if [ -z "$TOKMAP_LONG" ] || ! ${CC:-cc} --version | grep -qi 'gcc\|Free Software'; then
-        echo "skip an_archive_of_lto_defines_the_header_names_only: builds again, with gcc; make test runs it"
-    else
-        said=$(env -u MAKEFLAGS -u MFLAGS make -j2 BUILD="$work/lto" CFLAGS='-O0 -flto -ffat-lto-objects' \
-            "$work/lto/libtokmap.a" 2>&1) || echo "$said" | tail -n 3
-        header_names $(ls include/*.h | grep -v tokenizer) >"$work/own"
-        diff "$work/own" <(archive_names "$work/lto/libtokmap.a") >"$work/diff"
-        verdict an_archive_of_lto_defines_the_header_names_only "$(head -n 5 "$work/diff")"
-    fi
 fi
 
 strict='-Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only'
