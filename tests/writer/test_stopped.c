@@ -16,7 +16,7 @@ enum {
 typedef struct calls {
     uint64_t n, stop_at; /* calls, and the one that stops; from 1 */
     uint64_t done, total;
-    bool is_wrong; /* it went backwards, or beyond the total, or came after the stop */
+    bool is_wrong; /* it went backwards, or beyond the total, or came after the stop or the total */
 } calls;
 
 static calls seen;
@@ -28,7 +28,7 @@ static int on_progress(void *context, uint64_t n_done, uint64_t n_total)
 {
     calls *c = context;
     c->is_wrong |= c->n >= c->stop_at || n_done > n_total || n_done < c->done ||
-                   (c->n > 0 && n_total != c->total);
+                   (c->n > 0 && (n_total != c->total || c->done == n_total));
     c->n++;
     c->done = n_done;
     c->total = n_total;
