@@ -37,7 +37,7 @@ HELPERS := $(foreach f,$(TOOL_FILES),$(call program,$f))
 # Tests of their own targets: tokbench and what compares others with tokmap; what builds or installs again. Sanitizers still
 # run the first ones.
 BENCH_TESTS := $(filter-out %_smoke.sh %_tables.py,$(wildcard tests/bench/test_*.sh tests/bench/test_*.py))
-BUILD_TESTS := $(addprefix tests/,house/test_build.sh house/test_install.sh python/test_source_archive.py python/test_wheel.py)
+BUILD_TESTS := $(addprefix tests/,house/test_build.sh house/test_install.sh house/test_lto.sh python/test_source_archive.py python/test_wheel.py)
 SCRIPTS := $(filter-out $(BUILD_TESTS) $(if $(TOKMAP_SANITIZED),,$(BENCH_TESTS)),$(wildcard tests/*/test_*.sh tests/*/test_*.py))
 # `make check` leaves them out; for others they start first, the slowest before all, so that none ends alone.
 SLOW_NAMES := $(if $(wildcard tests/slow.txt),$(shell sed '/^\#/d; s/ .*//' tests/slow.txt))
@@ -331,10 +331,10 @@ first-day: $(PRODUCTS)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$$(sh .ci/python -n $(abspath $(BUILD))) TOKMAP_TIMEOUT=3600 JOBS=1 \
 	    bash tests/run.sh $(addprefix tests/first_day/,cluster.sh mixed.sh contributor.sh bare.sh)
 
-#: abi: names, symbol versions, prototypes, layouts and values against abi.txt; each header alone
+#: abi: names, symbol versions, prototypes, layouts and values against abi.txt; each header alone; an archive of LTO
 abi: $(PRODUCTS)
 	@$(PYTHON) tests/house/abi.py
-	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh tests/house/test_abi.py
+	@TOKMAP_LONG=1 TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh tests/house/test_lto.sh tests/house/test_abi.py
 
 # ---- Kernel text, format, lint ----
 

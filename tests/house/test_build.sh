@@ -75,19 +75,6 @@ said=$(CC="$work/cc" sh .ci/need -n build 2>&1)
 [ $? = 0 ] && says "$said" 'Optional and missing: .*zlib1g-dev'
 outcome need_goes_on_without_an_optional_part $? "$said"
 
-# gcc that optimizes when it links would leave all names in the archive.
-names() # archive: what a program can call; test_exports.sh compares those of the build with the headers
-{
-    nm -g --defined-only "$1" | awk 'NF == 3 { print $3 }' | sort
-}
-if cc --version | grep -qi 'gcc\|Free Software'; then
-    said=$(make -j2 BUILD="$work/lto" CFLAGS='-O0 -flto -ffat-lto-objects' "$work/lto/libtokmap.a" 2>&1) &&
-        said=$(diff <(names "$build/libtokmap.a") <(names "$work/lto/libtokmap.a"))
-    outcome an_archive_of_lto_defines_the_same_names $? "$said"
-else
-    echo "skip an_archive_of_lto_defines_the_same_names: cc is not gcc"
-fi
-
 refused() # name, the reason, options of the compiler
 {
     local name=$1 reason=$2
