@@ -5,9 +5,11 @@ command `tokmap` see in them is what the document says."""
 
 import json
 import pathlib
+import random
 import re
 import sys
 
+import ref_content
 import ref_reader
 import ref_writer
 from ref_protocol import call, expect, expect_equal, run_in_folders
@@ -107,6 +109,20 @@ def check_command(vector, prefix):
     output = call("tokmap", "cat", "--json", prefix)[1].decode()
     wanted = [vector.seen["tokens"][first:end] for first, end in vector.seen["documents"]]
     expect_equal([json.loads(line) for line in output.splitlines()], wanted, "cat --json")
+
+
+def a_crc_of_many_places_is_that_of_all_bytes(folder):
+    """The two ways of the second reader; the first is the document's."""
+    rng = random.Random(1)
+    for n in (0, 1, 255, 256, 257, 5000, 70001):
+        data, crc = rng.randbytes(n), rng.getrandbits(64)
+        for k in (0, 1):
+            expect_equal(ref_content.crc_in_places(crc, data, k), ref_content.crc_by_byte(crc, data, k), "of %d bytes" % n)
+    whole, parts = ref_content.ContentHash(), ref_content.ContentHash()
+    whole.add(b"abc" + bytes(1000))
+    parts.add(b"abc")
+    parts.add_zeros(1000)
+    expect_equal(parts.crc, whole.crc, "zeros")
 
 
 if __name__ == "__main__":
