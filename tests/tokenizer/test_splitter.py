@@ -6,6 +6,7 @@ point of the planes that are in use, else those whose neighbours are of another 
 compares the engines with each other, and with the regular expressions themselves."""
 
 import array
+import functools
 import itertools
 import os
 import random
@@ -92,7 +93,8 @@ def tell_difference(name, splitter, text, ends):
 CONTEXTS = "a{0}a {0}1{0}1'{0}s!{0}B\n{0} {0}\n{0}/ \u4e00{0}Ba\u0301{0}{0}x'{0}e!!{0}/"
 
 
-def code_points(name):
+@functools.lru_cache(maxsize=None)
+def code_points():
     everything = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     if LONG:
         return [c for c in everything if c < 0x33480 or 0xE0000 <= c < 0xE0200 or c % 257 == 0]
@@ -103,7 +105,7 @@ def code_points(name):
 
 def test_code_points(name):
     reference(name)
-    cps = code_points(name)
+    cps = code_points()
     n_words = 0
     for first in range(0, len(cps), 1 << 15):
         chars = [chr(c) for c in cps[first:first + (1 << 15)]]

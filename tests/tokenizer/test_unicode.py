@@ -79,8 +79,8 @@ def repair_of_random_texts_is_pythons(folder):
 def normalizes_as(texts, normalize):
     for text, answer in zip(texts, filtered("nfc", [text.encode() for text in texts])):
         wanted = normalize(text).encode()
-        expect(answer == wanted, "NFC of %s is %s, not %s"
-               % (ascii(text), ascii(answer.decode()), ascii(wanted.decode())))
+        if answer != wanted:
+            raise AssertionError("NFC of %a is %a, not %a" % (text, answer.decode(), wanted.decode()))
     return "%d texts" % len(texts)
 
 
