@@ -16,7 +16,7 @@ export LC_ALL=C PYTHONDONTWRITEBYTECODE=1 TOKMAP_BUILD=${TOKMAP_BUILD:-$root/bui
 export PYTHON=${PYTHON:-$(sh "$root/.ci/python" -n "$TOKMAP_BUILD")}
 export PYTHONPATH=$root/tests/oracles:$root/tests/support
 case $PYTHON in */*) PATH=$(dirname "$PYTHON"):$PATH ;; esac # where build/tokmap-python finds its interpreter
-export OPENBLAS_NUM_THREADS=1 # NumPy starts none, which takes a quarter of its import
+export OPENBLAS_NUM_THREADS=1 # NumPy starts no threads then, a quarter of its import
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 interpreter() # of the test $1, nothing for a program
@@ -109,8 +109,8 @@ RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_run_XXXXXX") || exit 1
 trap 'chmod -R u+rwx "$RUN_DIR"; rm -rf "$RUN_DIR"' EXIT
 trap 'exit 1' INT TERM
 
-# Modules are compiled once, and not by each of a thousand processes.
-"$PYTHON" -m compileall -q python/tokmap tests >/dev/null 2>&1
+# Compiles the modules once, not in each of a thousand processes. They are checked by content: a changed file counts at once.
+"$PYTHON" -m compileall -q --invalidation-mode checked-hash python/tokmap tests/oracles tests/support >/dev/null 2>&1
 
 [ $# = 0 ] || printf '%s\0' "$@" | xargs -0 -n 1 -P "${JOBS:-$(($(nproc) + 1))}" bash "$0" --one
 

@@ -111,13 +111,13 @@ def check_command(vector, prefix):
     expect_equal([json.loads(line) for line in output.splitlines()], wanted, "cat --json")
 
 
-def a_crc_of_many_places_is_that_of_all_bytes(folder):
+def a_crc_of_parts_equals_the_crc_by_byte(folder):
     """The two ways of the second reader; the first is the document's."""
     rng = random.Random(1)
     for n in (0, 1, 255, 256, 257, 5000, 70001):
         data, crc = rng.randbytes(n), rng.getrandbits(64)
         for k in (0, 1):
-            expect_equal(ref_content.crc_in_places(crc, data, k), ref_content.crc_by_byte(crc, data, k), "of %d bytes" % n)
+            expect_equal(ref_content.crc_of_parts(crc, data, k), ref_content.crc_by_byte(crc, data, k), "of %d bytes" % n)
     whole, parts = ref_content.ContentHash(), ref_content.ContentHash()
     whole.add(b"abc" + bytes(1000))
     parts.add(b"abc")

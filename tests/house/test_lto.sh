@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gcc that optimizes when it links would leave all names in an archive. Ours has those of the header also then.
+# With -flto, gcc would leave every internal name in the archive. The archive must have the same names as without.
 
 . "$(dirname "$0")/../support/report.sh"
 [ -n "$TOKMAP_LONG" ] && [ -z "$TOKMAP_SANITIZED" ] || skip_all archive_of_lto "builds again; make test-builds runs it"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hashes of docs/FORMAT.md section 4, a byte at a time; of much data, at 256 places at a time. Standard library only."""
+"""The hashes of docs/FORMAT.md section 4, a byte at a time. Large data is cut into 256 parts, whose CRCs are taken
+side by side and then joined. Standard library only."""
 
 import functools
 import operator
@@ -8,7 +9,7 @@ import sys
 from array import array
 
 POLYNOMIALS = (0x9A6C9329AC4BC9B5, 0x95AC9329AC4BC9B5)  # reflected, without x^64
-N_PLACES = 256
+N_PARTS = 256
 
 
 def table_of(polynomial):
@@ -45,8 +46,8 @@ def power_of(n_bytes, polynomial):
 
 
 def tables_of_product(factor, polynomial):
-    """What byte j of a number makes of a product with the factor: number j of the tables, entry `byte`."""
-    of_bits = [factor]  # of the highest bit, which is 1, and of those below it
+    """tables[j][byte]: byte j of a number, multiplied by `factor`."""
+    of_bits = [factor]  # the products of single bits, the highest bit first: it is 1
     for _ in range(63):
         of_bits.append(of_bits[-1] >> 1 ^ (polynomial if of_bits[-1] & 1 else 0))
     tables = []
@@ -65,19 +66,19 @@ def crc_by_byte(crc, data, k):
     return crc
 
 
-def crc_in_places(crc, data, k):
-    """The same, from as many places of the data as N_PLACES: byte j of their CRCs is the number at[j]."""
-    n = len(data) // N_PLACES
-    at = [crc >> 8 * j & 255 for j in range(8)]  # the first place goes on from `crc`, the others from 0
+def crc_of_parts(crc, data, k):
+    """The same, from N_PARTS parts side by side: at[j] has byte j of the CRC of each part."""
+    n = len(data) // N_PARTS
+    at = [crc >> 8 * j & 255 for j in range(8)]  # the first part goes on from `crc`, the others from 0
     for i in range(n):
-        index = (at[0] ^ int.from_bytes(data[i:n * N_PLACES:n], "little")).to_bytes(N_PLACES, "little")
+        index = (at[0] ^ int.from_bytes(data[i:n * N_PARTS:n], "little")).to_bytes(N_PARTS, "little")
         entries = [int.from_bytes(index.translate(part), "little") for part in BYTES_OF_TABLES[k]]
         at = [entry ^ after for entry, after in zip(entries, [*at[1:], 0])]
     crc, tables = 0, tables_of_product(power_of(n, POLYNOMIALS[k]), POLYNOMIALS[k])
-    for place in zip(*(number.to_bytes(N_PLACES, "little") for number in at)):
-        parts = [table[byte] for table, byte in zip(tables, crc.to_bytes(8, "little"))]
-        crc = functools.reduce(operator.xor, parts, int.from_bytes(bytes(place), "little"))
-    return crc_by_byte(crc, data[n * N_PLACES:], k)
+    for part in zip(*(number.to_bytes(N_PARTS, "little") for number in at)):
+        products = [table[byte] for table, byte in zip(tables, crc.to_bytes(8, "little"))]
+        crc = functools.reduce(operator.xor, products, int.from_bytes(bytes(part), "little"))
+    return crc_by_byte(crc, data[n * N_PARTS:], k)
 
 
 class ContentHash:
@@ -85,7 +86,7 @@ class ContentHash:
         self.crc = [0, 0]
 
     def add(self, data):
-        way = crc_by_byte if len(data) < 64 * N_PLACES else crc_in_places
+        way = crc_by_byte if len(data) < 64 * N_PARTS else crc_of_parts
         self.crc = [way(crc, data, k) for k, crc in enumerate(self.crc)]
 
     def add_zeros(self, n_bytes):
