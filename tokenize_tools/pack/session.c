@@ -97,7 +97,6 @@ static int print_results(pack_work *w, json_out *json)
         return cli_no_memory();
     unsuitable_print_counts(&w->parts->inputs->unsuitable, &counts);
     pack_use_print(&w->use, &counts);
-    fputc('\0', counts.out); /* a file without bytes has no text */
     if (!memory_file_close(counts.out, &more))
         return cli_no_memory();
     for (size_t i = 0; i < w->outputs.n; i++)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef struct memory_file {
-    char *text; /* malloced */
+    char *text; /* malloced; a 0 follows its n_bytes */
     size_t n_bytes, capacity;
 } memory_file;
 

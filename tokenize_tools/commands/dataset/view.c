@@ -136,7 +136,6 @@ static char *compare_with(const char *name, const tokmap_value *value)
         fprintf(out, "%" PRId64, value->integer);
     else
         json_text_print_string(out, value->text, value->text_bytes);
-    putc('\0', out);
     memory_file_close(out, &text);
     return text.text;
 }

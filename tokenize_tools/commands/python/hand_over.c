@@ -76,7 +76,6 @@ static char *print_options(const cli_option *options)
             print_option(&o, options);
     }
     json_out_end(&o, '}');
-    putc('\0', out);
     memory_file_close(out, &text);
     return text.text;
 }
