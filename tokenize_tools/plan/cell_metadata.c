@@ -51,11 +51,22 @@ char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts 
 
 /* ---- Read ---- */
 
+/* The text of a value with a 0 behind it, which the metadata may lack. Empty: it is longer than
+ * print_counts prints. */
+static counts_text copy_value(json_text_span value)
+{
+    counts_text text = {.s = ""};
+    if (value.n_bytes < sizeof text.s)
+        memcpy(text.s, value.text, value.n_bytes);
+    return text;
+}
+
 /* Parses what print_counts has written. */
 static bool read_counts(json_text_span object, cell_counts *counts)
 {
-    const char *at = object.text + 1;
-    if (*object.text != '{')
+    const counts_text text = copy_value(object);
+    const char *at = text.s + 1;
+    if (text.s[0] != '{')
         return false;
     while (*at == '"') {
         cell_count *count = &counts->list[counts->n];
@@ -74,7 +85,7 @@ static bool read_counts(json_text_span object, cell_counts *counts)
 static uint64_t read_hash(json_text_span object, const char *key)
 {
     json_text_span value;
-    return json_text_find(object, key, &value) ? strtoull(value.text + 1, NULL, 16) : 0;
+    return json_text_find(object, key, &value) ? strtoull(copy_value(value).s + 1, NULL, 16) : 0;
 }
 
 /* What was read is right if printing it gives the end of the text again. */
@@ -89,7 +100,7 @@ bool cell_metadata_read(cell_metadata *m, const char *json, size_t n_bytes)
     m->hash = read_hash(plan_value, "hash");
     m->origin = read_hash(plan_value, "origin");
     if (json_text_find(plan_value, "cell", &cell))
-        m->cell = strtoull(cell.text, NULL, 10);
+        m->cell = strtoull(copy_value(cell).s, NULL, 10);
     const counts_text counts = print_counts(&m->counts);
     const cell_plan_text plan = cell_metadata_plan(m);
     const size_t n_counts = strlen(counts.s), n_plan = strlen(plan.s);
