@@ -128,7 +128,7 @@ def with_links(text, page, folder):
         if not target.exists() or target.suffix == ".md" and target.parent != ROOT:
             return match[0]
         to_root = "../" * len(page.relative_to(ROOT).parts[1:])
-        if target.suffix == ".h":
+        if target.parent == ROOT / "include":
             return f"[{words}]({to_root}c/{target.name[:-2]}.md)"
         if target.is_dir() or target.name == "llms.txt":  # which lies beside the first page
             return words

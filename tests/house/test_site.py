@@ -46,6 +46,23 @@ def make_site(place):
     return {path.relative_to(place / "site"): path for path in (place / "site").rglob("*") if path.is_file()}
 
 
+def links_between_pages_lead_to_pages_and_files(folder):
+    """Without Sphinx too: what pages.py makes of links in the documents."""
+    sys.path.insert(0, str(ROOT / "docs/site"))
+    import pages
+
+    documents = {f"{name}.md" for names in pages.MENU.values() for name in names}
+    headers = {f"c/{path.stem}.md" for path in (ROOT / "include").glob("*.h")}
+    manuals = {f"manual/{path.stem}.md" for path in (ROOT / "docs/man").glob("*.[1357]")}
+    n_links = 0
+    for name in sorted(path for path in documents if (ROOT / path).exists()):
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)", pages.with_links((ROOT / name).read_text(), ROOT / name, folder)):
+            found = os.path.normpath(os.path.join(os.path.dirname(name), target))
+            n_links += 1
+            expect(found in documents | headers | manuals | {"index.md"} or (folder / found).exists(), f"{name}: there is no {target}")
+    expect(n_links > 100, f"only {n_links} links")
+
+
 def two_runs_give_the_same_bytes(folder):
     first, second = (make_site(folder / name) for name in ("a", "b"))
     expect(set(first) == set(second), "other files")

@@ -262,9 +262,9 @@ class ObstoreUrl(Obstore):
             from obstore.store import HTTPStore, from_url
 
             url = self._url
-            client: Dict[str, Any] = {**_client_of_environment(url.base), "timeout": f"{max(int(self._seconds * 1000), 1)}ms",
-                                      "http1_only": True}
-            retries = {"max_retries": 0}
+            # Without the types of obstore, which need not be installed.
+            client: Any = {**_client_of_environment(url.base), "timeout": f"{max(int(self._seconds * 1000), 1)}ms", "http1_only": True}
+            retries: Any = {"max_retries": 0}
             if url.base.startswith("http"):
                 if url.user:
                     import base64
