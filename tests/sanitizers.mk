@@ -34,11 +34,11 @@ endif
 # A server in Python, and no line of C.
 LEFT_OUT += $(if $(TOKMAP_SANITIZED),tests/stores/test_byte_server.py)
 # QUICK=1, for .ci/run, leaves out the slow tests that do not test threads, and scripts that find nothing about memory and
-# threads that other tests do not find. test_null stays: it makes the wrong calls.
+# threads that other tests do not find. test_null and test_any_folder stay, however slow: they make the wrong calls.
 ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
     LEFT_OUT += $(filter-out $(addprefix %/test_,loader_joined stage_schedules lists lanes resume.py readers.py pack.sh \
 	verify_files.py arrow.py examples.py python_loader.py python_ledger.py python_order_of.py python_store.py \
-	python_store_loader.py python_megatron.py null.py),$(SLOW)) $(BUILD)/test_permute \
+	python_store_loader.py python_megatron.py null.py any_folder.py),$(SLOW)) $(BUILD)/test_permute \
 	$(addprefix tests/,bench/test_gpu_bench.sh bench/test_loader_peers.py foreign/test_foreign.py order/test_order.py \
 	pack/test_repaired_inputs.py input/test_slow_inputs.py house/test_lint.py house/test_runner.sh release/test_release.py base/test_locale.py \
 	cli/test_terminal.py)

@@ -51,8 +51,8 @@ char *cell_metadata_join(const char *head, size_t head_bytes, const cell_counts 
 
 /* ---- Read ---- */
 
-/* The text of a value with a 0 behind it, which the metadata may lack. Empty: it is longer than
- * print_counts prints. */
+/* Copies a value and ends it with a 0, which the metadata may lack. A value that is longer than
+ * print_counts prints becomes empty. */
 static counts_text copy_value(json_text_span value)
 {
     counts_text text = {.s = ""};
