@@ -164,15 +164,15 @@ def the_deadline_ends_a_read(folder):
     for spoil, said in ((fail, ": OSError: [Errno 5] the store is down"), (hang, ": no answer within 0.3 s")):
         begun = time.monotonic()
         found = read(open_source("x", Memory({"x.bin": DATA}, spoil), 1), ("x.bin", 4096, 1000))
-        assert 0.9 < time.monotonic() - begun < 2, time.monotonic() - begun
+        assert 0.9 < time.monotonic() - begun < 20, time.monotonic() - begun
         assert found.status == -3 and found.errno == errno.ETIMEDOUT and found.offset == 4096
         assert found.text.startswith("x.bin: bytes 4096 to 5096: could not be read within 1 s, in ") and found.text.endswith(said), found.text
     hung.set()
 
 
 def what_no_try_would_help_is_said_at_once(folder):
-    begun = time.monotonic()
-    found = read(open_source("x", Memory({})), ("x.bin", 0, 100))
+    sources = [open_source("x", Memory({}))]
+    found = read(sources[-1], ("x.bin", 0, 100))
     assert (found.status, found.errno, found.text) == (-3, errno.ENOENT, "x.bin: bytes 0 to 100: the object does not exist")
     detail = ErrorDetail(status=found.status, sys_errno=found.errno, text=found.text.encode())
     raises(FileNotFoundError, check, found.status, detail)
@@ -180,17 +180,20 @@ def what_no_try_would_help_is_said_at_once(folder):
     def wrong(name, offset):
         return b""
 
-    found = read(open_source("x", wrong), ("x.bin", 0, 100))
+    sources.append(open_source("x", wrong))
+    found = read(sources[-1], ("x.bin", 0, 100))
     assert found.status == -3 and "TypeError" in found.text, found.text
-    found = read(open_source("x", lambda name, offset, length: "text"), ("x.bin", 0, 100))
+    sources.append(open_source("x", lambda name, offset, length: "text"))
+    found = read(sources[-1], ("x.bin", 0, 100))
     assert found.status == -3 and "TypeError" in found.text, found.text
 
     def refuse(number, name, offset, length, data):
         raise PermissionError("403")
 
-    found = read(open_source("x", Memory({"x.bin": DATA}, refuse)), ("x.bin", 0, 100))
+    sources.append(open_source("x", Memory({"x.bin": DATA}, refuse)))
+    found = read(sources[-1], ("x.bin", 0, 100))
     assert (found.status, found.errno) == (-3, errno.EACCES)  # nothing was ever read with these credentials
-    assert time.monotonic() - begun < 2
+    assert [source.counters["retries"] for source in sources] == [0, 0, 0, range_reader.N_PROOFS - 1]
 
 
 def keys_that_expire_are_waited_for(folder):
@@ -213,18 +216,19 @@ def an_object_that_is_refused_while_others_are_not_is_absent(folder):
 
     source = open_source("x", Memory({"x.tmi": DATA, "x.idx": DATA}, refuse), 1)
     assert read(source, ("x.tmi", 0, 5)).status == 0
-    begun = time.monotonic()
     found = read(source, ("x.idx", 0, 5))
     assert (found.status, found.errno) == (-3, errno.ENOENT) and "may not be read: PermissionError: 403" in found.text, found.text
-    assert time.monotonic() - begun < 1
+    assert source.counters["retries"] == range_reader.N_PROOFS - 1
     found = read(source, ("x.idx", 0, 5), version='"1"')  # it was there, so it is asked for until the deadline
     assert (found.status, found.errno) == (-3, errno.ETIMEDOUT), found.text
 
 
 def a_slow_request_is_sent_twice(folder):
+    hung = threading.Event()
+
     def slow(number, name, offset, length, data):
         if number == 11:
-            time.sleep(5)
+            hung.wait()
         return data
 
     source = open_source("x", Memory({"x.bin": DATA}, slow))
@@ -232,7 +236,8 @@ def a_slow_request_is_sent_twice(folder):
         read(source, ("x.bin", i, 5))
     begun = time.monotonic()
     assert read(source, ("x.bin", 50, 5)).parts[0][0] == part(50, 5)
-    assert 0.9 < time.monotonic() - begun < 2 and source.counters["hedges"] == 1
+    assert time.monotonic() - begun > 0.9 and source.counters["hedges"] == 1 and source.counters["retries"] == 0
+    hung.set()
 
 
 def after_a_failed_request_none_is_sent_twice(folder):
@@ -303,9 +308,11 @@ def the_deadline_begins_when_it_is_the_turn_of_a_range(folder):
 
 
 def a_store_that_hangs_is_an_error_at_the_deadline(folder):
-    source, begun = open_source("x", Memory({"x.bin": bytes(64 << 20)}, lambda *_: time.sleep(5)), 0.5), time.monotonic()
+    hung = threading.Event()
+    source, begun = open_source("x", Memory({"x.bin": bytes(64 << 20)}, lambda *_: hung.wait()), 0.5), time.monotonic()
     assert read(source, *(("x.bin", i << 16, 10) for i in range(640))).errno == errno.ETIMEDOUT
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20
+    hung.set()
 
 
 def many_threads_read_at_the_same_time(folder):
@@ -338,7 +345,7 @@ def a_read_is_cancelled(folder):
     while thread.is_alive():  # as the library does: a cancel may come before the call has reached Python
         source.struct.cancel(source.struct.context, address)
         thread.join(0.01)
-    assert time.monotonic() - begun < 2 and replies[0].status == -3 and "cancelled" in replies[0].text
+    assert time.monotonic() - begun < 20 and replies[0].status == -3 and "cancelled" in replies[0].text
     hung.set()
     assert read(open_source("x", Memory({"x.bin": DATA})), structs=structs).status == 0  # an earlier cancel counts no longer
 
@@ -554,7 +561,7 @@ def python_ends_with_reads_in_flight(folder):
         done = subprocess.run([sys.executable, "-c", textwrap.dedent(EXITS)], capture_output=True, text=True, timeout=60,
                               env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
         assert done.returncode == 0 and done.stderr == "", (done.returncode, done.stderr)
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 40
 
 
 def a_process_that_only_opens_imports_no_asyncio(folder):

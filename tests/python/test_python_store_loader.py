@@ -157,7 +157,7 @@ def after_an_error_the_loader_is_as_before(folder):
             break
     assert stored.sample == before == local.sample
     raises(tokmap.FileError, lambda: next(stored))
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20
     given.fail = None
     same_batches(local, stored, 20)
     assert stored.stats["store"]["failures"] > 0
@@ -321,7 +321,7 @@ def a_loader_is_closed_with_reads_in_flight(folder):
         close(loader)
         del loader
         gc.collect()
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 20
     hung.set()
 
 
@@ -337,7 +337,7 @@ def ctrl_c_ends_a_wait_for_rows(folder):
         timer.start()
         begun = time.monotonic()
         raises(KeyboardInterrupt, lambda: next(stored))
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 20
         timer.join()
         assert stored.sample == 0
     answers.set()
@@ -380,7 +380,7 @@ def python_ends_while_a_loader_reads(folder):
         done = subprocess.run([sys.executable, folder / "script.py"], capture_output=True, text=True, timeout=60,
                               env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
         assert done.returncode == 0 and done.stderr == "", (done.returncode, done.stderr)
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 40
 
 
 sys.exit(run_in_folders("store_"))

@@ -232,9 +232,9 @@ def objects_are_replaced_at_a_time(folder):
             tags.append(headers["etag"])
             bodies.append(body)
         expect(len(set(tags)) == len(set(bodies)) == 3, "the same object after it was replaced")
-        server.set(replaced={}, replace_at={"b/d/file": 0.3})
+        server.set(replaced={}, replace_at={"b/d/file": 2})
         expect_equal(client.ask("/b/d/file")[2], TEXT, "before")
-        time.sleep(0.35)
+        time.sleep(2.05)
         expect_equal(client.ask("/b/d/file", If_Match=tags[0])[0], 412, "after")
         expect_equal(client.ask("/b/d/file")[2], bodies[1], "the new object")
 
@@ -255,7 +255,7 @@ def a_thousand_requests_wait_side_by_side(folder):
     n, first = 1000, 3 * 65536 - 100
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
-    with served(folder, latency={"constant": 0.5}) as (server, _), contextlib.ExitStack() as stack:
+    with served(folder, latency={"constant": 2}) as (server, _), contextlib.ExitStack() as stack:
         waiting = selectors.DefaultSelector()
         begun = time.monotonic()
         for i in range(n):
@@ -276,11 +276,11 @@ def a_thousand_requests_wait_side_by_side(folder):
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     expect(counts["most_in_flight"] > n // 2, "%d in flight" % counts["most_in_flight"])
     expect_equal((counts["requests"]["GET"], counts["body_bytes"], counts["in_flight"]), (n, 800 * n, 0), "counts")
-    return "%.1f s for %d requests of 0.5 s" % (taken, n)
+    return "%.1f s for %d requests of 2 s" % (taken, n)
 
 
 def what_is_asked_is_counted(folder):
-    with served(folder, log=True, latency={"constant": 0.1}) as (server, client):
+    with served(folder, log=True, latency={"constant": 0.5}) as (server, client):
         client.ask("/b/d/file", "HEAD")
         sockets = [Client(server) for _ in range(3)]
         for other in sockets:
@@ -296,7 +296,7 @@ def what_is_asked_is_counted(folder):
         expect_equal((counts["statuses"], counts["most_in_flight"]), ({"200": 1, "206": 4}, 3), "statuses, in flight")
         expect_equal(round_trips(log), 3, "round trips")
         expect_equal([request["range"] for request in log], [[0, 10240], *[[1000, 2000]] * 3, [0, 8]], "ranges")
-        expect(all(0.09 < request["ended"] - request["begun"] < 1 for request in log), "times")
+        expect(all(0.4 < request["ended"] - request["begun"] < 20 for request in log), "times")
         server.reset()
         expect_equal((server.counts()["requests"], server.log()), ({}, []), "after a reset")
 

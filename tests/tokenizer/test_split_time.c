@@ -17,10 +17,12 @@ enum {
     LARGE_BYTES = TIMES * SMALL_BYTES,
     MOST_TIMES = 12,
     N_RUNS = 15,
-    CERTAIN_TIMES = 48,    /* which no other load of the machine explains */
     CHUNK_BYTES = 48 << 10 /* what an encoder splits at a time */
 };
-#define CERTAIN_SECONDS 0.01 /* what grows with the square takes more for LARGE_BYTES */
+/* What grows with the square takes more than the first for LARGE_BYTES. No other load of the
+ * machine explains the second; a host that takes the processor away explains 30 ms. */
+#define LEAST_SECONDS   0.01
+#define CERTAIN_SECONDS 1.0
 
 /* The last ones are words, so that many blocks are left to the scalar splitter. */
 static const char *const runs[] = {" ",
@@ -126,11 +128,10 @@ static void takes_linear_time(const splitter *s, const char *name, const char *r
                               const timed_text texts[2])
 {
     double small = TIMES * split_time(s, &texts[0]), large = split_time(s, &texts[1]);
-    if (large < CERTAIN_SECONDS)
+    if (large < LEAST_SECONDS)
         return;
     for (int i = 0;
-         i < N_RUNS && TIMES * large > MOST_TIMES * small && TIMES * large < CERTAIN_TIMES * small;
-         i++) {
+         i < N_RUNS && TIMES * large > MOST_TIMES * small && large < CERTAIN_SECONDS; i++) {
         const double next = split_time(s, &texts[1]), other = split_times(s, &texts[0], TIMES);
         large = next < large ? next : large;
         small = i == 0 || other < small ? other : small;
