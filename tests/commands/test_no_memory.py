@@ -56,7 +56,7 @@ def clean(place):
 
 
 def sweep(folder, *arguments):
-    """Each allocation fails, alone and with all later ones. Returns how many there are."""
+    """Allocations fail, each alone and with all later ones. Returns what the command says to each."""
     library = os.path.join(BUILD or "", "libfailures.so")
     if SANITIZED or not os.path.exists(library):
         raise Skip("no allocator can be put in front of the sanitizer's" if SANITIZED else "libfailures.so is missing")
@@ -69,6 +69,7 @@ def sweep(folder, *arguments):
     expect_equal(wanted.returncode, 0, " ".join(arguments) + ": " + wanted.stderr.decode())
     files = published(folder)
     n = int((folder / "count").read_text().split()[1])
+    said = []
     for i in range(1, n + 1, n // MOST + 1):
         for more in ("", "+"):
             done = run(FAIL="memory:%d%s" % (i, more))
@@ -79,14 +80,16 @@ def sweep(folder, *arguments):
                 expect_equal((done.stdout, published(folder)), (wanted.stdout, files), what)
             else:
                 expect("memory" in what or "thread" in what, what)
+                said.append(done.stderr.decode())
     clean(folder)
-    return n
+    return said
 
 
 def without_memory_a_pack_ends_with_75_or_is_whole(folder):
     if b"zlib    not" in tokmap(folder, "--version").stdout:
         (folder / "list").write_text("a.jsonl\n")
-    sweep(folder, "pack", "-q", "-j", "1", "@list", "-o", "out")
+    said = sweep(folder, "pack", "-q", "-j", "1", "@list", "-o", "out")
+    expect(any("use fewer threads (-j), or --max-document to refuse large documents" in text for text in said), str(said))
     sweep(folder, "pack", "-q", "-j", "2", "--on-error", "skip", "--split", "v=0.5", "--format", "jsonl", "a.jsonl",
           "-o", "out")
     sweep(folder, "pack", "--dry-run", "a.jsonl", "-o", "out")
