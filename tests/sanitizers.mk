@@ -47,7 +47,7 @@ ifneq ($(and $(TOKMAP_SANITIZED),$(QUICK)),)
 	    commands/test_cli.sh commands/test_view.py fields/test_where.py bench/test_fit.py input/test_name_filter.py \
 	    request/test_any_folder.py request/test_lacking_fields.py) $(addprefix $(BUILD)/test_,columns views lists)
     else
-	LEFT_OUT += $(BUILD)/test_replace
+	LEFT_OUT += $(BUILD)/test_replace tests/bench/test_fit.py
     endif
 endif
 

@@ -21,7 +21,7 @@ enum {
 };
 /* What grows with the square takes more than the first for LARGE_BYTES. No other load of the
  * machine explains the second; a host that takes the processor away explains 30 ms. */
-#define LEAST_SECONDS   0.01
+#define LEAST_SECONDS 0.01
 #define CERTAIN_SECONDS 1.0
 
 /* The last ones are words, so that many blocks are left to the scalar splitter. */
@@ -130,8 +130,8 @@ static void takes_linear_time(const splitter *s, const char *name, const char *r
     double small = TIMES * split_time(s, &texts[0]), large = split_time(s, &texts[1]);
     if (large < LEAST_SECONDS)
         return;
-    for (int i = 0;
-         i < N_RUNS && TIMES * large > MOST_TIMES * small && large < CERTAIN_SECONDS; i++) {
+    for (int i = 0; i < N_RUNS && TIMES * large > MOST_TIMES * small && large < CERTAIN_SECONDS;
+         i++) {
         const double next = split_time(s, &texts[1]), other = split_times(s, &texts[0], TIMES);
         large = next < large ? next : large;
         small = i == 0 || other < small ? other : small;
