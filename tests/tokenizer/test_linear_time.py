@@ -24,7 +24,7 @@ from oracle_reference import package
 from ref_protocol import run_tests
 
 LONG = os.environ.get("TOKMAP_LONG") == "all"
-# The ids of the large text are in another cache than those of the small one, so that 8 times the text took up to 12.4 times as
+# The ids of the large text are in another cache than those of the small one, so that 8 times the text took up to 13.1 times as
 # long. What grows with the square alone takes 64 times as long.
 SMALL, TIMES, MOST_TIMES, TRIES = 250000, 8, 24, 15
 CERTAIN_SECONDS = 5  # for the large text: no other load of the machine explains it
