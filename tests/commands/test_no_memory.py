@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of the system: whichever allocation fails, a command ends with 75 and says so, or with what it gives
-otherwise; small stacks, a limit of file sizes, a named pipe without a writer and signals."""
+"""Limits of the system: whichever allocation or write fails, a command ends with 75 and says so, or with what it
+gives otherwise; small stacks, a limit of file sizes, a named pipe without a writer and signals."""
 
 import gzip
 import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,11 +56,17 @@ def clean(place):
         path.unlink()
 
 
-def sweep(folder, *arguments):
-    """Allocations fail, each alone and with all later ones. Returns what the command says to each."""
+def failures():
+    """The library that lets calls fail, to be preloaded."""
     library = os.path.join(BUILD or "", "libfailures.so")
     if SANITIZED or not os.path.exists(library):
         raise Skip("no allocator can be put in front of the sanitizer's" if SANITIZED else "libfailures.so is missing")
+    return library
+
+
+def sweep(folder, *arguments):
+    """Allocations fail, each alone and with all later ones. Returns what the command says to each."""
+    library = failures()
 
     def run(**variables):
         clean(folder)
@@ -207,9 +214,7 @@ def a_pipe_that_is_named_twice_is_refused(folder):
 
 def whichever_write_fails_the_next_run_goes_on(folder):
     """With documents that are left out, whose list is a file of its own."""
-    library = os.path.join(BUILD, "libfailures.so")
-    if SANITIZED or not os.path.exists(library):
-        raise Skip("libfailures.so cannot be preloaded")
+    library = failures()
     lines = [b"bad %d" % i if i % 7 == 3 else b'{"text": "%s"}' % (b"word " * (i * 37 % 300)) for i in range(2000)]
     (folder / "some.jsonl").write_bytes(b"\n".join(lines))
     pack = ["pack", "-q", "some.jsonl", "-o", "out", "-j", "1", "--memory", "8M", "--on-error", "skip", "--split", "v=0.3",
@@ -233,6 +238,40 @@ def whichever_write_fails_the_next_run_goes_on(folder):
         expect_equal(json.loads((folder / "out.report").read_text())["skipped"], wanted, "what was left out, write %d" % i)
         n_lists += b"out.skipped.partial" in done.stderr
     expect(n_lists > 1, "only %d writes to the list failed" % n_lists)
+
+
+def a_disk_that_is_full_from_some_write_on_ends_with_75_and_says_what_to_do(folder):
+    library = failures()
+    lines = ['{"text": "one two three %d", "id": %d}' % (i, i) if i % 7 != 3 else "bad" for i in range(100)]
+    (folder / "some.jsonl").write_text("\n".join(lines))
+    (folder / "score.jsonl").write_text("".join('{"id": %d, "score": 1}\n' % i for i in range(100) if i % 7 != 3))
+    plan = ["plan", "-q", "a.jsonl", "--cells", "cells", "-o", "out.plan"]
+    for arguments in (["pack", "-q", "some.jsonl", "--on-error", "skip", "--meta", "id", "-o", "values"],
+                      ["plan", "-q", "a.jsonl", "--cells", "task", "-o", "task.plan"],
+                      [*plan[:-1], "made.plan"], ["pack", "-q", "--plan", "made.plan", "--task", "0/1"],
+                      ["export", "--to", "megatron", "ds", "-o", "foreign"]):
+        done = tokmap(folder, *arguments)
+        expect(done.returncode in (0, 3), "%s: %s" % (arguments, done.stderr.decode()))
+    commands = [["pack", "-q", "-j", "1", "some.jsonl", "--on-error", "skip", "--meta", "id", "--split", "v=0.3",
+                 "--also", "megatron", "--report", "out.json", "-o", "out"],
+                plan, ["pack", "-q", "--plan", "task.plan", "--task", "0/1"],
+                ["join", "-q", "made.plan", "-o", "out"], ["merge", "ds", "ds2", "-o", "out"],
+                ["redact", "--documents", "1:3", "ds", "-o", "out"],
+                ["export", "--to", "megatron", "ds", "-o", "out"], ["export", "--to", "llmc", "ds", "-o", "out"],
+                ["index", "-f", "foreign.bin"], ["columns", "add", "-f", "values", "--key", "id", "score.jsonl"],
+                ["view", "values", "--where", "id >= 3", "-o", "out.tmw"], ["rows", "-l", "16", "ds", "-o", "out.tmr"],
+                ["scan", "--duplicates", "--name", "same", "values"]]
+    for arguments in commands:
+        for number in range(1, 200):
+            clean(folder)
+            shutil.rmtree(folder / "task", ignore_errors=True)
+            done = tokmap(folder, *arguments, env={**os.environ, "LD_PRELOAD": library, "FAIL": "write:%d+" % number,
+                                                   "TOKMAP_CHECKPOINT_MS": "0"})
+            if done.returncode != 75:
+                break
+            said = done.stderr.decode()
+            expect(said.count("Free some disk space and run the command again.") == 1, "%s, write %d: %s" % (arguments, number, said))
+        expect(done.returncode == 0 and number > 1, "%s, write %d: %d, %s" % (arguments, number, done.returncode, done.stderr.decode()))
 
 
 def long_documents_do_not_stay_in_memory(folder):

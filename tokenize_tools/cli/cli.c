@@ -173,6 +173,33 @@ int cli_usage(const char *format, ...)
 
 /* ---- Library errors ---- */
 
+const char *cli_hint(const tokmap_error *err)
+{
+    switch (err->sys_errno) {
+    case ENOSPC:
+    case EDQUOT:
+        return "Free some disk space and run the command again.";
+    case EFBIG:
+        return "Raise the limit on file sizes (ulimit -f) and run the command again.";
+    case EMFILE:
+        return "Raise the limit on open files (ulimit -n) and run the command again.";
+    default:
+        break;
+    }
+    if (err->reason == TOKMAP_REASON_REPLACEABLE)
+        return "Use --force to replace it, or choose another name.";
+    return NULL;
+}
+
+/* Prints a message, and a hint if there is one. */
+static void print_with_hint(const tokmap_error *err, const char *text)
+{
+    const char *hint = cli_hint(err);
+    print_error(err, text);
+    if (hint)
+        fprintf(stderr, "%s\n", hint);
+}
+
 int cli_errno_exit_code(int sys_errno)
 {
     switch (sys_errno) {
@@ -204,7 +231,7 @@ int cli_print_failure(const failure *f)
     const tokmap_error cause = {.status = f->status > 0 ? TOKMAP_ERR_IO : status_of(code),
                                 .sys_errno = MAX(f->status, 0),
                                 .file_bytes = f->file_bytes};
-    print_error(&cause, f->text);
+    print_with_hint(&cause, f->text);
     return code;
 }
 
@@ -240,46 +267,27 @@ int cli_exit_code(const tokmap_error *err)
     return CLI_INTERNAL;
 }
 
-const char *cli_hint(const tokmap_error *err)
+int cli_fail(const tokmap_error *err)
 {
-    switch (err->sys_errno) {
-    case ENOSPC:
-    case EDQUOT:
-        return "Free some disk space and run the command again.";
-    case EFBIG:
-        return "Raise the limit on file sizes (ulimit -f) and run the command again.";
-    case EMFILE:
-        return "Raise the limit on open files (ulimit -n) and run the command again.";
-    default:
-        break;
-    }
-    if (err->reason == TOKMAP_REASON_REPLACEABLE)
-        return "Use --force to replace it, or choose another name.";
-    return NULL;
-}
-
-/* Prints a message, and a hint if there is one. */
-static int fail_with(const tokmap_error *err, const char *text)
-{
-    const char *hint = cli_hint(err);
-    print_error(err, text);
-    if (hint)
-        fprintf(stderr, "%s\n", hint);
+    print_with_hint(err, err->text[0] ? err->text : tokmap_status_text(err->status));
     return cli_exit_code(err);
 }
 
-int cli_fail(const tokmap_error *err)
-{
-    return fail_with(err, err->text[0] ? err->text : tokmap_status_text(err->status));
-}
-
-int cli_fail_errno(const char *path, const char *what, int sys_errno)
+int cli_fail_system(const char *path, const char *why, int sys_errno)
 {
     const tokmap_error err = {
         .status = TOKMAP_ERR_IO, .sys_errno = sys_errno, .file_bytes = (uint32_t)strlen(path)};
     char text[MESSAGE_BYTES];
-    snprintf(text, sizeof text, "%s: cannot %s: %s", path, what, strerror(sys_errno));
-    return fail_with(&err, text);
+    snprintf(text, sizeof text, "%s: %s: %s", path, why, strerror(sys_errno));
+    print_with_hint(&err, text);
+    return cli_exit_code(&err);
+}
+
+int cli_fail_errno(const char *path, const char *what, int sys_errno)
+{
+    char why[100];
+    snprintf(why, sizeof why, "cannot %s", what);
+    return cli_fail_system(path, why, sys_errno);
 }
 
 tokmap_dataset_info cli_dataset_info(const tokmap_dataset *ds)

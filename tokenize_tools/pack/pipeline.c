@@ -559,8 +559,7 @@ static void set_error(const pack_pipeline *p, const read_segment *s, pack_error 
                  p->after.counts.documents);
     pack_error_set(err, other_plan ? CLI_DATASET : cli_failure_exit_code(&s->error), "%s%s",
                    s->error.text, more);
-    err->sys_errno = MAX(s->error.status, 0);
-    err->file_bytes = s->error.file_bytes;
+    pack_error_set_cause(err, MAX(s->error.status, 0), s->error.file_bytes);
     if (changed)
         err->hint = other_plan
                         ? "Update the plan with tokmap plan --update; if size and time of the "

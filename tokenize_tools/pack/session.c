@@ -118,9 +118,7 @@ static int report_stop(pack_work *w, const pack_error *err)
     if (keep && !err->start_over && pack_work_may_checkpoint(w))
         pack_work_checkpoint(w, false, &ignored);
     const bool bad_input = err->exit_code == CLI_INPUT && !err->of_output;
-    cli_error_of_system(err->exit_code, err->sys_errno, err->file_bytes, err->text);
-    if (err->hint)
-        fprintf(stderr, "%s\n", err->hint);
+    pack_error_print(err);
     if (bad_input && w->parts->cell)
         fputs(
             "Repair or replace the input and run 'tokmap plan --update PLAN', or leave it out with "

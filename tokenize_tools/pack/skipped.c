@@ -113,7 +113,7 @@ int pack_skipped_print(pack_skipped *s, json_out *o)
     json_out_begin(o, "skipped", '[');
     if (s && flush(s, &err) != CLI_OK) {
         free(block);
-        return cli_error(err.exit_code, "%s", err.text);
+        return pack_error_print(&err);
     }
     for (uint64_t at = 0; s && !error && at < s->n_bytes;) {
         size_t n = 0;

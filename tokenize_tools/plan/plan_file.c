@@ -493,7 +493,7 @@ int plan_read_to_update(plan_file *plan, const char *path)
     if (error == EFBIG)
         return cli_error(CLI_INPUT, "%s: is larger than 4 GiB, so it is not a plan", path);
     if (error)
-        return cli_error(cli_errno_exit_code(error), "%s: %s", path, strerror(error));
+        return cli_fail_errno(path, "read", error);
     if (!file.data)
         return cli_error(CLI_INPUT, "%s: there is no such plan", path);
     const bool ok = plan_file_parse(plan, (const char *)file.data, file.n_bytes, &err);

@@ -33,16 +33,30 @@ int pack_error_from_writer(pack_error *err, const tokmap_error *from)
     return err->exit_code;
 }
 
+void pack_error_set_cause(pack_error *err, int sys_errno, uint32_t file_bytes)
+{
+    err->hint = cli_hint(&(tokmap_error){.sys_errno = sys_errno});
+    err->sys_errno = sys_errno;
+    err->file_bytes = file_bytes;
+}
+
 int pack_error_from_system(pack_error *err, const char *path, const char *what, int sys_errno)
 {
     pack_error_set(err, cli_errno_exit_code(sys_errno), "%.500s: cannot %s: %s", path, what,
                    strerror(sys_errno));
-    err->sys_errno = sys_errno;
-    err->file_bytes = (uint32_t)strnlen(path, 500);
+    pack_error_set_cause(err, sys_errno, (uint32_t)strnlen(path, 500));
     return err->exit_code;
 }
 
 int pack_error_no_memory(pack_error *err)
 {
     return pack_error_set(err, CLI_AGAIN, "out of memory");
+}
+
+int pack_error_print(const pack_error *err)
+{
+    cli_error_of_system(err->exit_code, err->sys_errno, err->file_bytes, err->text);
+    if (err->hint)
+        fprintf(stderr, "%s\n", err->hint);
+    return err->exit_code;
 }

@@ -155,7 +155,7 @@ int output_begin(output_file *out)
     errno = tokmap_i_file_probe(out->path, &text);
     if (errno == 0)
         return CLI_OK;
-    code = cli_error(cli_errno_exit_code(errno), "%s: %s: %s", out->path, text, strerror(errno));
+    code = cli_fail_system(out->path, text, errno);
     output_close(out);
     return code;
 }
