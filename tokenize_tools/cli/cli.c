@@ -273,7 +273,7 @@ int cli_fail(const tokmap_error *err)
     return cli_exit_code(err);
 }
 
-int cli_fail_system(const char *path, const char *why, int sys_errno)
+int cli_fail_because(const char *path, const char *why, int sys_errno)
 {
     const tokmap_error err = {
         .status = TOKMAP_ERR_IO, .sys_errno = sys_errno, .file_bytes = (uint32_t)strlen(path)};
@@ -287,7 +287,7 @@ int cli_fail_errno(const char *path, const char *what, int sys_errno)
 {
     char why[100];
     snprintf(why, sizeof why, "cannot %s", what);
-    return cli_fail_system(path, why, sys_errno);
+    return cli_fail_because(path, why, sys_errno);
 }
 
 tokmap_dataset_info cli_dataset_info(const tokmap_dataset *ds)

@@ -41,8 +41,8 @@ int cli_errno_exit_code(int sys_errno);
 /* Prints "PATH: cannot WHAT: ", the text of the errno value, and a hint if there is one; returns
  * its exit code. */
 int cli_fail_errno(const char *path, const char *what, int sys_errno);
-/* The same with "PATH: WHY: ". */
-int cli_fail_system(const char *path, const char *why, int sys_errno);
+/* Prints "PATH: WHY: " in place of "PATH: cannot WHAT: ". */
+int cli_fail_because(const char *path, const char *why, int sys_errno);
 /* Returns the exit code for a file that could not be accessed or has wrong contents. */
 int cli_failure_exit_code(const failure *f);
 /* Prints the failure, and a hint if there is one; returns its exit code. */

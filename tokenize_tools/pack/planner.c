@@ -259,7 +259,7 @@ int pack_plan_options(const plan_file *plan, pack_options *options)
 {
     const int error = process_enter_folder(plan->folder);
     if (error)
-        return cli_fail_system(plan->folder, "the folder of the plan", error);
+        return cli_fail_because(plan->folder, "the folder of the plan", error);
     for (size_t i = 0; i < plan->n_options; i++) {
         const plan_option *o = &plan->options[i];
         const cli_option *option = cli_find_option(pack_deciding_rows, o->name);

@@ -258,7 +258,7 @@ static int pack_cell_of(pack_task *t, size_t cell)
         return CLI_OK;
     }
     if (error)
-        return cli_fail_system(path.s, tokmap_i_file_lock_text(error), error);
+        return cli_fail_because(path.s, tokmap_i_file_lock_text(error), error);
     code = pack_locked(t, cell);
     tokmap_i_file_remove(path.s);
     tokmap_i_file_close(lock);

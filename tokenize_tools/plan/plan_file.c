@@ -492,8 +492,10 @@ int plan_read_to_update(plan_file *plan, const char *path)
     const int error = file_read_whole(path, PLAN_MAX_FILE_BYTES, &file);
     if (error == EFBIG)
         return cli_error(CLI_INPUT, "%s: is larger than 4 GiB, so it is not a plan", path);
-    if (error)
-        return cli_fail_errno(path, "read", error);
+    if (error) {
+        fail_system(&err, error, "%s", path);
+        return cli_print_failure(&err);
+    }
     if (!file.data)
         return cli_error(CLI_INPUT, "%s: there is no such plan", path);
     const bool ok = plan_file_parse(plan, (const char *)file.data, file.n_bytes, &err);

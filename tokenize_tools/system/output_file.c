@@ -107,9 +107,8 @@ static int fail_lock(const char *path)
 {
     if (errno == EWOULDBLOCK)
         return fail_exists(path, TOKMAP_ERR_LOCKED);
-    return errno == ENOLCK ? cli_error(CLI_INPUT, "%s: %s: %s", path,
-                                       tokmap_i_file_lock_text(errno), strerror(errno))
-                           : cli_fail_errno(path, "write", errno);
+    return cli_fail_because(path, errno == ENOLCK ? tokmap_i_file_lock_text(errno) : "cannot write",
+                            errno);
 }
 
 /* Removes the partial file of a process that was killed. It is never written to, because it may be
@@ -155,7 +154,7 @@ int output_begin(output_file *out)
     errno = tokmap_i_file_probe(out->path, &text);
     if (errno == 0)
         return CLI_OK;
-    code = cli_fail_system(out->path, text, errno);
+    code = cli_fail_because(out->path, text, errno);
     output_close(out);
     return code;
 }
