@@ -67,6 +67,9 @@ def which_snapshot_must_be_clear(folder):
     main.write_text("")
     refused("contains no files")
     main.unlink()
+    main.write_text("0" * 200)
+    refused("refs/main: does not name a snapshot")
+    main.unlink()
     refused(f"has 2 snapshots, and no refs/main names one: give the folder of one, such as {ROOT}/snapshots/new")
     refused("has 2 snapshots, and no refs/main names one", ROOT / "snapshots")
     for path in sorted((folder / ROOT / "snapshots/old").rglob("*"), reverse=True):

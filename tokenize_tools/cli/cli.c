@@ -84,6 +84,8 @@ static void print_error(const tokmap_error *cause, const char *text)
         first_error.is_known = true;
         first_error.cause = *cause;
         snprintf(first_error.text, sizeof first_error.text, "%s", text);
+        if (cause->file_bytes > strlen(first_error.text)) /* a part of the name is left out */
+            first_error.cause.file_bytes = 0;
     }
     print_line(text);
 }
@@ -191,13 +193,17 @@ const char *cli_hint(const tokmap_error *err)
     return NULL;
 }
 
-/* Prints a message, and a hint if there is one. */
-static void print_with_hint(const tokmap_error *err, const char *text)
+void cli_print_hint(const tokmap_error *err)
 {
     const char *hint = cli_hint(err);
-    print_error(err, text);
     if (hint)
         fprintf(stderr, "%s\n", hint);
+}
+
+static void print_with_hint(const tokmap_error *err, const char *text)
+{
+    print_error(err, text);
+    cli_print_hint(err);
 }
 
 int cli_errno_exit_code(int sys_errno)
@@ -333,8 +339,10 @@ int cli_finish(void)
     if (errno)
         reason = errno;
     reported = reason && cli_errno_exit_code(reason) == CLI_AGAIN ? CLI_AGAIN : CLI_INTERNAL;
-    return cli_error(reported, "cannot write the output: %s",
-                     reason ? strerror(reason) : "a write failed");
+    cli_error(reported, "cannot write the output: %s",
+              reason ? strerror(reason) : "a write failed");
+    cli_print_hint(&(tokmap_error){.sys_errno = reason});
+    return reported;
 }
 
 /* ---- Numbers ---- */

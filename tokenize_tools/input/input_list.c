@@ -329,6 +329,8 @@ static bool find_snapshot(walk *w, folder_listing *l)
     }
     free(revision.data);
     l->names = found.names;
+    if (sys_errno == EFBIG)
+        return fail(w->err, "%.300s: does not name a snapshot", ref);
     if (sys_errno || !found.ok)
         return found.ok && fail_file(w->err, sys_errno, ref);
     input_list_sort(&l->names, 0);

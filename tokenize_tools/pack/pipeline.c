@@ -690,7 +690,6 @@ static pack_next unspill(pack_pipeline *p, pack_job *job, pack_error *err)
         return PACK_JOB;
     pack_error_from_system(err, p->options.parts->options->prefix,
                            "read tokens back from the temporary file beside it", error);
-    err->of_output = true;
     return PACK_FAILED;
 }
 

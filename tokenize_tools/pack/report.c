@@ -290,6 +290,7 @@ int pack_report_end(pack_report_file *file, int code)
 {
     if (!file->json.out)
         return code;
+    const bool packed = code == CLI_OK;
     putc('\n', file->json.out);
     if (!memory_file_close(file->json.out, &file->text))
         code = code == CLI_OK ? cli_no_memory() : code;
@@ -297,6 +298,9 @@ int pack_report_end(pack_report_file *file, int code)
         code = output_write(&file->out, file->text.text, file->text.n_bytes);
     if (code == CLI_OK)
         code = output_place(&file->out);
+    if (packed && code != CLI_OK)
+        cli_warn("the dataset is complete, and only the report is missing: to have it, pack again "
+                 "with --force");
     output_close(&file->out);
     free(file->text.text);
     return code;

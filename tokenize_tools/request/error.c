@@ -45,6 +45,7 @@ int pack_error_from_system(pack_error *err, const char *path, const char *what, 
     pack_error_set(err, cli_errno_exit_code(sys_errno), "%.500s: cannot %s: %s", path, what,
                    strerror(sys_errno));
     pack_error_set_cause(err, sys_errno, (uint32_t)strnlen(path, 500));
+    err->of_output = true;
     return err->exit_code;
 }
 

@@ -22,7 +22,7 @@ int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
 /* Adds the system call that failed, and what to do about it. */
 void pack_error_set_cause(pack_error *err, int sys_errno, uint32_t file_bytes);
 int pack_error_from_writer(pack_error *err, const tokmap_error *from);
-/* "PATH: cannot WHAT: ", and the text of the errno value. */
+/* For a file that pack writes: "PATH: cannot WHAT: ", and the text of the errno value. */
 int pack_error_from_system(pack_error *err, const char *path, const char *what, int sys_errno);
 int pack_error_no_memory(pack_error *err);
 /* Prints it and its hint, and returns its exit code. */

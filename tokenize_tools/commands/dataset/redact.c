@@ -275,9 +275,12 @@ static int finish_files(const selection *s, const char *prefix, output_source *s
                  idx->path);
     if (tokmap_dataset_open_index(&q, prefix, &err) != TOKMAP_OK)
         return cli_first_failure(code, cli_fail(&err));
-    code = cli_first_failure(code, redact_columns(s, q));
-    code = cli_first_failure(code, lanes_redact(s->ds, q, s->documents, s->n));
-    code = cli_first_failure(code, beside_remove_unused_lanes(q));
+    if (code == CLI_OK)
+        code = redact_columns(s, q);
+    if (code == CLI_OK)
+        code = lanes_redact(s->ds, q, s->documents, s->n);
+    if (code == CLI_OK)
+        code = beside_remove_unused_lanes(q);
     beside_report_unused(q);
     code = cli_first_failure(code, warn_of_others(s, q, BESIDE_COLUMNS));
     code = cli_first_failure(code, warn_of_others(s, q, BESIDE_LANES));

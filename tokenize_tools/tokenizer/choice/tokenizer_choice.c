@@ -18,8 +18,11 @@ int tokenizer_choice_fail(const failure *err, const char *advice)
     if (err->status == ENOMEM)
         return cli_no_memory();
     /* A file that is too large is the wrong file, not a limit of the system. */
-    const int code = err->status == EFBIG ? CLI_INPUT : cli_failure_exit_code(err);
-    return cli_error(code, "tokenizer: %s%s", err->text, err->status ? "" : advice);
+    const bool is_limit = err->status > 0 && err->status != EFBIG;
+    const int code = is_limit ? cli_failure_exit_code(err) : CLI_INPUT;
+    cli_error(code, "tokenizer: %s%s", err->text, err->status ? "" : advice);
+    cli_print_hint(&(tokmap_error){.sys_errno = is_limit ? err->status : 0});
+    return code;
 }
 
 static bool ends_in(const char *name, const char *end)
