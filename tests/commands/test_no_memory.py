@@ -241,6 +241,7 @@ def whichever_write_fails_the_next_run_goes_on(folder):
 
 
 def a_disk_that_is_full_from_some_write_on_ends_with_75_and_says_what_to_do(folder):
+    """From the first write on, from the second, and so on, until the command makes no write that fails."""
     library = failures()
     lines = ['{"text": "one two three %d", "id": %d}' % (i, i) if i % 7 != 3 else "bad" for i in range(100)]
     (folder / "some.jsonl").write_text("\n".join(lines))
@@ -265,7 +266,7 @@ def a_disk_that_is_full_from_some_write_on_ends_with_75_and_says_what_to_do(fold
     for arguments in commands:
         for number in range(1, 200):
             clean(folder)
-            shutil.rmtree(folder / "task", ignore_errors=True)
+            shutil.rmtree(folder / "task", ignore_errors=True)  # a cell that is packed is not packed again
             often = {"TOKMAP_CHECKPOINT_MS": "0"} if "--split" in arguments else {}
             done = tokmap(folder, *arguments, env={**os.environ, "LD_PRELOAD": library, "FAIL": "write:%d+" % number, **often})
             if done.returncode != 75:

@@ -35,6 +35,7 @@ bool cli_is_joined(const tokmap_dataset_info *info);
 const char *cli_tokens_name(const tokmap_dataset_info *info);
 /* Returns a sentence that says what to do, or NULL. */
 const char *cli_hint(const tokmap_error *err);
+/* Prints that sentence, if there is one. */
 void cli_print_hint(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
 /* Returns the exit code for a failed system call. */

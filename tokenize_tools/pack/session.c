@@ -63,7 +63,8 @@ static int finish_outputs(pack_work *w, pack_error *err)
         if (code == CLI_OK)
             code = pack_work_checkpoint(w, true, err);
     }
-    if (code == CLI_OK) /* before the names, after which the same command would not run again */
+    if (code ==
+        CLI_OK) /* before an output has its name: then the same command does not run again */
         code = pack_skipped_sync(w->skipped, err);
     if (code == CLI_OK)
         code = pack_outputs_remove_also(&w->outputs, w->parts->options, err);

@@ -25,5 +25,5 @@ int pack_error_from_writer(pack_error *err, const tokmap_error *from);
 /* For a file that pack writes: "PATH: cannot WHAT: ", and the text of the errno value. */
 int pack_error_from_system(pack_error *err, const char *path, const char *what, int sys_errno);
 int pack_error_no_memory(pack_error *err);
-/* Prints it and its hint, and returns its exit code. */
+/* Prints the error and its hint, and returns its exit code. */
 int pack_error_print(const pack_error *err);
