@@ -279,8 +279,8 @@ static int finish_files(const selection *s, const char *prefix, output_source *s
         code = redact_columns(s, q);
     if (code == CLI_OK)
         code = lanes_redact(s->ds, q, s->documents, s->n);
-    code = cli_first_failure(
-        code, beside_remove_unused_lanes(q)); /* they have what is redacted: also after a failure */
+    /* Also after a failure: these lanes of an earlier Q may have what is redacted. */
+    code = cli_first_failure(code, beside_remove_unused_lanes(q));
     beside_report_unused(q);
     code = cli_first_failure(code, warn_of_others(s, q, BESIDE_COLUMNS));
     code = cli_first_failure(code, warn_of_others(s, q, BESIDE_LANES));
